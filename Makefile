@@ -1,0 +1,65 @@
+# `make` alone lists what there is. Every target that needs the environment makes it first.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup demo test check unit integration acceptance format bench bench-full clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything pinned, and the command .venv/bin/ringhaul
+
+# The stamp is as new as what it was made from, so that a second `make setup` does nothing.
+$(STAMP): requirements.txt pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "ringhaul needs Python 3.11 or later: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## load a sample into a real Cassandra and verify it (starts everything it needs)
+	$(BIN)/ringhaul demo
+
+test: setup ## all tests, against real services that the tests start and stop
+	$(PYTEST)
+
+check: setup ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+unit: setup ## the tests that need no service
+	$(PYTEST) tests/unit tests/property
+
+integration: setup ## the tests of one part with its real service
+	$(PYTEST) tests/integration
+
+acceptance: setup ## the tests of whole commands, rows compared one by one
+	$(PYTEST) tests/acceptance tests/chaos
+
+format: setup ## rewrite the code in the format that `make check` wants
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
+	@touch $@
+
+bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY and the server's own limit, in one run
+	$(BIN)/python -m bench
+
+bench-full: $(VENV)/.stamp-bench ## the benches that take long: large files, memory
+	$(BIN)/python -m bench --full
+
+clean: ## remove .venv and caches (data of `ringhaul local`: `ringhaul local down --wipe`)
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

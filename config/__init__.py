@@ -1,0 +1,1 @@
+"""Settings, Celery configuration and logging. Imports nothing else of ringhaul."""

@@ -1,0 +1,69 @@
+"""The broker's address as clients need it: the password filled in, TLS checked, sockets bounded.
+
+Redis carries Celery's messages and holds the ledger; both are reached through what is here, so
+that no client waits for ever on a connection whose other end is gone.
+"""
+
+import ssl
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from config.errors import ConfigError
+from config.secrets import read_secret
+from config.sections import BrokerSettings
+
+#: Longer than any blocking command of ours (Celery's BRPOP waits 1 s), shorter than a lease.
+SOCKET_TIMEOUT_S = 15
+SOCKET_CONNECT_TIMEOUT_S = 5
+#: A connection idle for longer is pinged before it is used: firewalls drop idle ones silently.
+HEALTH_CHECK_INTERVAL_S = 25
+
+
+def broker_url(broker: BrokerSettings) -> str:
+    """The URL with the password of `broker.password_file` in it. Never log it: `secrets.mask`.
+
+    Raises `ConfigError` when no broker is configured or its password file cannot be read.
+    """
+    if not broker.url:
+        raise ConfigError(
+            "no broker is configured: set broker.url (RINGHAUL_BROKER_URL=redis://host:6379/0),"
+            " or start a local one with `ringhaul local up`"
+        )
+    if broker.password_file is None:
+        return broker.url
+    parts = urlsplit(broker.url)
+    if parts.password:
+        raise ConfigError("broker.url holds a password and broker.password_file names another one")
+    password = quote(read_secret(broker.password_file, "broker.password_file"), safe="")
+    address = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:{password}@{address}"))
+
+
+def broker_tls(broker: BrokerSettings) -> dict[str, Any] | None:
+    """redis-py's TLS options, or None without TLS. The server's certificate is always verified."""
+    if not broker.url.startswith("rediss://"):
+        return None
+    options: dict[str, Any] = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
+    files = {
+        "ssl_ca_certs": broker.tls_ca,
+        "ssl_certfile": broker.tls_cert,
+        "ssl_keyfile": broker.tls_key,
+    }
+    for (option, path), name in zip(files.items(), ("tls_ca", "tls_cert", "tls_key"), strict=True):
+        if path is None:
+            continue
+        if not path.is_file():
+            raise ConfigError(f"broker.{name}: no such file: {path}")
+        options[option] = str(path)
+    return options
+
+
+def redis_options(broker: BrokerSettings) -> dict[str, Any]:
+    """Arguments for `redis.Redis.from_url(broker_url(broker), **redis_options(broker))`."""
+    return {
+        "socket_timeout": SOCKET_TIMEOUT_S,
+        "socket_connect_timeout": SOCKET_CONNECT_TIMEOUT_S,
+        "socket_keepalive": True,
+        "health_check_interval": HEALTH_CHECK_INTERVAL_S,
+        **(broker_tls(broker) or {}),
+    }

@@ -1,0 +1,76 @@
+"""Logging: sentences with fields, as lines for people on a terminal and as JSON for machines.
+
+Code logs through the standard library, `log.info("Unit committed.", extra={"action": ...})`, so
+that Celery's and the driver's records take the same way out. Passwords in URLs are masked in
+everything that is logged, tracebacks included. Logs go to stderr; stdout is for data.
+"""
+
+import logging
+import sys
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from config.secrets import mask
+from config.sections import LoggingSettings
+
+#: Talkative below WARNING, about connections and not about the job.
+_QUIET = ("amqp", "cassandra", "kombu", "urllib3")
+
+
+def set_up_logging(settings: LoggingSettings, stream: TextIO | None = None) -> None:
+    """Send everything logged by this process to `stream` (stderr unless given), in one form.
+
+    Repeating it replaces what was set up before: a worker's child calls it again after the fork.
+    """
+    out = stream if stream is not None else sys.stderr
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(_formatter(settings, out))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(settings.level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _formatter(settings: LoggingSettings, out: TextIO) -> logging.Formatter:
+    terminal = out.isatty()
+    # Tracebacks become text first, so that they are masked too; plain ones, as rich ones show local
+    # variables, and those hold rows.
+    form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
+    if settings.format == "console" or (settings.format == "auto" and terminal):
+        form.append(
+            structlog.dev.ConsoleRenderer(
+                colors=terminal, exception_formatter=structlog.dev.plain_traceback
+            )
+        )
+    else:
+        form.append(structlog.processors.EventRenamer("message"))
+        form.append(structlog.processors.JSONRenderer(ensure_ascii=False))
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *form],
+    )
+
+
+def _mask_all(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {key: _masked(value) for key, value in event.items()}
+
+
+def _masked(value: Any) -> Any:
+    """The value with URL passwords masked, in texts however deep; other objects by their repr."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return mask(repr(value))

@@ -1,0 +1,207 @@
+"""What can be set: one class per section of `ringhaul.toml`, with types, bounds and defaults.
+
+A setting has three spellings of one name: `broker.url` in messages, `url` under `[broker]` in the
+file, `RINGHAUL_BROKER_URL` in the environment. Names end in their unit. An empty text means "not
+given" wherever that is a sensible answer, so that every default can be written down in TOML.
+`config/ringhaul.example.toml` explains each setting to users.
+"""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from config.errors import ConfigError
+from config.values import (
+    BrokerUrl,
+    Bytes,
+    Consistency,
+    ContactPoints,
+    Count,
+    LogFormat,
+    LogLevel,
+    MaxErrors,
+    OptionalPath,
+    Seconds,
+    Strategy,
+)
+
+
+class Section(BaseModel):
+    """A frozen group of settings; a name it does not know is an error, defaults are checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class ClusterSettings(Section):
+    """How to reach Cassandra."""
+
+    contact_points: ContactPoints = Field(default=("127.0.0.1",), min_length=1)
+    port: Count = Field(default=9042, ge=1, le=65535)
+    #: Empty: the data centre of the first contact point that answers.
+    local_dc: str = ""
+    user: str = ""
+    password_file: OptionalPath = None
+    tls: bool = False
+    tls_ca: OptionalPath = None
+    tls_cert: OptionalPath = None
+    tls_key: OptionalPath = None
+    tls_verify_hostname: bool = True
+    consistency: Consistency = "LOCAL_QUORUM"
+    connect_timeout_s: Seconds = Field(default=10.0, gt=0, le=600)
+    #: The server gives up on a write after 2 s by default and says so; 12 s (cqlsh: 10) leaves room
+    #: for a queue at the server, and bounds how long a silent node can hold a window open.
+    request_timeout_s: Seconds = Field(default=12.0, gt=0, le=600)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.user and self.password_file is None:
+            raise ValueError("cluster.user needs cluster.password_file (passwords are never flags)")
+        if self.password_file is not None and not self.user:
+            raise ValueError("cluster.password_file needs cluster.user")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("cluster.tls_cert and cluster.tls_key go together: give both or none")
+        if not self.tls and (self.tls_ca is not None or self.tls_cert is not None):
+            raise ValueError("cluster.tls_ca, tls_cert and tls_key need cluster.tls = true")
+        return self
+
+
+class BrokerSettings(Section):
+    """The Redis (7.2 or later) or Valkey that carries messages and holds the ledger."""
+
+    #: Empty: embedded, a private Valkey for the length of the job.
+    url: BrokerUrl = ""
+    password_file: OptionalPath = None
+    tls_ca: OptionalPath = None
+    tls_cert: OptionalPath = None
+    tls_key: OptionalPath = None
+    #: A message not acknowledged for this long is delivered again, beside the one still running.
+    #: Six hours is beyond any unit; a lost message is found by the ledger's sweep in seconds.
+    visibility_timeout_s: Count = Field(default=21600, ge=60)
+    #: Put before every key of Celery's messages. The ledger's own keys start with `ringhaul:`.
+    key_prefix: str = "ringhaul:mq:"
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("broker.tls_cert and broker.tls_key go together: give both or none")
+        tls_files = self.tls_ca is not None or self.tls_cert is not None
+        if tls_files and not self.url.startswith("rediss://"):
+            raise ValueError("broker.tls_ca, tls_cert and tls_key need a broker.url with rediss://")
+        if self.password_file is not None and not self.url:
+            raise ValueError("broker.password_file needs broker.url")
+        return self
+
+
+class LoadSettings(Section):
+    """How files are cut up and written."""
+
+    #: 0: total / (4 x slots), at least 1 MiB and at most 64 MiB.
+    unit_bytes: Bytes = Field(default=0, ge=0)
+    #: What a worker holds and encodes at a time; a unit is read block by block, never whole.
+    block_bytes: Bytes = Field(default=4 * 2**20, ge=64 * 2**10, le=256 * 2**20)
+    strategy: Strategy = "token-batch"
+    #: Per worker process. 128 batches of at most 5 KiB are 640 KiB: small beside a block, and
+    #: enough to keep a node busy over a round trip of some milliseconds.
+    in_flight_requests_max: Count = Field(default=128, ge=1, le=32768)
+    in_flight_bytes_max: Bytes = Field(default=8 * 2**20, ge=64 * 2**10)
+    #: Of one request, for time-outs, unavailability and overload, with backoff and jitter.
+    retries_max: Count = Field(default=10, ge=0, le=1000)
+    max_errors: MaxErrors = "1000"
+
+
+class WorkerSettings(Section):
+    """The worker processes of one host, and the leases on the units they take."""
+
+    #: 0: as many as the host has cores.
+    concurrency: Count = Field(default=0, ge=0, le=1024)
+    lease_s: Seconds = Field(default=60.0, ge=1)
+    sweep_s: Seconds = Field(default=5.0, ge=0.1)
+    unclaimed_s: Seconds = Field(default=30.0, ge=1)
+    #: Over all hosts together: opening sessions costs the cluster more than using them.
+    session_openings_max: Count = Field(default=4, ge=1)
+    session_jitter_s: Seconds = Field(default=1.0, ge=0, le=60)
+    max_tasks_per_child: Count = Field(default=500, ge=1)
+    time_limit_soft_s: Count = Field(default=1500, ge=10)
+    time_limit_hard_s: Count = Field(default=1800, ge=11)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.time_limit_soft_s >= self.time_limit_hard_s:
+            raise ValueError("worker.time_limit_soft_s must be below worker.time_limit_hard_s")
+        if self.sweep_s >= self.lease_s:
+            raise ValueError("worker.sweep_s must be below worker.lease_s")
+        return self
+
+
+class LoggingSettings(Section):
+    """What is logged, and in which form. Logs go to stderr."""
+
+    level: LogLevel = "INFO"
+    #: auto: console on a terminal, JSON lines otherwise.
+    format: LogFormat = "auto"
+
+
+def state_dir_default() -> Path:
+    """`$XDG_STATE_HOME/ringhaul`, else `~/.local/state/ringhaul`."""
+    return _xdg_dir("XDG_STATE_HOME", ".local/state", "state_dir")
+
+
+def cache_dir_default() -> Path:
+    """`$XDG_CACHE_HOME/ringhaul`, else `~/.cache/ringhaul`."""
+    return _xdg_dir("XDG_CACHE_HOME", ".cache", "cache_dir")
+
+
+def _xdg_dir(variable: str, under_home: str, key: str) -> Path:
+    base = os.environ.get(variable, "")
+    if os.path.isabs(base):  # the XDG rules say to ignore a relative one
+        return Path(base, "ringhaul")
+    try:
+        return Path.home() / under_home / "ringhaul"
+    except RuntimeError as error:
+        raise ConfigError(
+            f"{key} has no default, as this user has no home folder:"
+            f" set {key} or RINGHAUL_{key.upper()}"
+        ) from error
+
+
+class Settings(Section):
+    """All settings. `Settings()` is the defaults; `config.settings.load_settings` reads more."""
+
+    cluster: ClusterSettings = ClusterSettings()
+    broker: BrokerSettings = BrokerSettings()
+    load: LoadSettings = LoadSettings()
+    worker: WorkerSettings = WorkerSettings()
+    logging: LoggingSettings = LoggingSettings()
+    #: Jobs' files, the embedded Valkey's data, the local stack. Made with mode 0700 when needed.
+    state_dir: Path = Field(default_factory=state_dir_default)
+    #: What can be fetched again, such as Cassandra's jars.
+    cache_dir: Path = Field(default_factory=cache_dir_default)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.broker.visibility_timeout_s <= self.worker.time_limit_hard_s:
+            raise ValueError(
+                "broker.visibility_timeout_s must be above worker.time_limit_hard_s:"
+                " Redis would deliver a running unit's message again"
+            )
+        return self
+
+
+def setting_keys() -> dict[str, type[Section]]:
+    """Every setting's dotted key, in order, with the class that holds it."""
+    keys: dict[str, type[Section]] = {}
+    for name, field in Settings.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, Section):
+            keys |= {f"{name}.{key}": section for key in section.model_fields}
+        else:
+            keys[name] = Settings
+    return keys
+
+
+def is_path(key: str) -> bool:
+    """Whether setting `key` names a file or folder."""
+    field = setting_keys()[key].model_fields[key.rpartition(".")[2]]
+    return field.annotation is Path or field.annotation == Path | None

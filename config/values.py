@@ -1,0 +1,113 @@
+"""The kinds of value a setting can have: sizes, lists, limits, URLs, paths.
+
+Each parser takes what a TOML file or an environment variable can hold and raises `ValueError`
+saying what was expected. None of them repeats the value: it may hold a password, and the caller
+shows it masked.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+_SIZE_UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
+_MAX_ERRORS = re.compile(r"\d+|(?:100(?:\.0*)?|\d{1,2}(?:\.\d+)?)%")
+
+
+def parse_bytes(value: Any) -> Any:
+    """Bytes of a size such as `65536`, `"64 KiB"` or `"1.5 MB"`; a number passes as it is."""
+    if not isinstance(value, str):
+        return value
+    match = _SIZE.fullmatch(value.strip())
+    if match is None or match[2].lower() not in _SIZE_UNITS:
+        raise ValueError('expected a size such as 65536, "64 KiB" or "1.5 MB"')
+    return int(float(match[1]) * _SIZE_UNITS[match[2].lower()])
+
+
+def parse_max_errors(value: Any) -> str:
+    """`"1000"` (records) or `"0.5%"` (share of the records), as text."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _MAX_ERRORS.fullmatch(text):
+        raise ValueError('expected a number of records such as 1000, or a share such as "0.5%"')
+    return text
+
+
+def check_broker_url(url: str) -> str:
+    """Empty, or `redis://` or `rediss://` with a host; a password and a database may be there."""
+    if not url:
+        return url
+    expected = "expected redis://[user[:password]@]host[:port][/database], or rediss:// for TLS"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise ValueError(expected) from None
+    if not usable or not re.fullmatch(r"/?\d*", parts.path) or parts.query or parts.fragment:
+        raise ValueError(expected)
+    return url
+
+
+def check_contact_points(points: tuple[str, ...]) -> tuple[str, ...]:
+    """Host names or addresses. A single colon is a port (IPv6 addresses have two or more)."""
+    for point in points:
+        if not point or re.search(r"[\s/@]", point) or point.count(":") == 1:
+            raise ValueError(
+                "expected host names or addresses parted by commas, without a port"
+                " (the port of all of them is cluster.port)"
+            )
+    return points
+
+
+def _split_commas(value: Any) -> Any:
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def _none_if_empty(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("expected a number")
+    return value
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+#: Python takes `true` for 1, so a number has to say that it is none.
+Count = Annotated[int, BeforeValidator(_no_bool)]
+Bytes = Annotated[int, BeforeValidator(_no_bool), BeforeValidator(parse_bytes)]
+Seconds = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
+MaxErrors = Annotated[str, BeforeValidator(parse_max_errors)]
+BrokerUrl = Annotated[str, AfterValidator(check_broker_url)]
+ContactPoints = Annotated[
+    tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_contact_points)
+]
+Consistency = Annotated[
+    Literal[
+        "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"
+    ],
+    BeforeValidator(_upper),
+]
+Strategy = Annotated[Literal["token-batch", "concurrent"], BeforeValidator(_lower)]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
+LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

@@ -1,0 +1,1 @@
+"""The command line: sources to units, submit, watch, report."""

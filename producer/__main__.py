@@ -1,0 +1,63 @@
+"""`ringhaul`, which is `python -m producer`.
+
+Subcommands are imported when they are used: `ringhaul --help` and `ringhaul status` must feel
+instant, and pyarrow, the driver and Celery take a second to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import NoReturn
+
+import rich_click as click
+
+from ringhaul import __version__
+
+#: Command -> the object in `producer.commands` that is the click command.
+COMMANDS = {
+    "load": "load:load_command",
+    "status": "status:status_command",
+    "errors": "errors:errors_command",
+    "cancel": "control:cancel_command",
+    "resume": "control:resume_command",
+    "worker": "celery_commands:worker_command",
+    "beat": "celery_commands:beat_command",
+    "flower": "celery_commands:flower_command",
+    "local": "local:local",
+    "config": "config:config_command",
+    "demo": "demo:demo_command",
+}
+
+
+class LazyGroup(click.RichGroup):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(
+            importlib.import_module(f"producer.commands.{module}"), name
+        )
+        return command
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ringhaul")
+def cli() -> None:
+    """Bulk load for Apache Cassandra, spread over Celery workers, counted exactly."""
+
+
+def main() -> NoReturn:
+    """Run the command line. User code never comes from the current directory."""
+    from producer.errors import run_told
+
+    sys.exit(run_told(lambda: cli.main(standalone_mode=False)))
+
+
+if __name__ == "__main__":
+    main()

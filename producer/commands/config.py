@@ -1,0 +1,33 @@
+"""`ringhaul config show`: every setting, and where its value came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import rich_click as click
+
+from producer.options import config_option
+
+
+@click.group("config")
+def config_command() -> None:
+    """Settings: flags > environment > ringhaul.toml > the running local stack > defaults."""
+
+
+@config_command.command("show")
+@click.option("--origin", is_flag=True, help="Also where each value came from.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@config_option
+def show(origin: bool, as_json: bool, config_file: Path | None) -> None:
+    """All settings; passwords are shown as ***."""
+    from config.settings import load_settings
+
+    described = load_settings(config_file=config_file).describe()
+    if as_json:
+        print(json.dumps([setting._asdict() for setting in described], indent=2))
+        return
+    width = max(len(setting.key) for setting in described)
+    for setting in described:
+        where = f"   # {setting.origin}" if origin else ""
+        print(f"{setting.key:<{width}} = {json.dumps(setting.value)}{where}")

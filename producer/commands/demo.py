@@ -1,0 +1,15 @@
+"""`ringhaul demo`: a local stack, a sample file, a load, and the table compared with the file."""
+
+from __future__ import annotations
+
+import rich_click as click
+
+
+@click.command("demo")
+@click.option("--rows", type=click.IntRange(1), default=200_000, show_default=True)
+@click.option("-c", "--workers", type=click.IntRange(2), default=2, show_default=True)
+def demo_command(rows: int, workers: int) -> int:
+    """Load a generated sample into a throw-away Cassandra and verify every row of it."""
+    from producer.demo import run_demo
+
+    return run_demo(rows, workers)

@@ -1,0 +1,42 @@
+"""`ringhaul errors JOB`: the rejected records, and an export of them that loads again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+from producer.options import config_option
+
+
+@click.command("errors")
+@click.argument("job")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True)
+@click.option("--export", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
+@config_option
+def errors_command(
+    job: str, limit: int, export: str | None, as_json: bool, config_file: Path | None
+) -> int:
+    """Rejected records: file, line, column and reason.
+
+    --export writes their original bytes, under the header of the source, so that the file can be
+    mended and loaded again with the same options.
+    """
+    from producer.ledgers import reading_ledger
+    from producer.rejects import export_rejects, job_rejects, reject_lines
+
+    with reading_ledger(config_file) as ledger:
+        if export is not None:
+            written = export_rejects(ledger, job, export)
+            print(f"{written:,} rejected records written to {export}", file=sys.stderr)
+            return 0
+        if as_json:
+            for reject in job_rejects(ledger, job):
+                print(json.dumps(reject.to_json()))
+            return 0
+        for line in reject_lines(ledger, job, limit):
+            print(line)
+        return 0

@@ -1,0 +1,100 @@
+"""`ringhaul load`: options in, exit code out. The work is in `producer.run_load`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from producer.options import connection_options
+
+PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
+
+
+@click.command("load")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
+@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option("--header/--no-header", default=True, help="The first record names the fields.")
+@click.option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order.")
+@click.option(
+    "-m",
+    "--mapping",
+    metavar="FIELD=COLUMN,...",
+    help="Load these fields into these columns; FIELD is a name or a position from 0.",
+)
+@click.option("--skip-columns", metavar="A,B,...", help="Fields to leave out.")
+@click.option("-d", "--delimiter", default=",", show_default=True, help="Between fields; \\t: tab.")
+@click.option("--quote", default='"', show_default=True, help="Around fields; empty: none.")
+@click.option("--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".')
+@click.option("--comment", default="", help="Lines that begin with it are left out.")
+@click.option("--encoding", default="utf-8", show_default=True)
+@click.option(
+    "--null", "null_strings", multiple=True, help="Unquoted text that means null [empty]."
+)
+@click.option(
+    "--nulls",
+    type=click.Choice(["unset", "tombstone"]),
+    default="unset",
+    show_default=True,
+    help="unset: leave the column as it is; tombstone: delete its value.",
+)
+@click.option("--allow-extra-fields", is_flag=True, help="Drop fields beyond the last.")
+@click.option("--allow-missing-fields", is_flag=True, help="Fields that are missing are null.")
+@click.option("--allow-nul", is_flag=True, help="Take NUL bytes in text as they are.")
+@click.option("--skip-rows", type=click.IntRange(0), default=0, help="Pass over the first N.")
+@click.option("--max-rows", type=click.IntRange(1), help="Load at most N records.")
+@click.option(
+    "--timestamp-format",
+    "timestamp_formats",
+    multiple=True,
+    metavar="PATTERN",
+    help="strftime pattern of timestamps, tried before ISO 8601.",
+)
+@click.option(
+    "--epoch-unit", default="ms", show_default=True, help="Of whole-number timestamps: s ms us ns."
+)
+@click.option("--timezone", default="UTC", show_default=True, help="Of timestamps without a zone.")
+@click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1].")
+@click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0].")
+@click.option("--blob", default="hex", show_default=True, help="Blobs are hex (0x...) or base64.")
+@click.option("--decimal-sep", default=".", show_default=True)
+@click.option("--thousands-sep", default="", help="Between groups of digits; empty: none.")
+@click.option(
+    "--max-errors", metavar="N|N%", help="Stop when more records are rejected [1000]; -1: never."
+)
+@click.option("--rate", type=click.IntRange(1), metavar="ROWS/S", help="Limit of the whole job.")
+@click.option("--consistency", metavar="LEVEL", help="[LOCAL_QUORUM]")
+@click.option("--ttl", type=int, default=0, metavar="S", help="Seconds until rows expire.")
+@click.option(
+    "--timestamp",
+    metavar="US|ISO",
+    help="Write timestamp of the first record; each next is 1 us later.",
+)
+@click.option("--strategy", type=click.Choice(["token-batch", "concurrent"]))
+@click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
+@click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
+@click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
+@click.option("-c", "--workers", type=click.IntRange(1), help="Embedded worker processes [cores].")
+@click.option(
+    "--on-interrupt",
+    type=click.Choice(["cancel", "detach"]),
+    help="What Ctrl-C does [embedded: cancel, otherwise detach].",
+)
+@click.option("--progress", type=click.Choice(PROGRESS_KINDS), default="auto", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="Only errors.")
+@click.option(
+    "--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON."
+)
+@connection_options
+def load_command(**options: Any) -> int:
+    """Load CSV files into a table.
+
+    SOURCE is a file, a glob, a directory or - for standard input; .gz, .zst, .bz2 and .xz are
+    read as they are.
+    """
+    from producer.run_load import run_load
+
+    return run_load(options)

@@ -1,0 +1,114 @@
+"""`ringhaul local`: a real Cassandra and a Valkey on this machine, for trying things and tests.
+
+Data goes to stdout (`status`, `env`), everything else to stderr.
+"""
+
+import json
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from config.settings import load_settings
+
+if TYPE_CHECKING:
+    from producer.local.stack import ServerStatus, Stack, StackStatus
+
+
+@click.group("local")
+def local() -> None:
+    """A real Cassandra and Valkey on this machine, without Docker.
+
+    Commands that are told no other cluster and broker use this one while it is up.
+    """
+
+
+@local.command()
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    help="Cassandra nodes: 1 at 127.0.0.1, several at 127.0.1.1 and up. [default: 1]",
+)
+@click.option("--heap", metavar="SIZE", help="Heap of each node. [default: 1G; of several 512M]")
+@click.option(
+    "--auth/--no-auth",
+    default=None,
+    help="Ask for a password (user and password: cassandra). [default: no]",
+)
+def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
+    """Start the stack, or what is missing of it, and wait until it answers."""
+    from producer.local.progress import step_display
+
+    stack = _stack()
+    with step_display() as show:
+        started = stack.up(nodes, heap=heap, auth=auth, on_progress=show)
+    ends = started.endpoints
+    click.echo("the local stack is up" if started.anything else "already up", err=True)
+    click.echo(f"  cassandra  {', '.join(ends.contact_points)} port {ends.port}", err=True)
+    click.echo(f"  valkey     127.0.0.1 port {stack.valkey.port}", err=True)
+    click.echo("  other ringhaul commands find it by themselves", err=True)
+
+
+@local.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def status(as_json: bool) -> None:
+    """Show the servers of the stack. Exit code 4 when it is not up."""
+    state = _stack().status()
+    if as_json:
+        click.echo(json.dumps(_as_json(state), indent=2))
+    elif not state.servers:
+        click.echo("no local stack; `ringhaul local up` starts one", err=True)
+    else:
+        for server in state.servers:
+            click.echo(_line(server))
+        if state.partly:
+            click.echo("only a part of it is up; `ringhaul local up` starts the rest", err=True)
+    if not state.up:
+        from ringhaul.errors import EXIT_FATAL
+
+        raise SystemExit(EXIT_FATAL)
+
+
+@local.command()
+@click.option("--wipe", is_flag=True, help="Also remove its data, tables and past jobs included.")
+def down(wipe: bool) -> None:
+    """Stop the stack. Its data stays for the next `up`."""
+    stack = _stack()
+    there = bool(stack.status().servers)
+    valkey_stopped = stack.down(wipe=wipe)
+    if not there:
+        click.echo("no local stack; nothing to stop", err=True)
+    elif wipe:
+        click.echo("the local stack is stopped, its data removed", err=True)
+    else:
+        click.echo("the local stack is stopped; its data stays", err=True)
+    if not valkey_stopped:
+        click.echo("Valkey stays up until the command that uses it ends", err=True)
+
+
+@local.command()
+def env() -> None:
+    """Print the environment that points ringhaul here: eval "$(ringhaul local env)"."""
+    for name, value in _stack().env().items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _stack() -> "Stack":
+    from producer.local.stack import Stack
+
+    settings = load_settings().settings
+    return Stack(settings.state_dir, settings.cache_dir)
+
+
+def _line(server: "ServerStatus") -> str:
+    state = "up" if server.answers else "not answering" if server.pid is not None else "down"
+    process = ""
+    if server.pid is not None:
+        process = f"  pid {server.pid}  {server.rss_bytes / 2**20:,.0f} MiB"
+    return f"{server.name:<9}  {server.address}:{server.port}  {state}{process}"
+
+
+def _as_json(state: "StackStatus") -> dict[str, object]:
+    servers = [{**asdict(server), "log": str(server.log)} for server in state.servers]
+    return {"up": state.up, "servers": servers}

@@ -1,0 +1,84 @@
+"""`ringhaul status [JOB] [-f]`: how far, how fast, which way it ended."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import rich_click as click
+
+from producer.options import config_option
+
+
+@click.command("status")
+@click.argument("job", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Follow the job to its end.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
+@config_option
+def status_command(
+    job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
+) -> int:
+    """The jobs of this broker, or one of them. The exit code of one job is that of its load."""
+    from producer.ledgers import reading_ledger
+    from ringhaul.errors import UsageError
+
+    if follow and job is None:
+        raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
+    with reading_ledger(config_file) as ledger:
+        if job is None:
+            _print_jobs(ledger, limit, as_json)
+            return 0
+        return _one(ledger, job, follow, as_json)
+
+
+def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
+    from producer.follow import Shown, follow_job, print_summary
+    from producer.summary import read_summary
+
+    shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
+    summary = read_summary(ledger, job_id)
+    if follow and not summary.status.finished:
+        return follow_job(ledger, job_id, summary.job, shown)
+    print_summary(summary, shown)
+    return summary.exit_code
+
+
+def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]
+    from producer.snapshot import RateMeter
+    from producer.words import rate_text, time_text
+
+    snapshots = []
+    for status in ledger.jobs(limit):
+        meter = RateMeter(int(status.labels.get("bytes_total", "0")))
+        snapshots.append((status, meter.look(status)))
+    if as_json:
+        rows = [
+            {
+                "job": status.job,
+                "kind": status.labels.get("kind"),
+                "table": status.labels.get("table"),
+                "state": str(status.state),
+                "done": snapshot.share,
+                "rows": snapshot.rows,
+                "rejected": snapshot.rejected,
+                "created_ms": status.created_ms,
+                "finished_ms": status.finished_ms,
+            }
+            for status, snapshot in snapshots
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    print(
+        f" {'JOB':<10} {'VERB':<7} {'TARGET':<28} {'STATE':<12} {'DONE':>5} {'ROWS':>14} "
+        f"{'ROWS/S':>8} {'REJECTED':>9}  STARTED"
+    )
+    for status, snapshot in snapshots:
+        speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
+        ago = time_text(max(time.time() - status.created_ms / 1000, 0))
+        print(
+            f" {status.job:<10} {status.labels.get('kind', '-'):<7} "
+            f"{status.labels.get('table', '-'):<28} {status.state:<12} {snapshot.share:>5.0%} "
+            f"{snapshot.rows:>14,} {speed:>8} {snapshot.rejected:>9,}  {ago} ago"
+        )

@@ -1,0 +1,138 @@
+"""Workers of our own for the length of a command, when no broker is configured.
+
+The same code path as a fleet: a broker, `ringhaul worker`, messages. The Valkey is the one of the
+local stack, so that `status` and `errors` find the job afterwards; the worker is a child process
+that is started again if it dies and stopped when the command ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from config.settings import Loaded
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.errors import ClusterError
+
+#: A worker that dies this often within a job is not started again.
+RESTARTS_MAX = 5
+STOP_TIMEOUT_S = 20.0
+
+
+def is_embedded(loaded: Loaded) -> bool:
+    """No broker was configured by anybody: flags, environment or file."""
+    return loaded.origins["broker.url"] in ("default", "local stack")
+
+
+def default_workers() -> int:
+    """Embedded worker processes: one for each core this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class EmbeddedBroker:
+    """The private Valkey, and its address in this process's environment while it is held."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._valkey = EmbeddedValkey(state_dir / "valkey")
+
+    def __enter__(self) -> Self:
+        self._valkey.acquire()
+        os.environ["RINGHAUL_BROKER_URL"] = f"redis://127.0.0.1:{self._valkey.port}/0"
+        os.environ["RINGHAUL_BROKER_PASSWORD_FILE"] = str(self._valkey.password_file)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._valkey.release()
+
+    def revive(self) -> None:
+        """Start the server again if it died; its append-only file brings the ledger back."""
+        if not self._valkey.running():
+            self._valkey.release()
+            self._valkey.acquire()
+
+
+class EmbeddedWorker:
+    """`ringhaul worker` as a child process, logging to a file in the state folder."""
+
+    def __init__(self, state_dir: Path, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self.log = state_dir / "logs" / "embedded-worker.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._out: IO[bytes] | None = None
+        self._restarts = 0
+
+    def __enter__(self) -> Self:
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._out = self.log.open("wb")
+        self._start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self._out is not None:
+            self._out.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker's parent process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def revive(self) -> None:
+        """Start the worker again if it died. Raises `ClusterError` when it keeps dying."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            return
+        if self._restarts >= RESTARTS_MAX:
+            raise ClusterError(f"the worker process keeps dying; see {self.log}")
+        self._restarts += 1
+        self._start()
+
+    def stop(self, *, now: bool = False) -> None:
+        """Stop the worker: softly (its units are given back), or at once."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGKILL if now else signal.SIGTERM)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+    def _start(self) -> None:
+        # A session of its own: Ctrl-C in the terminal is for the command to handle.
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "producer", "worker"),
+                *(
+                    "--concurrency",
+                    str(self._concurrency),
+                    "--hostname",
+                    f"embedded-{os.getpid()}@%h",
+                ),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            # A handful of processes on one host is no storm: no need to spread their start.
+            env=os.environ | {"RINGHAUL_WORKER_SESSION_JITTER_S": "0"},
+        )

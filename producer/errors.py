@@ -1,0 +1,54 @@
+"""From exceptions to one line on stderr and an exit code (table in docs/cli.md)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import rich_click as click
+from click.exceptions import Exit
+
+from config.errors import ConfigError
+from config.secrets import mask
+from ringhaul.errors import (
+    EXIT_COMPLETE,
+    EXIT_CRASH,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    RinghaulError,
+)
+
+
+def run_told(command: Callable[[], object]) -> int:
+    """Run a command; its exit code, after telling what went wrong in words.
+
+    A command returns its exit code, or None for 0. A closed pipe ends quietly: whoever read our
+    output has had enough.
+    """
+    try:
+        code = command()
+    except Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_COMPLETE
+    except (RinghaulError, ConfigError) as error:
+        tell(str(error))
+        return error.exit_code
+    except Exception:
+        print(mask(traceback.format_exc()), file=sys.stderr, end="")
+        tell("this is a defect in ringhaul; please report it with the lines above")
+        return EXIT_CRASH
+    return code if isinstance(code, int) else EXIT_COMPLETE
+
+
+def tell(text: str) -> None:
+    """One error on stderr, without secrets."""
+    print(f"error: {mask(text)}", file=sys.stderr)

@@ -1,0 +1,131 @@
+"""The feeder: splits the sources and appends units to the ledger while workers already work.
+
+It runs in a thread of its own beside the watch. Specs go to the ledger in batches; the ledger
+takes them by number, so a batch may be sent again, and a feeder that was killed can be followed by
+another that starts where the last known unit ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+from ringhaul.errors import RinghaulError
+from ringhaul.formats.sources import SourceFile
+from ringhaul.formats.split import Position, split_units
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.load.job import LoadJob
+from ringhaul.load.reading import open_records
+from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
+
+#: Units are appended when there are this many, or when this much time has passed.
+BATCH_UNITS = 500
+BATCH_S = 0.2
+
+
+class Feeder:
+    """Splits one job. `start` it, watch `finished`; an error ends the job as failed."""
+
+    def __init__(self, ledger: Ledger, job_id: str, epoch: int, job: LoadJob) -> None:
+        self._ledger, self._job_id, self._epoch, self._job = ledger, job_id, epoch, job
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+        self.bytes_split = 0
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def finished(self) -> bool:
+        return not self._thread.is_alive()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._feed()
+        except RinghaulError as error:
+            self.error = error
+            self._ledger.fail(self._job_id, str(error))
+        except BaseException as error:
+            self.error = error
+            self._ledger.fail(self._job_id, f"splitting failed: {type(error).__name__}: {error}")
+            raise
+
+    def _feed(self) -> None:
+        """Append every unit, then seal; begin again from the ledger's count when it lost some."""
+        count = self._append(0)
+        while count is not None:
+            sealed = self._ledger.seal(self._job_id, self._epoch, count)
+            if sealed is None or sealed == count:
+                return
+            count = self._append(sealed)
+
+    def _append(self, first: int) -> int | None:
+        """Append the units from number `first` on; their number, None if the job has ended."""
+        batch: list[str] = []
+        number = batch_first = 0
+        due = time.monotonic() + BATCH_S
+        for number, unit in enumerate(split_sources(self._job), start=1):
+            if number <= first:
+                batch_first = number
+                continue
+            batch.append(unit.pack())
+            self.bytes_split += max(unit.length_bytes, 0)
+            if len(batch) < BATCH_UNITS and time.monotonic() < due:
+                continue
+            known = self._ledger.add_units(self._job_id, self._epoch, batch_first, batch)
+            if known is None:
+                return None
+            if known < batch_first:  # Redis lost its last second and came back with less
+                return self._append(known)
+            batch_first, batch = number, []
+            due = time.monotonic() + BATCH_S
+        if batch and self._ledger.add_units(self._job_id, self._epoch, batch_first, batch) is None:
+            return None
+        return number
+
+
+def split_sources(job: LoadJob) -> Iterator[LoadUnit]:
+    """All units of a job in order, as they are found.
+
+    A compressed file is one unit. It is only read here when a later file needs to know the
+    number of its records, and its unit is handed out before that.
+    """
+    ordinal = 0
+    last = len(job.sources) - 1
+    for index, source in enumerate(job.sources):
+        if ordinal >= job.ordinal_end:
+            return
+        start = Position(source.start_offset_bytes, ordinal, source.start_line)
+        if source.file.whole:
+            yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
+            if index < last:
+                ordinal += _count_records(job, source.file, start)
+            continue
+        for unit in _split(job, source.file, start, job.unit_bytes):
+            if ordinal >= job.ordinal_end:
+                return
+            ordinal = unit.first_ordinal + unit.records_count
+            if ordinal > job.ordinal_first and unit.records_count:
+                yield unit._replace(source=index)
+
+
+def _split(job: LoadJob, file: SourceFile, start: Position, unit_bytes: int) -> Iterator[LoadUnit]:
+    with open_records(file, start.offset_bytes, TO_THE_END, job.dialect) as stream:
+        for unit in split_units(stream, job.dialect, unit_bytes=unit_bytes, start=start):
+            yield LoadUnit(
+                0,
+                unit.offset_bytes,
+                unit.length_bytes,
+                unit.first_ordinal,
+                unit.first_line,
+                unit.records_count,
+            )
+
+
+def _count_records(job: LoadJob, file: SourceFile, start: Position) -> int:
+    units = _split(job, file, start, unit_bytes=1 << 30)
+    return sum(unit.records_count for unit in units)

@@ -1,0 +1,94 @@
+"""Follow a job to its end and say how it went: shared by `load`, `resume` and `status -f`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from producer.embedded import EmbeddedBroker, EmbeddedWorker
+from producer.feed import Feeder
+from producer.progress import open_progress
+from producer.snapshot import RateMeter
+from producer.summary import Summary, read_summary, summary_json, summary_text
+from producer.watch import Detached, Watch
+from ringhaul.errors import EXIT_INTERRUPTED, EXIT_STILL_RUNNING
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.states import JobState
+from ringhaul.load.job import LoadJob
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How much is shown, and in which form."""
+
+    progress: str = "auto"
+    as_json: bool = False
+    quiet: bool = False
+    summary_file: Path | None = None
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Shown:
+        """From the options of a command; those it does not have stay as they are here."""
+        return cls(
+            progress="json" if options["as_json"] else options["progress"],
+            as_json=options["as_json"],
+            quiet=options["quiet"],
+            summary_file=options.get("summary"),
+        )
+
+    def say(self, text: str) -> None:
+        """One line on stderr, unless quiet."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+
+def follow_job(
+    ledger: Ledger,
+    job_id: str,
+    job: LoadJob,
+    shown: Shown,
+    *,
+    feeder: Feeder | None = None,
+    broker: EmbeddedBroker | None = None,
+    worker: EmbeddedWorker | None = None,
+    on_interrupt: str = "detach",
+) -> int:
+    """Watch a job to its end, print the summary; the exit code."""
+    with open_progress(shown.progress, quiet=shown.quiet) as progress:
+        watch = Watch(
+            ledger,
+            job_id,
+            RateMeter(job.total_bytes),
+            progress,
+            feeder=feeder,
+            broker=broker,
+            worker=worker,
+            on_interrupt=on_interrupt,
+        )
+        try:
+            status = watch.follow()
+        except Detached:
+            progress.note(
+                f"detached; the job goes on.   watch: ringhaul status -f {job_id}"
+                f"   stop: ringhaul cancel {job_id}"
+            )
+            return EXIT_STILL_RUNNING
+    summary = read_summary(ledger, job_id)
+    print_summary(summary, shown)
+    if watch.interrupted and status.state is JobState.CANCELLED:
+        return EXIT_INTERRUPTED
+    return summary.exit_code
+
+
+def print_summary(summary: Summary, shown: Shown) -> None:
+    """The closing table on stderr, or the summary as JSON on stdout; both also to a file."""
+    if shown.summary_file is not None:
+        shown.summary_file.write_text(json.dumps(summary_json(summary), indent=2) + "\n")
+    if shown.as_json:
+        print(json.dumps(summary_json(summary)), flush=True)
+    else:
+        shown.say(summary_text(summary))

@@ -1,0 +1,147 @@
+"""One Cassandra node: write its files, start it, wait until it answers CQL, know its state.
+
+"Answers" means that it replied SUPPORTED to an OPTIONS frame of the native protocol: an open port
+alone is not enough, since the server opens it before it serves.
+"""
+
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from producer.local import processes
+from producer.local.errors import LocalStackError
+from producer.local.java import Java
+from producer.local.node_files import cassandra_yaml, logback_xml, node_command, storage_argument
+from producer.local.state import private_dir
+
+#: A cold node takes 5 to 15 s on two cores, a third one 30 s; a loaded machine several times that.
+START_TIMEOUT_S = 180
+#: A drain writes nothing but what is in memory; after that, the commit log holds the rest.
+STOP_TIMEOUT_S = 30
+
+#: Cassandra's own first superuser, on a stack with passwords; it listens on loopback only.
+SUPERUSER = "cassandra"
+SUPERUSER_PASSWORD = "cassandra"
+
+_OPTIONS_V4 = b"\x04\x00\x00\x00\x05\x00\x00\x00\x00"
+_SUPPORTED_V4_START = b"\x84\x00\x00\x00\x06"
+_LOG_LINES_SHOWN = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node of the local stack; it may or may not run."""
+
+    folder: Path  #: its configuration, data and logs
+    address: str  #: loopback address of CQL and of gossip
+    cql_port: int
+    storage_port: int
+    pid: int | None  #: of the last start
+
+    @property
+    def log(self) -> Path:
+        """Cassandra's own log."""
+        return self.folder / "system.log"
+
+    @property
+    def console(self) -> Path:
+        """What the JVM printed: why it did not start, when Cassandra's log does not say."""
+        return self.folder / "console.log"
+
+    @property
+    def proof(self) -> str:
+        """The argument by which the node's process is known."""
+        return storage_argument(self.folder)
+
+    def runs(self) -> bool:
+        """Say whether the node's process is there."""
+        return self.pid is not None and processes.is_ours(self.pid, self.proof)
+
+    def answers(self) -> bool:
+        """Say whether the node speaks CQL now."""
+        return answers_cql(self.address, self.cql_port)
+
+
+def start_node(
+    node: Node,
+    *,
+    java: Java,
+    jars: Sequence[Path],
+    heap: str,
+    seed: str,
+    nodes_count: int,
+    auth: bool,
+) -> int:
+    """Write the node's files and start it. Returns its pid without waiting for CQL."""
+    private_dir(node.folder)
+    (node.folder / "cassandra.yaml").write_text(
+        cassandra_yaml(
+            node.folder,
+            node.address,
+            cql_port=node.cql_port,
+            storage_port=node.storage_port,
+            seed=seed,
+            auth=auth,
+        )
+    )
+    (node.folder / "logback.xml").write_text(logback_xml(node.log))
+    command = node_command(java, jars, node.folder, heap=heap, nodes_count=nodes_count)
+    return processes.start_server(command, log=node.console, cwd=node.folder)
+
+
+def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
+    """Wait until the node answers CQL.
+
+    Raises `LocalStackError` with the end of its log when it dies or `timeout_s` passes.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not node.answers():
+        if not node.runs():
+            raise LocalStackError(f"Cassandra at {node.address} ended while starting. {_why(node)}")
+        if time.monotonic() >= deadline:
+            raise LocalStackError(
+                f"Cassandra at {node.address} did not answer CQL on port {node.cql_port} "
+                f"within {timeout_s:.0f} s. {_why(node)}"
+            )
+        time.sleep(processes.POLL_S)
+
+
+def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
+    """Say whether something there answers OPTIONS with SUPPORTED."""
+    try:
+        with socket.create_connection((address, port), timeout=timeout_s) as connection:
+            connection.sendall(_OPTIONS_V4)
+            reply = b""
+            while len(reply) < len(_SUPPORTED_V4_START):
+                part = connection.recv(64)
+                if not part:
+                    return False
+                reply += part
+    except OSError:
+        return False
+    return reply.startswith(_SUPPORTED_V4_START)
+
+
+def _why(node: Node) -> str:
+    """The last lines of the log that says most, and where it is."""
+    for log in (node.log, node.console):
+        lines = _problem_lines(log)
+        if lines:
+            shown = "\n".join(f"    {line}" for line in lines)
+            return f"The end of {log}:\n{shown}"
+    return f"It wrote no log in {node.folder}."
+
+
+def _problem_lines(log: Path) -> list[str]:
+    """The last errors with what follows them, else the last lines; none if there is no log."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    first_error = next(
+        (i for i in range(len(lines) - 1, -1, -1) if " ERROR " in f" {lines[i]}"),
+        max(0, len(lines) - _LOG_LINES_SHOWN),
+    )
+    return lines[first_error : first_error + _LOG_LINES_SHOWN]

@@ -1,0 +1,114 @@
+"""Cassandra's jars: fetched once, checked against their pinned digests, kept in the user's cache.
+
+jgo fetches each jar into a partial folder; only a jar whose SHA-256 is the pinned one is renamed
+into the cache. A download that is cut short therefore never leaves a broken jar behind, and a
+second process waits on a file lock instead of fetching the same again.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from producer.local.errors import LocalStackError
+from producer.local.jar_list import CASSANDRA_VERSION, JARS
+from producer.local.state import locked
+
+#: Requests in flight at once: enough to hide the latency of 100 small files, polite to a registry.
+DOWNLOADS_MAX = 6
+#: Seconds that a registry may stay silent.
+TIMEOUT_S = 30
+#: Tries per jar; a registry that refuses one request in a hundred should not end a demo.
+TRIES_MAX = 3
+
+#: Told after each jar: how many are there, how many there will be.
+FetchProgress = Callable[[int, int], None]
+
+
+def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) -> list[Path]:
+    """Return the jars of a Cassandra node, fetching those that `cache_dir` does not hold.
+
+    Raises `LocalStackError` when a jar cannot be fetched or is not the pinned one.
+    """
+    folder = cache_dir / "jars" / f"cassandra-{CASSANDRA_VERSION}"
+    wanted = {coordinate: folder / jar_name(coordinate) for coordinate in JARS}
+    if not all(path.exists() for path in wanted.values()):
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "fetch.lock"):
+            _fetch_missing(folder, wanted, on_progress)
+    return list(wanted.values())
+
+
+def jar_name(coordinate: str) -> str:
+    """`group:artifact:version[:classifier]` -> file name, unique over groups."""
+    group, artifact, *rest = coordinate.split(":")
+    return f"{group}.{'-'.join([artifact, *rest])}.jar"
+
+
+def _fetch_missing(
+    folder: Path, wanted: dict[str, Path], on_progress: FetchProgress | None
+) -> None:
+    partial = folder / "partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    missing = {name: path for name, path in wanted.items() if not path.exists()}
+    done = len(wanted) - len(missing)
+    pool = ThreadPoolExecutor(DOWNLOADS_MAX)
+    try:
+        tasks = [pool.submit(_fetch, name, path, partial) for name, path in missing.items()]
+        for task in as_completed(tasks):
+            task.result()
+            done += 1
+            if on_progress is not None:
+                on_progress(done, len(wanted))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _fetch(coordinate: str, target: Path, partial: Path) -> None:
+    """Fetch one jar into its own corner of `partial` and rename it to `target` once checked."""
+    for attempt in range(1, TRIES_MAX + 1):
+        try:
+            fetched = _download(coordinate, partial / f"{target.stem}.{attempt}")
+        except Exception as error:  # jgo raises RuntimeError, requests' and its own errors
+            if attempt == TRIES_MAX:
+                raise LocalStackError(
+                    f"cannot fetch {coordinate} for the local Cassandra: {error}. "
+                    "Check the network or the proxy settings and run the command again; "
+                    "jars that were fetched are kept."
+                ) from error
+            continue
+        found = _sha256(fetched)
+        if found == JARS[coordinate]:
+            os.replace(fetched, target)
+            return
+    raise LocalStackError(
+        f"{coordinate} was fetched, but its SHA-256 is {found} and not the pinned "
+        f"{JARS[coordinate]}. It is not used. A proxy that alters files is the usual cause."
+    )
+
+
+def _download(coordinate: str, folder: Path) -> Path:
+    from jgo.config import GlobalSettings
+    from jgo.maven import MavenContext
+
+    settings = GlobalSettings.load()
+    context = MavenContext(
+        repo_cache=folder, remote_repos=_remotes(settings.repositories), timeout=TIMEOUT_S
+    )
+    path: Path = context.create_dependency(coordinate).artifact.resolve()
+    return path
+
+
+def _remotes(configured: dict[str, str]) -> dict[str, str]:
+    """The user's own repositories (a company mirror) before the public one."""
+    from jgo.constants import MAVEN_CENTRAL_URL
+
+    return {**configured, "central": configured.get("central", MAVEN_CENTRAL_URL)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

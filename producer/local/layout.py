@@ -1,0 +1,95 @@
+"""What the stack consists of: nodes, ports and pids, as remembered between commands."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from producer.local.cassandra import Node
+from producer.local.ports import choose_port, keep_port
+from producer.local.state import read_json, write_json
+
+CQL_PORT = 9042
+STORAGE_PORT = 7000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The nodes of the stack, running or not."""
+
+    nodes: tuple[Node, ...]
+    auth: bool  #: whether a password is asked for
+
+    @property
+    def addresses(self) -> list[str]:
+        """The nodes' addresses; the first is the seed."""
+        return [node.address for node in self.nodes]
+
+    @property
+    def cql_port(self) -> int:
+        """The same on all nodes, as drivers expect."""
+        return self.nodes[0].cql_port
+
+    def with_pid(self, index: int, pid: int) -> "Layout":
+        """The layout after node `index` was started."""
+        nodes = list(self.nodes)
+        nodes[index] = replace(nodes[index], pid=pid)
+        return replace(self, nodes=tuple(nodes))
+
+    def with_free_ports(self) -> "Layout":
+        """The layout with other ports where the remembered ones are taken by now.
+
+        Only for a stack of which no node runs: its nodes share their ports.
+        """
+        cql_port = keep_port(self.addresses, self.cql_port)
+        storage_port = keep_port(self.addresses, self.nodes[0].storage_port)
+        nodes = (replace(node, cql_port=cql_port, storage_port=storage_port) for node in self.nodes)
+        return replace(self, nodes=tuple(nodes))
+
+    def save(self, path: Path) -> None:
+        """Write the layout to `path`."""
+        nodes = [
+            {
+                "address": node.address,
+                "cql_port": node.cql_port,
+                "storage_port": node.storage_port,
+                "pid": node.pid,
+            }
+            for node in self.nodes
+        ]
+        write_json(path, {"auth": self.auth, "nodes": nodes})
+
+
+def load_layout(path: Path) -> Layout | None:
+    """Return the layout that `save` wrote to `path`, None when there is none."""
+    saved = read_json(path)
+    if saved is None:
+        return None
+    nodes = [Node(folder=path.parent / node["address"], **node) for node in saved["nodes"]]
+    return Layout(nodes=tuple(nodes), auth=saved["auth"])
+
+
+def new_layout(folder: Path, nodes_count: int, *, auth: bool, any_port: bool) -> Layout:
+    """Return a layout on the usual ports, or on free ones where they are taken.
+
+    `any_port`: do not try the usual ports.
+    """
+    addresses = node_addresses(nodes_count)
+    cql_port = choose_port(addresses, 0 if any_port else CQL_PORT)
+    storage_port = choose_port(addresses, 0 if any_port else STORAGE_PORT)
+    nodes = tuple(
+        Node(
+            folder=folder / address,
+            address=address,
+            cql_port=cql_port,
+            storage_port=storage_port,
+            pid=None,
+        )
+        for address in addresses
+    )
+    return Layout(nodes=nodes, auth=auth)
+
+
+def node_addresses(nodes_count: int) -> list[str]:
+    """One node is where everybody looks for it; several need addresses of their own."""
+    if nodes_count == 1:
+        return ["127.0.0.1"]
+    return [f"127.0.1.{i}" for i in range(1, nodes_count + 1)]

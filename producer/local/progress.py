@@ -1,0 +1,56 @@
+"""Show the steps of `Stack.up` on stderr: a bar on a terminal, one line a step elsewhere."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from producer.local.stack import OnProgress, Progress
+
+
+@contextmanager
+def step_display() -> Iterator[OnProgress]:
+    """Yield a function to give to `Stack.up`; the bar is gone when the block ends."""
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield _Lines().show
+        return
+    with Bars(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as bars:
+        task = bars.add_task("", total=None, count="")
+
+        def show(step: Progress) -> None:
+            bars.update(
+                task,
+                description=step.text,
+                completed=step.done,
+                total=step.total or None,
+                count=f"{step.done}/{step.total} files" if step.total else "",
+            )
+
+        yield show
+
+
+class _Lines:
+    """One line when a step begins, one when a step that has a length ends."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def show(self, step: Progress) -> None:
+        """Print what is new about `step`."""
+        if step.text != self._text:
+            self._text = step.text
+            print(step.text, file=sys.stderr)
+        if step.total and step.done == step.total:
+            print(f"{step.text}: {step.total} files", file=sys.stderr)

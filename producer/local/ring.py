@@ -1,0 +1,69 @@
+"""Wait until the cluster as a whole can be used: passwords checked, every node seen by all.
+
+A node answers CQL before its superuser exists, and the first node of several may take a moment to
+see the last one up. Both are settled here, so that the first statement of a user does not fail.
+"""
+
+import time
+from collections.abc import Sequence
+
+from cassandra import ConsistencyLevel, OperationTimedOut, Unavailable
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.query import SimpleStatement
+
+from producer.local.cassandra import SUPERUSER, SUPERUSER_PASSWORD
+from producer.local.errors import LocalStackError
+
+_POLL_S = 0.2
+
+
+def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s: float) -> None:
+    """Wait until every node, asked as coordinator, can read from all nodes.
+
+    Raises `LocalStackError` with the last answer after `timeout_s`.
+    """
+    # The table read below has two copies: a single node cannot answer for all of them.
+    level = ConsistencyLevel.ALL if len(addresses) > 1 else ConsistencyLevel.ONE
+    deadline = time.monotonic() + timeout_s
+    for address in addresses:
+        while problem := _problem(address, port, level, auth=auth):
+            if time.monotonic() >= deadline:
+                raise LocalStackError(f"the local nodes answer, but not as a cluster: {problem}")
+            time.sleep(_POLL_S)
+
+
+def _problem(address: str, port: int, level: int, *, auth: bool) -> Exception | None:
+    """Return what keeps the node at `address` from reading from all nodes."""
+    try:
+        _read_everywhere(address, port, level, auth=auth)
+    except (NoHostAvailable, Unavailable, OperationTimedOut) as error:
+        problem: Exception = error  # the driver comes without types
+        return problem
+    return None
+
+
+def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> None:
+    """Read a whole (empty) system table of replication factor 2 at consistency `level`.
+
+    Its token ranges cover every node, so at ALL the read fails while the coordinator misses one.
+    """
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy([address]),
+        consistency_level=level,
+        request_timeout=10,
+    )
+    cluster = Cluster(
+        [address],
+        port=port,
+        auth_provider=PlainTextAuthProvider(SUPERUSER, SUPERUSER_PASSWORD) if auth else None,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=5,
+        monitor_reporting_enabled=False,
+    )
+    try:
+        session = cluster.connect()
+        session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
+    finally:
+        cluster.shutdown()

@@ -1,0 +1,368 @@
+"""The local stack: Cassandra nodes and a Valkey, up and down with one call each.
+
+`up` is a repair as much as a start: it looks at what runs, starts what does not, and publishes the
+addresses in `<state_dir>/local.json` when all of it answers. Data and ports stay over `down`.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from producer.local import processes
+from producer.local.cassandra import (
+    STOP_TIMEOUT_S,
+    SUPERUSER,
+    SUPERUSER_PASSWORD,
+    Node,
+    start_node,
+    wait_for_cql,
+)
+from producer.local.errors import LocalStackError
+from producer.local.jar_list import CASSANDRA_VERSION
+from producer.local.jars import cassandra_jars
+from producer.local.java import find_java
+from producer.local.layout import Layout, load_layout, new_layout
+from producer.local.state import locked, private_dir, write_json, write_private
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.errors import UsageError
+
+#: What SimpleSnitch calls its data centre.
+LOCAL_DC = "datacenter1"
+VALKEY_PORT = 6379
+#: More than five on one machine is no test of anything but its memory.
+NODES_MAX = 5
+#: One node gets what a load needs; of several, each gets what fits beside the others (0.8 GB
+#: resident each at 512M, measured).
+HEAP_ONE_NODE = "1G"
+HEAP_SEVERAL = "512M"
+_HEAP = re.compile(r"[1-9][0-9]*[MGmg]")
+_RING_TIMEOUT_S = 90
+
+
+class Progress(NamedTuple):
+    """A step of `up`. `total` is 0 when the step has no length."""
+
+    text: str
+    done: int = 0
+    total: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoints:
+    """Where a running stack answers."""
+
+    contact_points: list[str]
+    port: int
+    local_dc: str
+    broker_url: str  #: with its password: a secret
+    broker_password_file: Path
+    user: str | None  #: None without authentication
+    password_file: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """What `up` did."""
+
+    endpoints: Endpoints
+    nodes_started: int
+    valkey_started: bool
+
+    @property
+    def anything(self) -> bool:
+        """False when all of the stack was up already."""
+        return self.nodes_started > 0 or self.valkey_started
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerStatus:
+    """One server of the stack."""
+
+    name: str  #: "cassandra" or "valkey"
+    address: str
+    port: int
+    pid: int | None  #: None when it does not run
+    answers: bool
+    rss_bytes: int
+    log: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackStatus:
+    """The stack at one moment."""
+
+    servers: list[ServerStatus]  #: empty when there is no stack and no data of one
+
+    @property
+    def up(self) -> bool:
+        """Every server of it answers."""
+        return bool(self.servers) and all(server.answers for server in self.servers)
+
+    @property
+    def partly(self) -> bool:
+        """Some of it runs, but not all of it answers."""
+        return not self.up and any(server.pid is not None for server in self.servers)
+
+
+class Stack:
+    """The stack whose data and state live in `state_dir`, its jars in `cache_dir`."""
+
+    def __init__(self, state_dir: Path, cache_dir: Path) -> None:
+        self._state_dir = state_dir.absolute()
+        self._cache_dir = cache_dir.absolute()
+        self._folder = self._state_dir / "local"
+        self._layout_file = self._folder / "layout.json"
+        self._published = self._state_dir / "local.json"
+        self.valkey = EmbeddedValkey(self._state_dir / "valkey")
+
+    def up(
+        self,
+        nodes: int | None = None,
+        *,
+        heap: str | None = None,
+        auth: bool | None = None,
+        any_port: bool = False,
+        on_progress: OnProgress = lambda progress: None,
+    ) -> Started:
+        """Start whatever does not run yet and wait until it answers.
+
+        `nodes`, `auth`: None means as it is, or one node without passwords if there is no stack.
+        `heap`: of each node, as Java writes it; used by nodes that are started now.
+        `any_port`: leave the usual ports 9042, 7000 and 6379 alone.
+
+        Raises `UsageError` when `nodes` or `auth` differ from a stack that has data, and
+        `LocalStackError` when a server cannot be started; servers started by this call are then
+        stopped again.
+        """
+        if nodes is not None and not 1 <= nodes <= NODES_MAX:
+            raise UsageError(f"--nodes {nodes}: a local stack has 1 to {NODES_MAX} nodes")
+        if heap is not None and not _HEAP.fullmatch(heap):
+            raise UsageError(f'--heap {heap}: write a number with M or G, such as "512M" or "2G"')
+        private_dir(self._folder)
+        with locked(self._folder / "stack.lock"):
+            layout = self._plan(nodes, auth, any_port=any_port)
+            valkey_ran = self.valkey.running()
+            if not valkey_ran:
+                on_progress(Progress("starting Valkey"))
+            self.valkey.keep(0 if any_port else VALKEY_PORT)
+            try:
+                layout, nodes_started = self._start_nodes(layout, heap, on_progress)
+            except BaseException:
+                if not valkey_ran:
+                    self.valkey.unkeep()
+                raise
+            endpoints = self._publish(layout)
+        return Started(
+            endpoints=endpoints, nodes_started=nodes_started, valkey_started=not valkey_ran
+        )
+
+    def status(self) -> StackStatus:
+        """Look at every server of the stack."""
+        layout = load_layout(self._layout_file)
+        if layout is None:
+            return StackStatus(servers=[])
+        servers = [_node_status(node) for node in layout.nodes]
+        servers.append(_valkey_status(self.valkey))
+        return StackStatus(servers=servers)
+
+    def down(self, *, wipe: bool = False) -> bool:
+        """Stop all servers; `wipe` also removes their data, the ledger of past jobs included.
+
+        Returns False when Valkey was left running because a command is using it; that command
+        stops it when it ends. Raises `UsageError` if `wipe` is asked for in that case.
+        """
+        if not self._folder.exists():
+            return True
+        with locked(self._folder / "stack.lock"):
+            if wipe and self.valkey.in_use():
+                raise UsageError(
+                    "a running ringhaul command keeps its job in the local Valkey. "
+                    "Let it end or cancel its job (`ringhaul status`), then wipe."
+                )
+            self._published.unlink(missing_ok=True)
+            layout = load_layout(self._layout_file)
+            if layout is not None:
+                # What is wiped needs no drain.
+                _stop(layout.nodes, 0 if wipe else STOP_TIMEOUT_S)
+            valkey_stopped = self.valkey.unkeep()
+            if wipe:
+                shutil.rmtree(self._state_dir / "valkey", ignore_errors=True)
+                for path in self._folder.iterdir():
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    elif path.name != "stack.lock":
+                        path.unlink()
+        return valkey_stopped
+
+    def endpoints(self) -> Endpoints:
+        """Return the addresses of the running stack.
+
+        Raises `UsageError` when it is not up.
+        """
+        layout = load_layout(self._layout_file)
+        if layout is None or not self._published.exists() or not self.status().up:
+            raise UsageError("the local stack is not up: start it with `ringhaul local up`")
+        return self._endpoints(layout)
+
+    def env(self) -> dict[str, str]:
+        """Return the environment that points ringhaul at this stack; no secret is in it.
+
+        Raises `UsageError` when the stack is not up.
+        """
+        ends = self.endpoints()
+        variables = {
+            "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(ends.contact_points),
+            "RINGHAUL_CLUSTER_PORT": str(ends.port),
+            "RINGHAUL_CLUSTER_LOCAL_DC": ends.local_dc,
+            "RINGHAUL_BROKER_URL": f"redis://127.0.0.1:{self.valkey.port}/0",
+            "RINGHAUL_BROKER_PASSWORD_FILE": str(ends.broker_password_file),
+        }
+        if ends.user is not None:
+            variables["RINGHAUL_CLUSTER_USER"] = ends.user
+            variables["RINGHAUL_CLUSTER_PASSWORD_FILE"] = str(ends.password_file)
+        return variables
+
+    def nodes(self) -> list[Node]:
+        """The nodes of the stack, with their pids and logs; empty when there is no stack."""
+        layout = load_layout(self._layout_file)
+        return [] if layout is None else list(layout.nodes)
+
+    def _plan(self, nodes: int | None, auth: bool | None, *, any_port: bool) -> Layout:
+        """Return the layout to bring up, checked against the data that is there."""
+        layout = load_layout(self._layout_file)
+        if layout is None:
+            return new_layout(self._folder, nodes or 1, auth=auth or False, any_port=any_port)
+        have = len(layout.nodes)
+        if nodes is not None and nodes != have:
+            raise UsageError(
+                f"--nodes {nodes}: there is a local stack of {_count(have)} already. Leave "
+                "--nodes out to use it, or remove it and its data: `ringhaul local down --wipe`."
+            )
+        if auth is not None and auth != layout.auth:
+            raise UsageError(
+                f"there is a local stack {'with' if layout.auth else 'without'} passwords already. "
+                "To change that, remove it and its data first: `ringhaul local down --wipe`."
+            )
+        return layout if any(node.runs() for node in layout.nodes) else layout.with_free_ports()
+
+    def _start_nodes(
+        self, layout: Layout, heap: str | None, on_progress: OnProgress
+    ) -> tuple[Layout, int]:
+        missing = [i for i, node in enumerate(layout.nodes) if not node.runs()]
+        started: list[Node] = []
+        try:
+            if missing:
+                java = find_java()
+                jars = cassandra_jars(
+                    self._cache_dir,
+                    lambda done, total: on_progress(
+                        Progress(f"fetching Cassandra {CASSANDRA_VERSION}", done, total)
+                    ),
+                )
+            for i in missing:
+                on_progress(Progress(f"starting Cassandra at {layout.addresses[i]}"))
+                pid = start_node(
+                    layout.nodes[i],
+                    java=java,
+                    jars=jars,
+                    heap=heap or default_heap(len(layout.nodes)),
+                    seed=layout.addresses[0],
+                    nodes_count=len(layout.nodes),
+                    auth=layout.auth,
+                )
+                layout = layout.with_pid(i, pid)
+                layout.save(self._layout_file)
+                started.append(layout.nodes[i])
+                wait_for_cql(layout.nodes[i])
+            for node in layout.nodes:
+                wait_for_cql(node)
+            if missing and (len(layout.nodes) > 1 or layout.auth):
+                self._wait_for_ring(layout, on_progress)
+        except BaseException:
+            _stop(started, STOP_TIMEOUT_S)
+            raise
+        return layout, len(missing)
+
+    def _wait_for_ring(self, layout: Layout, on_progress: OnProgress) -> None:
+        from producer.local.ring import wait_for_ring  # brings in the driver: 0.3 s
+
+        on_progress(Progress("waiting for the cluster to agree"))
+        wait_for_ring(
+            layout.addresses, layout.cql_port, auth=layout.auth, timeout_s=_RING_TIMEOUT_S
+        )
+
+    def _publish(self, layout: Layout) -> Endpoints:
+        """Write the addresses where `config.settings` looks for them."""
+        ends = self._endpoints(layout)
+        published: dict[str, object] = {
+            "contact_points": ends.contact_points,
+            "port": ends.port,
+            "local_dc": ends.local_dc,
+            "broker_url": ends.broker_url,
+        }
+        if ends.user is not None and ends.password_file is not None:
+            write_private(ends.password_file, SUPERUSER_PASSWORD)
+            published["user"] = ends.user
+            published["password_file"] = str(ends.password_file)
+        write_json(self._published, published)
+        return ends
+
+    def _endpoints(self, layout: Layout) -> Endpoints:
+        return Endpoints(
+            contact_points=layout.addresses,
+            port=layout.cql_port,
+            local_dc=LOCAL_DC,
+            broker_url=self.valkey.url,
+            broker_password_file=self.valkey.password_file,
+            user=SUPERUSER if layout.auth else None,
+            password_file=self._folder / "cassandra_password" if layout.auth else None,
+        )
+
+
+def default_heap(nodes_count: int) -> str:
+    """Heap of each node when the user names none."""
+    return HEAP_ONE_NODE if nodes_count == 1 else HEAP_SEVERAL
+
+
+def _stop(nodes: Sequence[Node], timeout_s: float) -> None:
+    """Stop those of `nodes` that run, all at once."""
+    servers = [(node.pid, node.proof) for node in nodes if node.pid is not None]
+    processes.stop_servers(servers, timeout_s)
+    if any(node.runs() for node in nodes):
+        raise LocalStackError("a local Cassandra node does not end, not even by SIGKILL")
+
+
+def _node_status(node: Node) -> ServerStatus:
+    runs = node.runs()
+    return ServerStatus(
+        name="cassandra",
+        address=node.address,
+        port=node.cql_port,
+        pid=node.pid if runs else None,
+        answers=runs and node.answers(),
+        rss_bytes=processes.rss_bytes(node.pid) if runs and node.pid is not None else 0,
+        log=node.log,
+    )
+
+
+def _valkey_status(valkey: EmbeddedValkey) -> ServerStatus:
+    pid = valkey.pid if valkey.running() else None
+    return ServerStatus(
+        name="valkey",
+        address="127.0.0.1",
+        port=valkey.port,
+        pid=pid,
+        answers=pid is not None and valkey.answers(),
+        rss_bytes=0 if pid is None else processes.rss_bytes(pid),
+        log=valkey.log,
+    )
+
+
+def _count(nodes_count: int) -> str:
+    return "one node" if nodes_count == 1 else f"{nodes_count} nodes"

@@ -1,0 +1,96 @@
+"""Options that several commands share, and the way from flags to settings.
+
+Flags that are settings reach the embedded workers through the environment, the same road that
+every other worker gets its settings by; so they are put into this process's environment before
+anything of Celery is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import rich_click as click
+
+from config.settings import Loaded, load_settings
+from ringhaul.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: Flag -> setting, for the flags of `connection_options`.
+CONNECTION_FLAGS = {
+    "contact_points": "cluster.contact_points",
+    "port": "cluster.port",
+    "local_dc": "cluster.local_dc",
+    "user": "cluster.user",
+    "password_file": "cluster.password_file",
+    "broker": "broker.url",
+}
+
+
+def connection_options(command: Command) -> Command:
+    """Where the cluster and the broker are. Passwords are never flags."""
+    for option in reversed(
+        [
+            click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
+            click.option("--port", type=int, help="Native protocol port (9042)."),
+            click.option("--local-dc", metavar="NAME", help="Use the nodes of this data centre."),
+            click.option("--user", metavar="NAME", help="User to log in as."),
+            click.option(
+                "--password-file", metavar="FILE", help="File whose first line is the password."
+            ),
+            click.option(
+                "--broker",
+                metavar="URL",
+                help="Redis of the workers, e.g. redis://host:6379/0; none: workers of our own.",
+            ),
+            config_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def config_option(command: Command) -> Command:
+    """`--config FILE`, for commands that read settings."""
+    option = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Read this file instead of ringhaul.toml.",
+    )
+    decorated: Command = option(command)
+    return decorated
+
+
+def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
+    """The settings with these flags (dotted key -> value), also put into the environment.
+
+    Raises `ConfigError` or `UsageError` for a flag that cannot be used.
+    """
+    given = {key: value for key, value in flags.items() if value is not None}
+    if urlsplit(str(given.get("broker.url", ""))).password:
+        raise UsageError(
+            "--broker holds a password, which every user of this host can see; put the URL into "
+            "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
+        )
+    loaded = load_settings(given, config_file)
+    for key, value in given.items():
+        text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+        os.environ[f"RINGHAUL_{key.replace('.', '_').upper()}"] = text
+    if config_file is not None:
+        os.environ["RINGHAUL_CONFIG"] = str(config_file.absolute())
+    return loaded
+
+
+def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of `connection_options` by their setting."""
+    return {key: options[flag] for flag, key in CONNECTION_FLAGS.items()}
+
+
+def comma_list(text: str | None) -> list[str]:
+    """`a, b,c` as a list; empty parts are dropped."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]

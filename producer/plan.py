@@ -1,0 +1,164 @@
+"""From what the user asked for to a `LoadJob`: sources, headers, mapping, timestamps.
+
+Everything that can be wrong is found here, before the job exists and before any row is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from cassandra.cluster import Session
+
+from config.settings import Settings
+from ringhaul.cluster.connect import consistency_level
+from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.cql.text import TextFormat
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import read_header
+from ringhaul.formats.sources import SourceFile, estimate_records, open_whole
+from ringhaul.formats.split import START
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.load.mapping import map_fields
+
+UNIT_BYTES_MIN = 1 << 20
+UNIT_BYTES_MAX = 64 << 20
+UNITS_PER_SLOT = 4
+#: Cassandra's TTL is at most 20 years (`Attributes.MAX_TTL`).
+TTL_S_MAX = 20 * 365 * 24 * 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRequest:
+    """The options of `ringhaul load` that make up a job."""
+
+    keyspace: str
+    table: str
+    header: bool = True
+    columns: Sequence[str] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    skip_columns: Sequence[str] = ()
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+    text: TextFormat = field(default_factory=TextFormat)
+    skip_rows: int = 0
+    max_rows: int | None = None
+    nulls: str = "unset"
+    ttl_s: int = 0
+    timestamp: str | None = None
+    strategy: str = "token-batch"
+    rate_rows_s: int = 0
+    unit_bytes: int = 0
+    max_errors: str = "1000"
+
+
+def plan_load(
+    request: LoadRequest,
+    files: Sequence[SourceFile],
+    session: Session,
+    settings: Settings,
+    slots: int,
+) -> LoadJob:
+    """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work."""
+    ErrorLimit.parse(request.max_errors)
+    if not 0 <= request.ttl_s <= TTL_S_MAX:
+        raise UsageError(f"--ttl {request.ttl_s}: 0 to {TTL_S_MAX} seconds (20 years)")
+    consistency_level(settings.cluster.consistency)
+    metadata = session.cluster.metadata
+    table = find_table(metadata, request.keyspace, request.table)
+    sources = tuple(_plan_source(request, file, table) for file in files)
+    total_bytes = sum(file.size_bytes for file in files)
+    first = request.skip_rows
+    end = ORDINAL_END if request.max_rows is None else first + request.max_rows
+    return LoadJob(
+        table=table,
+        cluster_name=metadata.cluster_name,
+        sources=sources,
+        dialect=request.dialect,
+        text=request.text,
+        base_us=_base_us(request, files),
+        unit_bytes=request.unit_bytes or unit_bytes_auto(total_bytes, slots),
+        ttl_s=request.ttl_s,
+        nulls=request.nulls,
+        consistency=settings.cluster.consistency,
+        strategy=request.strategy,
+        ordinal_first=first,
+        ordinal_end=end,
+        rate_rows_s=request.rate_rows_s,
+        block_bytes=settings.load.block_bytes,
+        in_flight_requests_max=settings.load.in_flight_requests_max,
+        in_flight_bytes_max=settings.load.in_flight_bytes_max,
+        retries_max=settings.load.retries_max,
+    )
+
+
+def unit_bytes_auto(total_bytes: int, slots: int) -> int:
+    """Unit size so that every worker process gets several units and none lasts for minutes."""
+    return min(max(total_bytes // (UNITS_PER_SLOT * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
+
+
+def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+    """One source's fields and mapping, and where its records begin."""
+    start = START
+    fields: Sequence[str] = request.columns
+    if request.header:
+        try:
+            with open_whole(file, request.dialect) as stream:
+                names, start = read_header(stream, request.dialect)
+        except UsageError as error:
+            raise UsageError(f"{file.path} {error}") from error
+        if fields and len(fields) != len(names):
+            raise UsageError(
+                f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
+                f"{', '.join(names[:12])}"
+            )
+        fields = fields or names
+    elif not file.size_bytes:
+        raise UsageError(f"{file.path}: the file is empty")
+    # Like COPY, a file without a header and without --columns has the table's columns in order.
+    fields = fields or [c for c in table.column_names if c not in request.skip_columns]
+    mapping = map_fields(
+        fields,
+        table,
+        mapping=request.mapping,
+        skip=request.skip_columns if request.header or request.columns else (),
+        source=file.path,
+    )
+    return LoadSource(
+        file=file,
+        fields=tuple(fields),
+        mapping=mapping,
+        start_offset_bytes=start.offset_bytes,
+        start_line=start.line,
+    )
+
+
+def _base_us(request: LoadRequest, files: Sequence[SourceFile]) -> int:
+    """The row timestamp of the first record.
+
+    Without --timestamp, as far before now as there may be records: the last one is then not
+    later than the job's start, and never beats what an application writes from now on.
+    """
+    if request.timestamp is None:
+        return time.time_ns() // 1000 - estimate_records(files, request.dialect)
+    return parse_timestamp_us(request.timestamp)
+
+
+def parse_timestamp_us(text: str) -> int:
+    """Microseconds since the epoch from a number of them or an ISO 8601 date and time."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--timestamp {text!r}: give microseconds since 1970 or a date such as "
+            "2026-01-31T12:00:00Z"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

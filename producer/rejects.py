@@ -1,0 +1,91 @@
+"""Rejects of a job as lines for people, and as a file that loads again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import BinaryIO
+
+from ringhaul.errors import SourceChanged, UsageError
+from ringhaul.formats.sources import check_unchanged
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.reading import open_records
+from ringhaul.load.rejects import Reject, unpack_rejects
+
+
+def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
+    """All rejects of a job, in the order of the input. Raises `JobMissing`."""
+    ledger.status(job_id)
+    for _, blob in ledger.rejects(job_id):
+        yield from unpack_rejects(blob)
+
+
+def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
+    """One line for each reject, and how many more there are."""
+    rejects = job_rejects(ledger, job_id)
+    for reject in islice(rejects, limit):
+        at = f"column {reject.column}: " if reject.column else ""
+        yield f"{reject.where}  byte {reject.offset}  {reject.stage}  {at}{reject.reason}"
+    more = sum(1 for _ in rejects)
+    if more:
+        yield f"... {more:,} more (--limit, --json or --export)"
+
+
+def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
+    """Write the original bytes of every reject to `path` (- is stdout); their number.
+
+    The header of the source comes first if it had one. Sources whose headers differ cannot share
+    one file: `UsageError` says so.
+    """
+    job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
+    sources = {source.file.path: source for source in job.sources}
+    written = 0
+    header: bytes | None = None
+    with ExitStack() as stack:
+        out: BinaryIO = sys.stdout.buffer
+        if path != "-":
+            out = stack.enter_context(open(path, "wb"))
+        for reject in job_rejects(ledger, job_id):
+            source = sources[reject.file]
+            head = _header(source, job)
+            if header is None:
+                header = head
+                out.write(head)
+            elif head != header:
+                raise UsageError(
+                    f"{reject.file} has another header than the sources before it; load and "
+                    "export sources with different headers separately"
+                )
+            out.write(_data(reject, source, job) + b"\n")
+            written += 1
+    return written
+
+
+def _header(source: LoadSource, job: LoadJob) -> bytes:
+    """The bytes before a source's first record; empty when it has no header."""
+    if not source.start_offset_bytes:
+        return b""
+    with open_records(source.file, 0, source.start_offset_bytes, job.dialect) as stream:
+        return stream.read(source.start_offset_bytes)
+
+
+def _data(reject: Reject, source: LoadSource, job: LoadJob) -> bytes:
+    """The record's original bytes; a long one is not in the ledger and is read from its file."""
+    if reject.data is not None:
+        return reject.data
+    try:
+        check_unchanged(source.file)
+    except SourceChanged as error:
+        raise SourceChanged(
+            f"the record at byte {reject.offset} is too long to be kept in the ledger, and {error}"
+        ) from error
+    chunks, left = [], reject.length
+    with open_records(source.file, reject.offset, reject.length, job.dialect) as stream:
+        while left and (chunk := stream.read(left)):
+            chunks.append(chunk)
+            left -= len(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,212 @@
+"""Run a load from its options: settle, plan, create the job, watch it, sum it up."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from config.settings import Loaded
+from producer.dry_run import dry_run_text
+from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, is_embedded
+from producer.feed import Feeder
+from producer.follow import Shown, follow_job
+from producer.options import comma_list, connection_flags, settle
+from producer.plan import LoadRequest, plan_load
+from producer.words import bytes_text, count_text
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cql.text import TextFormat
+from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.sources import SourceFile, find_sources
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.workers import Workers
+from ringhaul.load.job import LoadJob
+from tasks.connect import cluster_config, open_ledger
+
+#: Flags of `load` that are settings.
+SETTING_FLAGS = {
+    "consistency": "cluster.consistency",
+    "strategy": "load.strategy",
+    "max_errors": "load.max_errors",
+    "unit_size": "load.unit_bytes",
+    "workers": "worker.concurrency",
+}
+
+
+def run_load(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul load`; the exit code."""
+    flags = connection_flags(options)
+    flags |= {key: options[flag] for flag, key in SETTING_FLAGS.items()}
+    loaded = settle(flags, options["config_file"])
+    request = load_request(options, loaded)
+    job_id = f"ld-{secrets.token_hex(3)}"
+    with ExitStack() as stack:
+        files = _sources(options["sources"], request.dialect, loaded, job_id)
+        session = open_session(cluster_config(loaded.settings))
+        try:
+            slots = _slots(loaded)
+            job = plan_load(request, files, session, loaded.settings, slots)
+            if options["dry_run"]:
+                print(dry_run_text(job, slots))
+                return EXIT_COMPLETE
+        finally:
+            close_session(session)
+        return _run(stack, loaded, options, request, job_id, job)
+
+
+def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
+    """The request that the options make. Raises `UsageError` naming the option at fault."""
+    keyspace, _, table = options["table"].rpartition(".")
+    if keyspace and options["keyspace"] and keyspace != options["keyspace"]:
+        raise UsageError(f"--table names keyspace {keyspace}, --keyspace {options['keyspace']}")
+    keyspace = keyspace or options["keyspace"]
+    if not keyspace:
+        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    words = {
+        name: tuple(comma_list(options[name]))
+        for name in ("true_words", "false_words")
+        if options[name]
+    }
+    load = loaded.settings.load
+    return LoadRequest(
+        keyspace=keyspace,
+        table=table,
+        header=options["header"],
+        columns=comma_list(options["columns"]),
+        mapping=_mapping(options["mapping"]),
+        skip_columns=comma_list(options["skip_columns"]),
+        dialect=CsvDialect(
+            delimiter=options["delimiter"],
+            quote=options["quote"] or None,
+            escape=options["escape"] or None,
+            comment=options["comment"] or None,
+            encoding=options["encoding"],
+            null_strings=options["null_strings"] or ("",),
+            allow_extra_fields=options["allow_extra_fields"],
+            allow_missing_fields=options["allow_missing_fields"],
+            allow_nul=options["allow_nul"],
+        ),
+        text=TextFormat(
+            timestamp_formats=options["timestamp_formats"],
+            epoch_unit=options["epoch_unit"],
+            timezone=options["timezone"],
+            blob=options["blob"],
+            decimal_sep=options["decimal_sep"],
+            thousands_sep=options["thousands_sep"],
+            **words,
+        ),
+        skip_rows=options["skip_rows"],
+        max_rows=options["max_rows"],
+        nulls=options["nulls"],
+        ttl_s=options["ttl"],
+        timestamp=options["timestamp"],
+        strategy=load.strategy,
+        rate_rows_s=options["rate"] or 0,
+        unit_bytes=load.unit_bytes,
+        max_errors=load.max_errors,
+    )
+
+
+def _run(
+    stack: ExitStack,
+    loaded: Loaded,
+    options: Mapping[str, Any],
+    request: LoadRequest,
+    job_id: str,
+    job: LoadJob,
+) -> int:
+    """Create the job, feed it and follow it."""
+    embedded = is_embedded(loaded)
+    state_dir = loaded.settings.state_dir
+    broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
+    settings = settle({}, None).settings
+    ledger = open_ledger(settings)
+    ledger.create(
+        job_id,
+        {"kind": "load", "table": job.table.name, "bytes_total": str(job.total_bytes)},
+        json.dumps(job.to_json()),
+        error_limit=ErrorLimit.parse(request.max_errors),
+    )
+    if options["detach"] and embedded:
+        raise UsageError("--detach needs workers that stay: configure a broker and start some")
+    workers = loaded.settings.worker.concurrency or default_workers()
+    worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
+    feeder = Feeder(ledger, job_id, 1, job)
+    feeder.start()
+    shown = Shown.from_options(options)
+    shown.say(
+        f"{job_id}  load -> {job.table.name}   {count_text(len(job.sources), 'file')}"
+        f"  {bytes_text(job.total_bytes)}   " + _who(ledger, embedded, workers)
+    )
+    if options["detach"]:
+        feeder.join()
+        ledger.make_durable()
+        shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
+        return EXIT_STILL_RUNNING
+    return follow_job(
+        ledger,
+        job_id,
+        job,
+        shown,
+        feeder=feeder,
+        broker=broker,
+        worker=worker,
+        on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
+    )
+
+
+def _sources(
+    args: Sequence[str], dialect: CsvDialect, loaded: Loaded, job_id: str
+) -> list[SourceFile]:
+    """The files to load; standard input is spooled to one first, workers read by ranges."""
+    if "-" not in args:
+        return find_sources(args, dialect)
+    if len(args) > 1:
+        raise UsageError("- (standard input) cannot be given together with other sources")
+    spool = spool_path(loaded.settings.state_dir, job_id)
+    spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with spool.open("xb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return find_sources([str(spool)], dialect)
+
+
+def spool_path(state_dir: Path, job_id: str) -> Path:
+    """Where a job's standard input is kept until the job is over."""
+    return state_dir / "spool" / f"{job_id}.csv"
+
+
+def _slots(loaded: Loaded) -> int:
+    """Worker processes that will share the job, for the size of units."""
+    if is_embedded(loaded):
+        return loaded.settings.worker.concurrency or default_workers()
+    return max(1, Workers(open_ledger(loaded.settings).caller).slots())
+
+
+def _mapping(text: str | None) -> dict[str, str]:
+    """`field=column,...` as a dict. Raises `UsageError` for a part without `=`."""
+    mapping = {}
+    for part in comma_list(text):
+        name, equals, column = part.partition("=")
+        if not equals or not name.strip() or not column.strip():
+            raise UsageError(f"--mapping {part!r}: give FIELD=COLUMN, several parted by commas")
+        mapping[name.strip()] = column.strip()
+    return mapping
+
+
+def _who(ledger: Ledger, embedded: bool, workers: int) -> str:
+    """Who will do the work, in words."""
+    if embedded:
+        return f"{count_text(workers, 'embedded worker')}"
+    alive = Workers(ledger.caller).alive()
+    if not alive:
+        return "no worker is up: start some with `ringhaul worker`"
+    hosts = len({worker.host for worker in alive})
+    slots = sum(worker.slots for worker in alive)
+    return f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}"

@@ -1,0 +1,56 @@
+"""Resume a job: only its missing units run, with the options and timestamps it began with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, is_embedded
+from producer.feed import Feeder
+from producer.follow import Shown, follow_job
+from producer.options import connection_flags, settle
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.formats.sources import check_unchanged
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.load.job import LoadJob
+from tasks.connect import cluster_config, open_ledger
+
+
+def run_resume(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul resume`; the exit code."""
+    flags = connection_flags(options) | {"worker.concurrency": options["workers"]}
+    loaded = settle(flags, options["config_file"])
+    embedded = is_embedded(loaded)
+    state_dir = loaded.settings.state_dir
+    job_id = options["job"]
+    with ExitStack() as stack:
+        broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
+        settings = settle({}, None).settings
+        ledger = open_ledger(settings)
+        job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
+        for source in job.sources:
+            check_unchanged(source.file)
+        close_session(open_session(cluster_config(settings)))
+        limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
+        epoch = ledger.resume(job_id, error_limit=limit)
+        workers = settings.worker.concurrency or default_workers()
+        worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
+        status = ledger.status(job_id)
+        feeder = None
+        if not status.sealed:
+            feeder = Feeder(ledger, job_id, epoch, job)
+            feeder.start()
+        shown = Shown.from_options(options)
+        shown.say(f"{job_id}  resume -> {job.table.name}   {status.done:,} units are done already")
+        return follow_job(
+            ledger,
+            job_id,
+            job,
+            shown,
+            feeder=feeder,
+            broker=broker,
+            worker=worker,
+            on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
+        )

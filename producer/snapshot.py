@@ -1,0 +1,111 @@
+"""What a job looks like at one moment: figures for the bar, the log line and `--json`. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from ringhaul.ledger.reading import JobStatus
+
+#: Rates are taken over this long, so that they follow a change without jumping at each block.
+RATE_WINDOW_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Figures of a running or ended job."""
+
+    job: str
+    state: str
+    units: int
+    units_done: int
+    sealed: bool
+    rows: int
+    rejected: int
+    bytes_done: int
+    bytes_total: int
+    retries: int
+    elapsed_s: float
+    rows_per_s: float
+    bytes_per_s: float
+    eta_s: float | None
+    workers: int
+    hosts: int
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+    @property
+    def share(self) -> float:
+        """0..1 of the input's bytes. Below 1 until the job is over."""
+        if self.state != "RUNNING" and self.units == self.units_done and self.sealed:
+            return 1.0
+        return min(self.bytes_done / self.bytes_total, 0.999) if self.bytes_total else 0.0
+
+
+class RateMeter:
+    """Turns successive looks at one job into snapshots with rates."""
+
+    def __init__(self, bytes_total: int) -> None:
+        self._bytes_total = bytes_total
+        self._looks: deque[tuple[float, int, int]] = deque()
+
+    def look(
+        self,
+        status: JobStatus,
+        *,
+        workers: int = 0,
+        hosts: int = 0,
+        p50_ms: float | None = None,
+        p99_ms: float | None = None,
+    ) -> Snapshot:
+        """The snapshot at this look. Live figures of running units count as done so far."""
+        rows = status.totals.get("rows", 0) + status.live.rows
+        rejected = status.totals.get("rejected", 0) + status.live.rejected
+        bytes_done = min(status.totals.get("bytes", 0) + status.live.bytes, self._bytes_total)
+        elapsed_s = _elapsed_s(status)
+        rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
+        left = self._bytes_total - bytes_done
+        return Snapshot(
+            job=status.job,
+            state=str(status.state),
+            units=status.units,
+            units_done=status.done,
+            sealed=status.sealed,
+            rows=rows,
+            rejected=rejected,
+            bytes_done=bytes_done,
+            bytes_total=self._bytes_total,
+            retries=status.totals.get("retries", 0),
+            elapsed_s=elapsed_s,
+            rows_per_s=rows_per_s,
+            bytes_per_s=bytes_per_s,
+            eta_s=left / bytes_per_s if bytes_per_s > 0 and not status.finished else None,
+            workers=workers,
+            hosts=hosts,
+            p50_ms=p50_ms,
+            p99_ms=p99_ms,
+        )
+
+    def _rates(
+        self, status: JobStatus, elapsed_s: float, records: int, bytes_done: int
+    ) -> tuple[float, float]:
+        """Records and bytes a second: lately while the job runs, on the whole when it is over."""
+        if status.finished:
+            whole_s = max(elapsed_s, 0.001)
+            return records / whole_s, bytes_done / whole_s
+        self._looks.append((elapsed_s, records, bytes_done))
+        while self._looks[-1][0] - self._looks[0][0] > RATE_WINDOW_S:
+            self._looks.popleft()
+        since_s, records_then, bytes_then = self._looks[0]
+        span_s = elapsed_s - since_s
+        if span_s <= 0:
+            return 0.0, 0.0
+        # A unit that is tried again takes back what its first attempt showed.
+        return max(records - records_then, 0) / span_s, max(bytes_done - bytes_then, 0) / span_s
+
+
+def _elapsed_s(status: JobStatus) -> float:
+    """From the first claim to the end, or to now."""
+    if status.started_ms is None:
+        return 0.0
+    return ((status.finished_ms or status.now_ms) - status.started_ms) / 1000

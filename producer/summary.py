@@ -1,0 +1,189 @@
+"""The end of a job: the closing table, the JSON summary and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.errors import (
+    EXIT_CANCELLED,
+    EXIT_COMPLETE,
+    EXIT_FATAL,
+    EXIT_REJECTS,
+    EXIT_STILL_RUNNING,
+    EXIT_TOO_MANY_ERRORS,
+)
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.load.job import LoadJob
+from ringhaul.load.rejects import unpack_rejects
+from ringhaul.load.report import LoadReport, SourceLine, build_report
+from ringhaul.load.unit import UnitResult
+
+EXIT_CODES: Mapping[JobState, int] = {
+    JobState.RUNNING: EXIT_STILL_RUNNING,
+    JobState.COMPLETE: EXIT_COMPLETE,
+    JobState.PARTIAL: EXIT_REJECTS,
+    # Some records are neither in the table nor among the rejects: never a success.
+    JobState.QUARANTINED: EXIT_FATAL,
+    JobState.STOPPED: EXIT_TOO_MANY_ERRORS,
+    JobState.CANCELLED: EXIT_CANCELLED,
+    JobState.FAILED: EXIT_FATAL,
+}
+
+#: Sources listed one by one in the closing table; the others are summed in one line.
+SOURCES_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """All there is to say about a job."""
+
+    status: JobStatus
+    job: LoadJob
+    report: LoadReport
+    reasons: Mapping[str, int]  #: "stage column" -> rejects
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status.state]
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the first claim to the end, or to now."""
+        if self.status.started_ms is None:
+            return 0.0
+        return ((self.status.finished_ms or self.status.now_ms) - self.status.started_ms) / 1000
+
+
+def read_summary(ledger: Ledger, job_id: str) -> Summary:
+    """Compute the summary from what the ledger holds."""
+    job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
+    results = (UnitResult.unpack(packed) for _, packed in ledger.results(job_id))
+    latencies = {int(index): count for index, count in ledger.latencies(job_id).items()}
+    reasons: dict[str, int] = {}
+    for _, blob in ledger.rejects(job_id):
+        for reject in unpack_rejects(blob):
+            kind = f"{reject.stage} {reject.column}" if reject.column else reject.stage
+            reasons[kind] = reasons.get(kind, 0) + 1
+    report = build_report((source.file.path for source in job.sources), results, latencies)
+    return Summary(status=ledger.status(job_id), job=job, report=report, reasons=reasons)
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """The summary for programs. Fields are only ever added."""
+    status, report = summary.status, summary.report
+    return {
+        "message_type": "summary",
+        "job": status.job,
+        "kind": "load",
+        "table": summary.job.table.name,
+        "state": str(status.state),
+        "exit_code": summary.exit_code,
+        "units": status.units,
+        "units_done": status.done,
+        "units_quarantined": status.bad,
+        "records": report.records,
+        "rows": report.written,
+        "rejected": report.rejected,
+        "bytes": report.input_bytes,
+        "retries": report.retries,
+        "repeated_units": report.repeated_units,
+        "elapsed_s": summary.elapsed_s,
+        "rows_per_s": report.written / summary.elapsed_s if summary.elapsed_s else None,
+        "cpu_us_per_row": report.cpu_us_per_row,
+        "worker_rss_bytes_max": report.rss_bytes_max,
+        "p50_ms": report.p50_ms,
+        "p99_ms": report.p99_ms,
+        "workers": report.workers,
+        "reject_reasons": dict(summary.reasons),
+        "first_timestamp_us": summary.job.base_us,
+        "last_error": status.last_error,
+        "sources": [asdict(source) for source in report.sources],
+    }
+
+
+def summary_text(summary: Summary) -> str:
+    """The closing table and what to do next."""
+    status, report = summary.status, summary.report
+    lines = _shown(report.sources)
+    total = SourceLine("total")
+    for name in ("units", "records", "written", "rejected", "input_bytes"):
+        setattr(total, name, getattr(report, name))
+    width = max(16, *(len(line.path) for line in [*lines, total]))
+    rule = f" {'-' * width}  -------  -------------  ---------  ----------"
+    text = [
+        f" {'source':<{width}}  {'units':>7}  {'rows':>13}  {'rejected':>9}  {'size':>10}",
+        rule,
+    ]
+    text += [_line(line, width) for line in lines]
+    speed = rate_text(report.written / summary.elapsed_s) if summary.elapsed_s else "-"
+    text += [rule, f"{_line(total, width)}   {time_text(summary.elapsed_s)}   {speed} rows/s"]
+    details = [
+        f"p50 {ms_text(report.p50_ms)}  p99 {ms_text(report.p99_ms)}",
+        count_text(report.retries, "retry").replace("retrys", "retries"),
+        f"{count_text(len(report.workers), 'worker process').replace('processs', 'processes')}",
+    ]
+    if report.cpu_us_per_row is not None:
+        details.append(f"client CPU {report.cpu_us_per_row:.1f} us/row")
+    if report.repeated_units:
+        details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
+    text.append(f" {'   '.join(details)}")
+    if summary.reasons:
+        reasons = sorted(summary.reasons.items(), key=lambda pair: -pair[1])
+        text.append(" rejects  " + " | ".join(f"{kind} {count:,}" for kind, count in reasons[:8]))
+    return "\n".join([*text, *_verdict(summary)])
+
+
+def _verdict(summary: Summary) -> list[str]:
+    """How it ended, and the next command where there is one."""
+    status, report, job = summary.status, summary.report, summary.status.job
+    table = summary.job.table.name
+    landed = f"{report.written:,} rows are in {table}"
+    resume = f" next     ringhaul resume {job}"
+    export = f" next     ringhaul errors {job} --export rejects.csv"
+    match status.state:
+        case JobState.COMPLETE:
+            return [f" complete: {landed}"]
+        case JobState.PARTIAL:
+            return [f" complete with rejects: {landed}, {report.rejected:,} rejected", export]
+        case JobState.STOPPED:
+            return [
+                f" stopped: more records were rejected than --max-errors allows; {landed}, "
+                f"{report.rejected:,} rejected, from {status.done:,} of {status.units:,} units",
+                export,
+                f"{resume} --max-errors N",
+            ]
+        case JobState.QUARANTINED:
+            return [
+                f" complete with quarantine: {landed}; {count_text(status.bad, 'unit')} kept "
+                "killing their worker and were given up",
+                resume,
+            ]
+        case JobState.CANCELLED:
+            return [f" cancelled: {landed}", resume]
+        case JobState.FAILED:
+            return [f" failed: {status.last_error}", f" so far {landed}", resume]
+        case JobState.RUNNING:
+            return [f" still running: {landed} so far", f" next     ringhaul status -f {job}"]
+
+
+def _shown(sources: list[SourceLine]) -> list[SourceLine]:
+    if len(sources) <= SOURCES_SHOWN:
+        return sources
+    rest = SourceLine(f"... {len(sources) - SOURCES_SHOWN + 1:,} more")
+    for source in sources[SOURCES_SHOWN - 1 :]:
+        for name in ("units", "records", "written", "rejected", "input_bytes"):
+            setattr(rest, name, getattr(rest, name) + getattr(source, name))
+    return [*sources[: SOURCES_SHOWN - 1], rest]
+
+
+def _line(source: SourceLine, width: int) -> str:
+    return (
+        f" {source.path:<{width}}  {source.units:>7,}  {source.written:>13,}"
+        f"  {source.rejected:>9,}  {bytes_text(source.input_bytes):>10}"
+    )

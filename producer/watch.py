@@ -1,0 +1,146 @@
+"""Watch a job to its end: keep it going, show its progress, take Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from producer.embedded import EmbeddedBroker, EmbeddedWorker
+from producer.feed import Feeder
+from producer.progress import Progress
+from producer.snapshot import RateMeter
+from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.sweep import sweep_job
+from ringhaul.ledger.workers import Workers
+from ringhaul.load.latency import percentile_ms
+from tasks.publish import publish_next, publish_units, window
+
+LOOK_EVERY_S = 0.2
+SWEEP_EVERY_S = 1.0
+#: How long a stopped job's workers get to let go of their units.
+WIND_DOWN_S = 15.0
+
+
+class Detached(Exception):
+    """The user let go of a job that goes on without this command."""
+
+
+class Watch:
+    """Follows one job. Embedded parts are started again when they die."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        job_id: str,
+        meter: RateMeter,
+        progress: Progress,
+        *,
+        feeder: Feeder | None = None,
+        broker: EmbeddedBroker | None = None,
+        worker: EmbeddedWorker | None = None,
+        on_interrupt: str = "cancel",
+    ) -> None:
+        self._ledger, self._job_id, self._meter, self._progress = ledger, job_id, meter, progress
+        self._feeder, self._broker, self._worker = feeder, broker, worker
+        self._on_interrupt = on_interrupt
+        self._interrupts = 0
+        self._sweep_due = 0.0
+        self._away = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Ctrl-C was pressed."""
+        return self._interrupts > 0
+
+    def follow(self) -> JobStatus:
+        """Return when the job has ended. Raises `Detached` when the user let go of it."""
+        with self._taking_interrupts():
+            while True:
+                try:
+                    status = self._round()
+                except LedgerUnavailable as error:
+                    self._wait_for_redis(error)
+                    continue
+                if status.finished and self._feeder_done():
+                    return self._wind_down(status)
+                time.sleep(LOOK_EVERY_S)
+
+    def _round(self) -> JobStatus:
+        """One look: top the queue up, sweep when due, show."""
+        self._handle_interrupt()
+        if self._worker is not None:
+            self._worker.revive()
+        now = time.monotonic()
+        if now >= self._sweep_due:
+            self._sweep_due = now + SWEEP_EVERY_S
+            sweep_job(self._ledger, self._job_id, window(self._ledger), publish_units)
+        else:
+            publish_next(self._ledger, self._job_id)
+        status = self._ledger.status(self._job_id)
+        alive = Workers(self._ledger.caller).alive()
+        latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
+        self._progress.show(
+            self._meter.look(
+                status,
+                workers=sum(worker.slots for worker in alive),
+                hosts=len({worker.host for worker in alive}),
+                p50_ms=percentile_ms(latencies, 0.5),
+                p99_ms=percentile_ms(latencies, 0.99),
+            )
+        )
+        if self._away:
+            self._away = False
+            self._progress.note("Redis is back; the job goes on")
+        return status
+
+    def _wait_for_redis(self, error: LedgerUnavailable) -> None:
+        if not self._away:
+            self._away = True
+            self._progress.note(f"waiting: {error}")
+        if self._broker is not None:
+            self._broker.revive()
+
+    def _feeder_done(self) -> bool:
+        return self._feeder is None or self._feeder.finished
+
+    def _wind_down(self, status: JobStatus) -> JobStatus:
+        """A job that was ended early is over when its workers let go: their commits still count."""
+        give_up = time.monotonic() + WIND_DOWN_S
+        while status.leased and self._interrupts < 2 and time.monotonic() < give_up:
+            time.sleep(LOOK_EVERY_S)
+            self._ledger.sweep(self._job_id)
+            status = self._ledger.status(self._job_id)
+        return status
+
+    def _handle_interrupt(self) -> None:
+        """First Ctrl-C: cancel at the block's end, or let go of it. Second: stop at once."""
+        if not self._interrupts:
+            return
+        if self._on_interrupt == "detach":
+            if self._feeder_done():
+                raise Detached
+            self._progress.note("detaching when the input is split; Ctrl-C again cancels the job")
+            if self._interrupts < 2:
+                return
+        self._ledger.cancel(self._job_id)
+        if self._interrupts >= 2 and self._worker is not None:
+            self._worker.stop(now=True)
+
+    @contextmanager
+    def _taking_interrupts(self) -> Iterator[None]:
+        def count(number: int, frame: FrameType | None) -> None:
+            self._interrupts += 1
+            if self._interrupts > 2:
+                raise KeyboardInterrupt
+
+        before = {taken: signal.signal(taken, count) for taken in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for taken, handler in before.items():
+                signal.signal(taken, handler)

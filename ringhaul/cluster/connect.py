@@ -1,0 +1,168 @@
+"""Open and close driver sessions, the same way in the producer and in every worker child.
+
+The driver is the control plane: discovery, schema, authentication, TLS, prepared statements.
+Settings that matter here, each with its reason:
+
+- `LibevConnection` is forced. The asyncio reactor remembers the pid it was imported under and
+  hangs in a forked child; libev resets itself.
+- `prepare_on_all_hosts` and `reprepare_on_up` are off: with them a fleet of children sends
+  children x statements x nodes PREPAREs; a node that lacks a statement says UNPREPARED and
+  gets it then.
+- Reconnection never gives up; the driver's default stops after 64 attempts.
+- No retry policy of the driver's: the write strategies own retries, with a budget and jitter.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.io.libevreactor import LibevConnection
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
+    FallthroughRetryPolicy,
+    LoadBalancingPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
+
+from ringhaul.cluster.words import tell
+from ringhaul.errors import ClusterError, UsageError
+
+#: Seconds between a topology or schema event and the refresh it causes; the driver's 2 s make
+#: every child of a large fleet ask the same node at the same moment.
+EVENT_REFRESH_WINDOW_S = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterConfig:
+    """Where the cluster is and how to be let in. Holds a secret: never log it."""
+
+    contact_points: tuple[str, ...]
+    port: int = 9042
+    local_dc: str = ""  #: empty: every node is local
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+    tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_verify_hostname: bool = True
+    consistency: str = "LOCAL_QUORUM"
+    connect_timeout_s: float = 10.0
+    request_timeout_s: float = 20.0
+
+    def __repr__(self) -> str:
+        return f"ClusterConfig({','.join(self.contact_points)}:{self.port})"
+
+    @property
+    def where(self) -> str:
+        """The contact points as a person would write them."""
+        return ", ".join(f"{host}:{self.port}" for host in self.contact_points)
+
+
+def consistency_level(name: str) -> int:
+    """The protocol's number of a consistency level. Raises `UsageError` for an unknown name."""
+    try:
+        level: int = ConsistencyLevel.name_to_value[name.upper()]
+    except KeyError:
+        known = ", ".join(ConsistencyLevel.name_to_value)
+        raise UsageError(f"no consistency level {name!r}; one of {known}") from None
+    return level
+
+
+def open_session(config: ClusterConfig) -> Session:
+    """A connected session, in the process that calls it (never before a fork).
+
+    Raises `ClusterError` (wrong credentials, wrong data centre, bad TLS files) or
+    `ClusterUnavailable` (nobody answers), both in the user's words.
+    """
+    if config.local_dc:
+        local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
+    else:
+        local = RoundRobinPolicy()
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(local),
+        retry_policy=FallthroughRetryPolicy(),
+        consistency_level=consistency_level(config.consistency),
+        request_timeout=config.request_timeout_s,
+    )
+    cluster = Cluster(
+        contact_points=list(config.contact_points),
+        port=config.port,
+        connection_class=LibevConnection,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        auth_provider=_auth(config),
+        ssl_context=_ssl_context(config),
+        ssl_options={"server_hostname": config.contact_points[0]}
+        if config.tls and config.tls_verify_hostname
+        else None,
+        connect_timeout=config.connect_timeout_s,
+        control_connection_timeout=config.connect_timeout_s,
+        reconnection_policy=ExponentialReconnectionPolicy(1.0, 30.0, max_attempts=None),
+        prepare_on_all_hosts=False,
+        reprepare_on_up=False,
+        monitor_reporting_enabled=False,
+        schema_event_refresh_window=EVENT_REFRESH_WINDOW_S,
+        topology_event_refresh_window=EVENT_REFRESH_WINDOW_S,
+        status_event_refresh_window=2,
+    )
+    try:
+        session = cluster.connect()
+        _check_local_dc(cluster, config.local_dc)
+    except Exception as error:
+        cluster.shutdown()
+        raise tell(error, where=config.where, user=config.user) from error
+    return session
+
+
+def close_session(session: Session, timeout_s: float = 5.0) -> bool:
+    """Close the session and its cluster; true when that ended within `timeout_s`.
+
+    `Cluster.shutdown` waits for the driver's own executor, which can hang on a dead node; a
+    pool child has about a second between its shutdown signal and `os._exit`, so the wait is
+    bounded by a daemon thread.
+    """
+    closer = threading.Thread(target=session.cluster.shutdown, daemon=True)
+    closer.start()
+    closer.join(timeout_s)
+    return not closer.is_alive()
+
+
+def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
+    if not config.user:
+        return None
+    return PlainTextAuthProvider(username=config.user, password=config.password)
+
+
+def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
+    if not config.tls:
+        return None
+    for option, path in (
+        ("cluster.tls_ca", config.tls_ca),
+        ("cluster.tls_cert", config.tls_cert),
+        ("cluster.tls_key", config.tls_key),
+    ):
+        if path and not Path(path).is_file():
+            raise UsageError(f"{option}: no such file {path}")
+    context = ssl.create_default_context(cafile=config.tls_ca or None)
+    context.check_hostname = config.tls_verify_hostname
+    if config.tls_cert:
+        context.load_cert_chain(config.tls_cert, config.tls_key or None)
+    return context
+
+
+def _check_local_dc(cluster: Cluster, local_dc: str) -> None:
+    """A mistyped data centre leaves no local node; say which ones there are."""
+    known = sorted({host.datacenter for host in cluster.metadata.all_hosts() if host.datacenter})
+    if local_dc and local_dc not in known:
+        raise ClusterError(
+            f"no data centre {local_dc!r} in this cluster; it has {', '.join(known)} "
+            "(--local-dc, cluster.local_dc)"
+        )

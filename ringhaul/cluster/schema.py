@@ -1,0 +1,113 @@
+"""The table a job writes to, as plain data that travels with the job.
+
+Read once by the producer from the driver's metadata; workers never look at the schema, so a
+job means the same thing on every host.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cassandra.metadata import Metadata
+
+from ringhaul.errors import ClusterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSchema:
+    """One column: its CQL name (case kept) and CQL type, e.g. `text` or `list<int>`."""
+
+    name: str
+    cql_type: str
+    static: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """A table's columns and primary key, in the order of the schema."""
+
+    keyspace: str
+    table: str
+    columns: tuple[ColumnSchema, ...]
+    partition_key: tuple[str, ...]
+    clustering_key: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`keyspace.table` as a person writes it."""
+        return f"{self.keyspace}.{self.table}"
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        return self.partition_key + self.clustering_key
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def type_of(self, column: str) -> str:
+        """The CQL type of a column that exists."""
+        return next(c.cql_type for c in self.columns if c.name == column)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "keyspace": self.keyspace,
+            "table": self.table,
+            "columns": [[c.name, c.cql_type, c.static] for c in self.columns],
+            "partition_key": list(self.partition_key),
+            "clustering_key": list(self.clustering_key),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TableSchema:
+        return cls(
+            keyspace=data["keyspace"],
+            table=data["table"],
+            columns=tuple(
+                ColumnSchema(name=name, cql_type=cql_type, static=static)
+                for name, cql_type, static in data["columns"]
+            ),
+            partition_key=tuple(data["partition_key"]),
+            clustering_key=tuple(data["clustering_key"]),
+        )
+
+
+def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
+    """The schema of one table. Raises `ClusterError` that suggests the nearest name."""
+    found_keyspace = metadata.keyspaces.get(keyspace)
+    if found_keyspace is None:
+        raise ClusterError(
+            f"no keyspace {keyspace!r} in this cluster{nearest(keyspace, metadata.keyspaces)}"
+        )
+    found = found_keyspace.tables.get(table)
+    if found is None:
+        where = "it has no table" if not found_keyspace.tables else ""
+        hint = nearest(table, found_keyspace.tables) or (f"; {where}" if where else "")
+        raise ClusterError(f"no table {table!r} in keyspace {keyspace!r}{hint}")
+    return TableSchema(
+        keyspace=keyspace,
+        table=table,
+        columns=tuple(
+            ColumnSchema(name=column.name, cql_type=column.cql_type, static=column.is_static)
+            for column in found.columns.values()
+        ),
+        partition_key=tuple(column.name for column in found.partition_key),
+        clustering_key=tuple(column.name for column in found.clustering_key),
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'orders'?`, or nothing when no name is near."""
+    candidates = list(known)
+    match = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6) or [
+        candidate for candidate in candidates if candidate.lower() == name.lower()
+    ]
+    return f"; did you mean {match[0]!r}?" if match else ""
+
+
+def quote_identifier(name: str) -> str:
+    """A CQL identifier in double quotes, so that its case and any character are kept."""
+    return '"' + name.replace('"', '""') + '"'

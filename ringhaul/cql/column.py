@@ -1,0 +1,161 @@
+"""A text column as numpy sees it, and the two speeds at which its values are read.
+
+Every type is read twice over: a *fast* pass over whole buffers that takes the values it is sure
+of, and a *slow* parser of one `str` for what is left. The slow parser alone says what a type
+accepts; the fast pass may only take values that the slow one would read the same.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.cells import Cells
+
+SHOWN_CHARACTERS_MAX = 64
+_SPACE = 0x20
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+Value = TypeVar("Value")
+
+
+class BadValue(NamedTuple):
+    """A value that cannot become its column's type."""
+
+    row: int  #: index in the column
+    reason: str  #: such as 'cast int: "12,50" is not a whole number'
+
+
+class Encoded(NamedTuple):
+    """A column's cells, arbitrary at the rows of `bad`."""
+
+    cells: Cells
+    bad: list[BadValue]
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """Values without nulls: value i is `data[offsets[i]:offsets[i + 1]]`; `offsets[0]` is 0."""
+
+    offsets: NDArray[np.int32]
+    data: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, array: pa.BinaryArray | pa.StringArray) -> "TextColumn":
+        """View `array`, which has no nulls. Nothing but a sliced array's offsets is copied."""
+        if len(array) == 0:
+            return cls(np.zeros(1, np.int32), np.zeros(0, np.uint8))
+        _, offsets_buffer, data_buffer = array.buffers()
+        offsets = np.frombuffer(offsets_buffer, np.int32)
+        offsets = offsets[array.offset : array.offset + len(array) + 1]
+        data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+        if offsets[0]:
+            offsets = offsets - offsets[0]
+        return cls(offsets, data)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        return np.diff(self.offsets)
+
+    def array(self) -> pa.BinaryArray:
+        return self._view(pa.binary())
+
+    def unchecked_strings(self) -> pa.StringArray:
+        """As `pa.StringArray` although the bytes need not be UTF-8: for ASCII-only kernels."""
+        return self._view(pa.string())
+
+    def trimmed(self) -> "TextColumn":
+        """Without ASCII white space around the values."""
+        if not len(self.data) or self.data.min() > _SPACE:
+            return self
+        return TextColumn.of(pc.ascii_trim_whitespace(self.unchecked_strings()))
+
+    def filter(self, mask: Mask) -> "TextColumn":
+        return TextColumn.of(self.array().filter(pa.array(mask)))
+
+    def matches(self, pattern: str) -> Mask:
+        """Bool per value: does the RE2 `pattern` (anchor it with ^ and $) match its bytes?"""
+        found: Mask = pc.match_substring_regex(self.array(), pattern).to_numpy(zero_copy_only=False)
+        return found
+
+    def _view(self, data_type: pa.DataType) -> Any:
+        return pa.Array.from_buffers(
+            data_type,
+            len(self),
+            [None, pa.py_buffer(self.offsets), pa.py_buffer(np.ascontiguousarray(self.data))],
+        )
+
+
+def without_nulls(array: pa.BinaryArray) -> tuple[TextColumn, Mask | None]:
+    """The values of `array` that are not null, and which rows they are (None: all)."""
+    if not array.null_count:
+        return TextColumn.of(array), None
+    valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
+    return TextColumn.of(array.drop_null()), valid
+
+
+def parse_left(
+    column: TextColumn,
+    left: Rows,
+    cql_type: str,
+    parse: Callable[[str], Value],
+    filler: Value,
+) -> tuple[list[Value], list[BadValue]]:
+    """Slow pass: `parse` the values of the rows `left`, each distinct text once.
+
+    `parse` raises `ValueError` with the reason. Returns one value per row of `left`, `filler`
+    at those that are bad.
+    """
+    distinct = column.array().take(pa.array(left)).dictionary_encode()
+    values: list[Value] = []
+    reasons: list[str | None] = []
+    for raw in distinct.dictionary.to_pylist():
+        try:
+            values.append(parse(raw.decode("utf-8", "backslashreplace")))
+            reasons.append(None)
+        except ValueError as error:
+            values.append(filler)
+            reasons.append(f"cast {cql_type}: {error}")
+    codes = distinct.indices.to_pylist()
+    bad = []
+    for row, code in zip(left.tolist(), codes, strict=True):
+        reason = reasons[code]
+        if reason is not None:
+            bad.append(BadValue(row, reason))
+    return [values[code] for code in codes], bad
+
+
+def all_bad(
+    column: TextColumn, left: Rows, cql_type: str, reason: Callable[[str], str]
+) -> list[BadValue]:
+    """Bad values for the rows `left` of a type with no slow form; `reason` of the text shown."""
+
+    def refuse(text: str) -> None:
+        raise ValueError(reason(shown(text)))
+
+    return parse_left(column, left, cql_type, refuse, None)[1]
+
+
+def shown(text: str) -> str:
+    """`text` in double quotes as messages show it: one line, at most 64 characters."""
+    short = text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "..."
+    printable = "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in short
+    )
+    return f'"{printable}"'
+
+
+def merge_variable(pieces: Sequence[tuple[Rows, pa.BinaryArray]]) -> pa.BinaryArray:
+    """One column from pieces that each say which rows they are; every row is in one piece."""
+    rows = np.concatenate([piece_rows for piece_rows, _ in pieces])
+    order = np.empty(len(rows), np.int64)
+    order[rows] = np.arange(len(rows))
+    return pa.concat_arrays([values for _, values in pieces]).take(pa.array(order))

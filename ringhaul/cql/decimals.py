@@ -1,0 +1,153 @@
+"""varint and decimal from text: whole numbers of any size, and those with a scale.
+
+A varint is a minimal two's complement; a decimal is an int32 scale and the varint of all its
+digits, so that 1.50 (scale 2) and 1.5 (scale 1) stay different values of equal worth.
+"""
+
+import re
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ringhaul.cql.cells import Cells, fixed_binary
+from ringhaul.cql.column import (
+    Encoded,
+    Mask,
+    Rows,
+    TextColumn,
+    merge_variable,
+    parse_left,
+    shown,
+)
+from ringhaul.cql.numbers import plain_numbers, whole_numbers
+from ringhaul.cql.text_format import TextFormat
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
+#: At most 18 characters, so that the digits fit in an int64.
+_FAST_DECIMAL = r"^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
+_FAST_CHARACTERS_MAX = 18
+_SCALE_MIN, _SCALE_MAX = -(2**31), 2**31 - 1
+_DOT, _MINUS = 0x2E, 0x2D
+
+
+def encode_varints(column: TextColumn, fmt: TextFormat) -> Encoded:
+    column, misspelt = plain_numbers(column.trimmed(), "varint", fmt)
+    values, done = whole_numbers(column)
+    if done is None:
+        return Encoded(Cells.variable(_minimal(values, None)), misspelt)
+    left = np.flatnonzero(~done)
+    left_values, bad = parse_left(column, left, "varint", parse_varint, b"")
+    taken = _minimal(values[done], None)
+    merged = _merge(done, taken, left, left_values)
+    return Encoded(Cells.variable(merged), misspelt + bad)
+
+
+def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
+    column, misspelt = plain_numbers(column.trimmed(), "decimal", fmt)
+    whole = _scaled(column)
+    if whole is not None:
+        return Encoded(Cells.variable(_minimal(*whole)), misspelt)
+    done: Mask = column.matches(_FAST_DECIMAL) & (column.lengths <= _FAST_CHARACTERS_MAX)
+    scaled = _scaled(column.filter(done))
+    if scaled is None:  # cannot be: the pattern lets through only what can be read
+        raise AssertionError("a decimal of at most 18 characters was not read")
+    left = np.flatnonzero(~done)
+    left_values, bad = parse_left(column, left, "decimal", parse_decimal, b"")
+    merged = _merge(done, _minimal(*scaled), left, left_values)
+    return Encoded(Cells.variable(merged), misspelt + bad)
+
+
+def parse_varint(text: str) -> bytes:
+    """The wire bytes. Raises `ValueError` with the reason."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{shown(text)} is not a whole number")
+    return _pack(_integer(text))
+
+
+def parse_decimal(text: str) -> bytes:
+    """The wire bytes. Raises `ValueError` with the reason."""
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{shown(text)} is not a decimal number")
+    sign, whole, fraction, bare_fraction, exponent = match.groups()
+    fraction = bare_fraction or fraction or ""
+    scale = len(fraction) - _small(exponent or "0")
+    if not _SCALE_MIN <= scale <= _SCALE_MAX:
+        raise ValueError(f"{shown(text)} has a scale outside {_SCALE_MIN}..{_SCALE_MAX}")
+    unscaled = _integer(sign + (whole or "") + fraction)
+    return scale.to_bytes(4, "big", signed=True) + _pack(unscaled)
+
+
+def _integer(digits: str) -> int:
+    # int(str) refuses more than 4,300 digits; by way of Decimal there is no such bound.
+    return int(digits) if len(digits) < 4000 else int(Decimal(digits))
+
+
+def _small(exponent: str) -> int:
+    """An exponent, cut to a value that is out of range anyway when it has very many digits."""
+    digits = exponent.lstrip("+-").lstrip("0") or "0"
+    value = int(digits) if len(digits) <= 18 else 10**18
+    return -value if exponent[0] == "-" else value
+
+
+def _pack(value: int) -> bytes:
+    bits = (value if value >= 0 else ~value).bit_length()
+    return value.to_bytes(bits // 8 + 1, "big", signed=True)
+
+
+def _scaled(column: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+    """Digits as int64, and digits after the point; None unless every value is plain and short."""
+    data, offsets = column.data, column.offsets
+    is_dot = data == _DOT
+    if not ((data - np.uint8(0x30) <= 9) | is_dot | (data == _MINUS)).all():
+        return None
+    scales = np.zeros(len(column), np.int32)
+    dots = np.flatnonzero(is_dot)
+    if len(dots):
+        rows = np.searchsorted(offsets, dots, side="right") - 1
+        if (np.diff(rows) == 0).any() or (
+            data[np.minimum(dots + 1, len(data) - 1)] == _MINUS
+        ).any():
+            return None  # two points in one value, or a minus after one
+        scales[rows] = offsets[rows + 1] - 1 - dots
+        dots_before = np.zeros(len(offsets), np.int32)
+        dots_before[rows + 1] = 1
+        offsets = offsets - np.cumsum(dots_before, dtype=np.int32)
+        data = np.frombuffer(data.tobytes().translate(None, b"."), np.uint8)
+    try:
+        unscaled = TextColumn(offsets, data).array().cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return unscaled, scales
+
+
+def _merge(
+    done: Mask, taken: pa.BinaryArray, left: Rows, left_values: list[bytes]
+) -> pa.BinaryArray:
+    pieces = [(np.flatnonzero(done), taken), (left, pa.array(left_values, pa.binary()))]
+    return merge_variable(pieces)
+
+
+def _minimal(values: NDArray[np.int64], scales: NDArray[np.int32] | None) -> pa.BinaryArray:
+    """Each value as a minimal two's complement, behind its int32 scale if there are `scales`."""
+    magnitudes = values ^ (values >> 63)  # of a negative value, its complement
+    widths = np.ones(len(values), np.uint8)
+    for width in range(1, 8):
+        widths += magnitudes >= 1 << (8 * width - 1)
+    widest = int(widths.max()) if len(widths) else 1
+    head = 0 if scales is None else 4
+    wire = np.empty((len(values), head + widest), np.uint8)
+    if scales is not None:
+        wire[:, :4] = scales.astype(">i4").view(np.uint8).reshape(-1, 4)
+    wire[:, head:] = values.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - widest :]
+    if (widths == widest).all():
+        return fixed_binary(wire.view(np.dtype((np.void, head + widest))).reshape(-1))
+    kept = np.empty(wire.shape, np.bool_)
+    kept[:, :head] = True
+    kept[:, head:] = np.arange(widest, dtype=np.uint8) >= (np.uint8(widest) - widths)[:, None]
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(widths.astype(np.int32) + head, out=offsets[1:])
+    return TextColumn(offsets, wire[kept]).array()

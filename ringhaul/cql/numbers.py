@@ -1,0 +1,217 @@
+"""Whole numbers of fixed width, floating point and booleans from text.
+
+The fast pass is Arrow's own number parser, behind a check of the characters: on its own it also
+takes hexadecimal whole numbers and words for infinities.
+"""
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.cells import Cells
+from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, shown
+from ringhaul.cql.text_format import TextFormat
+
+#: Type -> its big-endian form.
+_INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: Within int64 whatever the digits.
+_FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
+_FAST_REAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$"
+_WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
+
+
+def encode_integers(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
+    """tinyint, smallint, int or bigint."""
+    column, misspelt = plain_numbers(column.trimmed(), cql_type, fmt)
+    wire = np.dtype(_INTEGERS[cql_type])
+    low, high = int(np.iinfo(wire).min), int(np.iinfo(wire).max)
+    values, done = whole_numbers(column)
+    bad: list[BadValue] = []
+    if done is not None or (len(values) and not low <= values.min() <= values.max() <= high):
+        inside = (values >= low) & (values <= high)
+        left = np.flatnonzero(~inside if done is None else ~(inside & done))
+        left_values, bad = parse_left(
+            column, left, cql_type, lambda text: _parse_integer(text, low, high), 0
+        )
+        values = values.copy()
+        values[left] = left_values
+    return Encoded(Cells.fixed(values.astype(wire)), misspelt + bad)
+
+
+def encode_floats(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
+    """float (rounded once, straight from the text) or double."""
+    column, misspelt = plain_numbers(column.trimmed(), cql_type, fmt)
+    native, wire = (np.float32, ">f4") if cql_type == "float" else (np.float64, ">f8")
+    values, done = _reals(column, native)
+    inside = np.isfinite(values)
+    bad: list[BadValue] = []
+    if done is not None or not inside.all():
+        left = np.flatnonzero(~inside if done is None else ~(inside & done))
+        left_values, bad = parse_left(
+            column, left, cql_type, lambda text: parse_real(text, cql_type), 0.0
+        )
+        values = values.copy()
+        values[left] = left_values
+    return Encoded(Cells.fixed(values.astype(wire)), misspelt + bad)
+
+
+def encode_booleans(column: TextColumn, fmt: TextFormat) -> Encoded:
+    """One byte, 1 or 0, by the words of `fmt`."""
+    column = column.trimmed()
+    true_words = {form for word in fmt.true_words for form in _cases(word)}
+    false_words = {form for word in fmt.false_words for form in _cases(word)}
+    words = pa.array([*true_words, *false_words], pa.binary())
+    codes = pc.index_in(column.array(), value_set=words)
+    if not codes.null_count:
+        return Encoded(Cells.fixed((codes.to_numpy() < len(true_words)).astype(np.uint8)), [])
+    filled = codes.fill_null(-1).to_numpy()
+    values = ((filled >= 0) & (filled < len(true_words))).astype(np.uint8)
+    left = np.flatnonzero(filled < 0)
+    left_values, bad = parse_left(
+        column, left, "boolean", lambda text: _parse_boolean(text, fmt), False
+    )
+    values[left] = left_values
+    return Encoded(Cells.fixed(values), bad)
+
+
+def whole_numbers(column: TextColumn) -> tuple[NDArray[np.int64], Mask | None]:
+    """Values as int64, and which could be read so fast (None: all); 0 where they could not."""
+    data = column.data
+    if ((data - np.uint8(0x30) <= 9) | (data == 0x2D)).all():
+        try:
+            return column.array().cast(pa.int64()).to_numpy(), None
+        except pa.ArrowInvalid:
+            pass
+    return _cast_matching(column, _FAST_WHOLE, np.int64)
+
+
+def plain_numbers(
+    column: TextColumn, cql_type: str, fmt: TextFormat
+) -> tuple[TextColumn, list[BadValue]]:
+    """The column with a decimal point and no thousands separators, and what is misspelt.
+
+    Thousands separators must stand between groups of three digits, so that "12,50" is never
+    read as 1250.
+    """
+    if fmt.plain_numbers:
+        return column, []
+    point, thousands = (
+        re.escape(fmt.decimal_sep),
+        re.escape(fmt.thousands_sep),
+    )
+    grouped = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|" if thousands else ""
+    spelt = column.matches(
+        rf"^[+-]?(?:(?:{grouped}[0-9]*)(?:{point}[0-9]*)?(?:[eE][+-]?[0-9]+)?|[A-Za-z]*)$"
+    )
+    array = column.array()
+    if thousands:
+        array = pc.replace_substring(array, fmt.thousands_sep.encode(), b"")
+    array = pc.replace_substring(array, fmt.decimal_sep.encode(), b".")
+    wanted = f'with decimal separator "{fmt.decimal_sep}"' + (
+        f' and thousands separator "{fmt.thousands_sep}"' if thousands else ""
+    )
+
+    def refuse(text: str) -> None:
+        raise ValueError(f"{shown(text)} is not a number {wanted}")
+
+    left = np.flatnonzero(~spelt)
+    misspelt = parse_left(column, left, cql_type, refuse, None)[1] if len(left) else []
+    if misspelt:
+        # The rows are bad already: any number will do, so that they are not reported twice.
+        array = pc.if_else(pa.array(spelt), array, pa.scalar(b"0", pa.binary()))
+    return TextColumn.of(array), misspelt
+
+
+def parse_real(text: str, cql_type: str) -> float:
+    """A float or double. Raises `ValueError` with the reason."""
+    word = text.lower().removeprefix("-").removeprefix("+")
+    if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
+        return -_WORDS[word] if text[0] == "-" else _WORDS[word]
+    if not _REAL.fullmatch(text):
+        raise ValueError(f"{shown(text)} is not a number")
+    value = float(text)
+    if cql_type == "float":
+        value = _nearest_float32(text, value)
+    if math.isinf(value):
+        raise ValueError(f"{shown(text)} is outside the range of a {cql_type}")
+    return value
+
+
+def _nearest_float32(text: str, value: float) -> float:
+    """`text`, whose nearest double is `value`, rounded once to the nearest float32.
+
+    Rounding the double again goes wrong only if it lies exactly between two float32s, where the
+    text itself may lie on either side.
+    """
+    if math.isinf(value):
+        return value
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(value)
+        if float(single) == value or math.isinf(single):
+            return float(single)
+        other = np.nextafter(single, np.float32(math.inf if value > float(single) else -math.inf))
+    middle = (Fraction(float(single)) + Fraction(float(other))) / 2 if np.isfinite(other) else None
+    if middle is None or Fraction(value) != middle:
+        return float(single)
+    exact = Decimal(text)
+    edge = Decimal(value)  # exact: value is the middle
+    if exact == edge:
+        return float(single)
+    low, high = sorted((float(single), float(other)))
+    return high if exact > edge else low
+
+
+def _reals(column: TextColumn, native: Any) -> tuple[NDArray[Any], Mask | None]:
+    data = column.data
+    known = data - np.uint8(0x30) <= 9
+    for character in b"+-.eE":
+        known |= data == character
+    if known.all():
+        try:
+            return column.array().cast(pa.from_numpy_dtype(native)).to_numpy(), None
+        except pa.ArrowInvalid:
+            pass
+    return _cast_matching(column, _FAST_REAL, native)
+
+
+def _cast_matching(column: TextColumn, pattern: str, native: Any) -> tuple[NDArray[Any], Mask]:
+    done = column.matches(pattern)
+    values = np.zeros(len(column), native)
+    values[done] = column.filter(done).array().cast(pa.from_numpy_dtype(native)).to_numpy()
+    return values, done
+
+
+def _parse_integer(text: str, low: int, high: int) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{shown(text)} is not a whole number")
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    value = int(digits) if len(digits) <= 20 else 10**20
+    value = -value if text[0] == "-" else value
+    if not low <= value <= high:
+        raise ValueError(f"{shown(text)[1:-1]} is outside {low}..{high}")
+    return value
+
+
+def _parse_boolean(text: str, fmt: TextFormat) -> bool:
+    word = text.casefold()
+    if word in {true_word.casefold() for true_word in fmt.true_words}:
+        return True
+    if word in {false_word.casefold() for false_word in fmt.false_words}:
+        return False
+    raise ValueError(
+        f"{shown(text)} is none of the words for true ({', '.join(fmt.true_words)}) "
+        f"and false ({', '.join(fmt.false_words)})"
+    )
+
+
+def _cases(word: str) -> set[bytes]:
+    return {form.encode() for form in (word, word.lower(), word.upper(), word.capitalize())}

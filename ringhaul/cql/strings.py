@@ -1,0 +1,115 @@
+"""text, ascii and blob from text: values whose bytes stay as they are, or nearly."""
+
+import binascii
+
+import numpy as np
+import pyarrow as pa
+
+from ringhaul.cql.cells import Cells
+from ringhaul.cql.column import (
+    BadValue,
+    Encoded,
+    TextColumn,
+    all_bad,
+    merge_variable,
+    parse_left,
+    shown,
+)
+from ringhaul.cql.text_format import TextFormat
+
+_HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
+
+
+def encode_texts(column: TextColumn, cql_type: str, _: TextFormat) -> Encoded:
+    """text or varchar: any UTF-8, not trimmed."""
+    array = column.array()
+    bad: list[BadValue] = []
+    if len(column.data) and column.data.max() >= 0x80:
+        try:
+            array.cast(pa.string())  # checks each value
+        except pa.ArrowInvalid:
+            bad = [
+                BadValue(row, f"cast {cql_type}: {reason}")
+                for row, value in enumerate(array.to_pylist())
+                if (reason := _utf8_reason(value))
+            ]
+    return Encoded(Cells.variable(array), bad)
+
+
+def encode_asciis(column: TextColumn, _: TextFormat) -> Encoded:
+    """ascii: bytes under 0x80, not trimmed."""
+    array = column.array()
+    bad: list[BadValue] = []
+    if len(column.data) and column.data.max() >= 0x80:
+        places = np.flatnonzero(column.data >= 0x80)
+        rows = np.searchsorted(column.offsets, places, side="right") - 1
+        rows, first = np.unique(rows, return_index=True)
+        for row, place in zip(rows.tolist(), places[first].tolist(), strict=True):
+            at = place - int(column.offsets[row]) + 1
+            bad.append(
+                BadValue(row, f"cast ascii: byte {at} (0x{column.data[place]:02x}) is not ASCII")
+            )
+    return Encoded(Cells.variable(array), bad)
+
+
+def encode_blobs(column: TextColumn, fmt: TextFormat) -> Encoded:
+    """blob: 0x and pairs of hexadecimal digits, or base64; empty text is an empty value."""
+    column = column.trimmed()
+    if fmt.blob == "base64":
+        left = np.arange(len(column))
+        values, bad = parse_left(column, left, "blob", _parse_base64, b"")
+        return Encoded(Cells.variable(pa.array(values, pa.binary())), bad)
+    wholly = _unhexlified(column)
+    if wholly is not None:
+        return Encoded(Cells.variable(wholly), [])
+    done = column.matches(_HEX_FORM)
+    taken = _unhexlified(column.filter(done))
+    assert taken is not None
+    empty = column.lengths == 0
+    bad = all_bad(
+        column,
+        np.flatnonzero(~done & ~empty),
+        "blob",
+        lambda text: f"{text} is not 0x and pairs of hexadecimal digits",
+    )
+    nothing = pa.array([b""] * (len(column) - len(taken)), pa.binary())
+    merged = merge_variable([(np.flatnonzero(done), taken), (np.flatnonzero(~done), nothing)])
+    return Encoded(Cells.variable(merged), bad)
+
+
+def _utf8_reason(value: bytes) -> str | None:
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        return (
+            f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x}); "
+            "give --encoding if the file is in another encoding"
+        )
+    return None
+
+
+def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
+    """The bytes of all values, or None unless each is 0x and pairs of digits."""
+    lengths = column.lengths
+    if (lengths < 2).any() or (lengths & 1).any():
+        return None
+    starts = column.offsets[:-1]
+    if (column.data[starts] != 0x30).any() or (column.data[starts + 1] | 0x20 != 0x78).any():
+        return None
+    digits = column.data.copy()
+    digits[starts + 1] = 0x30  # 0x becomes 00, one byte in front of each value
+    try:
+        data = np.frombuffer(binascii.unhexlify(digits.tobytes()), np.uint8)
+    except binascii.Error:
+        return None
+    kept = np.ones(len(data), np.bool_)
+    kept[starts // 2] = False
+    offsets = np.right_shift(column.offsets, 1) - np.arange(len(column) + 1, dtype=np.int32)
+    return TextColumn(offsets, data[kept]).array()
+
+
+def _parse_base64(text: str) -> bytes:
+    try:
+        return binascii.a2b_base64(text, strict_mode=True) if text else b""
+    except ValueError as error:
+        raise ValueError(f"{shown(text)} is not base64: {str(error).lower()}") from None

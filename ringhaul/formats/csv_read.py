@@ -1,0 +1,292 @@
+"""A block of records to columns of text, by pyarrow's CSV parser.
+
+The whole block is parsed at once, every field as bytes: conversion comes later, by our own
+table, so that one bad value costs one record. What must hold is that row i of the result is
+record `records[i]` of the block; the count is checked each time. The parser's ways that this
+module answers for:
+
+- it strips a byte order mark at the start of its input, which here is the middle of a file;
+- at the end of its input, without a line end, it takes an empty last field for a quoted one if
+  the field before it was quoted;
+- it hands rows with a wrong number of fields to a Python handler, but decodes their text as
+  UTF-8 first and gives up on the whole block if it cannot;
+- it knows no comments.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from ringhaul.errors import RinghaulError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.pieces import BOM
+from ringhaul.formats.records import Scan, scan_records
+from ringhaul.formats.split import Block
+
+
+class FieldReject(NamedTuple):
+    """A record that cannot be loaded, and why."""
+
+    #: Index of the record in its block.
+    record: int
+    #: The field it is about; None: the record as a whole.
+    column: str | None
+    reason: str
+    #: The field's text in UTF-8, if it is about one.
+    value: bytes | None
+    stage: str = "parse"
+
+
+class TextBlock(NamedTuple):
+    """The fields of a block's good records."""
+
+    #: One for each field asked for: UTF-8 text (not checked), null where it reads as null.
+    columns: list[pa.BinaryArray]
+    #: Which record of the block each row is; ascending.
+    records: npt.NDArray[np.int64]
+    rejects: list[FieldReject]
+
+
+class _Rows(NamedTuple):
+    columns: list[pa.BinaryArray]
+    records: npt.NDArray[np.int64]
+
+
+def read_block(
+    block: Block, dialect: CsvDialect, field_names: Sequence[str], wanted: Sequence[str]
+) -> TextBlock:
+    """Read the fields `wanted` of a block whose records have the fields `field_names`.
+
+    Records with another number of fields are rejects unless the dialect allows them, and so are
+    records with a NUL byte in a field that is wanted.
+    """
+    if block.defect is not None:
+        raise ValueError("a defective record has no fields")
+    indexes = [field_names.index(name) for name in wanted]
+    text = _utf8_text(block, dialect)
+    columns, irregular = _parse(text, dialect, len(field_names), indexes)
+    records = np.arange(len(block.starts), dtype=np.int64)
+    if irregular:
+        records = np.delete(records, [record for record, _ in irregular])
+    rows = _Rows(columns, records)
+    rejects: list[FieldReject] = []
+    if irregular:
+        rows, rejects = _regular(rows, irregular, text, dialect, len(field_names), indexes)
+    if any(len(column) != len(rows.records) for column in rows.columns) or len(rows.records) + len(
+        rejects
+    ) != len(block.starts):
+        raise RinghaulError(
+            f"byte {block.position.offset_bytes}: {len(block.starts)} records were found where the "
+            f"parser sees {len(rows.columns[0]) + len(rejects)}; this is an error of ringhaul's"
+        )
+    if not dialect.allow_nul and b"\0" in text:
+        rows, nul_rejects = _without_nul(rows, wanted)
+        rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
+    return TextBlock(rows.columns, rows.records, rejects)
+
+
+def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
+    """The fields of the one record `text`, which is UTF-8 or nearly so."""
+    no_nulls = replace(dialect, null_strings=())
+    _, irregular = _parse(text, no_nulls, 1, [0])
+    fields_count = irregular[0][1] if irregular else 1
+    columns, _ = _parse(text, no_nulls, fields_count, range(fields_count))
+    return [column[0].as_py() for column in columns]
+
+
+def _utf8_text(block: Block, dialect: CsvDialect) -> bytes:
+    """The block's records in UTF-8, comments cut out."""
+    text = block.data
+    begin = int(block.starts[0])
+    if dialect.comment is not None and dialect.comment.encode() in text:
+        # Only a gap of more than one line end can hold a comment.
+        gaps = np.flatnonzero(block.starts[1:] - block.ends[:-1] > 2) + 1
+        firsts = block.starts[np.concatenate(([0], gaps))].tolist()
+        lasts = block.ends[np.concatenate((gaps - 1, [len(block.ends) - 1]))].tolist()
+        text = b"\n".join(text[first:last] for first, last in zip(firsts, lasts, strict=True))
+    elif begin > 0:
+        text = text[begin:]
+    if dialect.decoding == "block":
+        text = decode_bytes(text, dialect.encoding)
+    return text
+
+
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+
+
+def decode_bytes(text: bytes, encoding: str) -> bytes:
+    """`text` in UTF-8; a byte that `encoding` has no character for becomes 0xFF.
+
+    0xFF occurs nowhere in UTF-8, so the value that holds it is rejected when it is converted,
+    and the other values and records are not.
+    """
+    decoded = text.decode(encoding, "surrogateescape")
+    try:
+        return decoded.encode()
+    except UnicodeEncodeError:
+        return _UNDECODABLE.sub("\udcff", decoded).encode("utf-8", "surrogateescape")
+
+
+def _parse_options(text: bytes, dialect: CsvDialect) -> pyarrow.csv.ParseOptions:
+    hides_line_ends = any(
+        character is not None and character.encode() in text
+        for character in (dialect.quote, dialect.escape)
+    )
+    return pyarrow.csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char=dialect.quote if dialect.quote is not None else False,
+        double_quote=True,
+        escape_char=dialect.escape if dialect.escape is not None else False,
+        newlines_in_values=hides_line_ends,
+        ignore_empty_lines=True,
+    )
+
+
+def _guarded(text: bytes, dialect: CsvDialect) -> bytes:
+    """`text` with the parser's two traps at its ends disarmed; blank lines change nothing."""
+    if not text.endswith((b"\n", b"\r")) and text[-1:] != (dialect.escape or "\n").encode():
+        text += b"\n"
+    return b"\n" + text if text.startswith(BOM) else text
+
+
+def _parse(
+    text: bytes, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+) -> tuple[list[pa.BinaryArray], list[tuple[int, int]]]:
+    """Columns of the rows with `fields_count` fields; (record, number of fields) of the others."""
+    if _is_utf8(text):
+        return _read_csv(text, dialect, fields_count, indexes)
+    # Rows have the same fields when every byte beyond ASCII is one ordinary ASCII character.
+    specials = (dialect.delimiter, dialect.quote, dialect.escape)
+    ordinary = next(character for character in "xyz?" if character not in specials)
+    masked = text.translate(bytes(range(128)) + ordinary.encode() * 128)
+    _, irregular = _read_csv(masked, dialect, fields_count, indexes[:1])
+    if irregular:
+        scan = scan_records(text, dialect, final=True)
+        regular = np.delete(np.arange(len(scan.starts)), [record for record, _ in irregular])
+        text = _join_records(text, scan, regular)
+    columns, _ = _read_csv(text, dialect, fields_count, indexes)
+    return columns, irregular
+
+
+def _is_utf8(text: bytes) -> bool:
+    if text.isascii():
+        return True
+    # Arrow checks at memory speed and allocates nothing, which `bytes.decode` does not.
+    offsets = pa.py_buffer(np.array([0, len(text)], np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, offsets, pa.py_buffer(text)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _join_records(text: bytes, scan: Scan, chosen: Iterable[int]) -> bytes:
+    """The text of the records `chosen`, in ascending order.
+
+    No line end follows the last one: only the last record of a source can end in a lone escape
+    character, and that would escape the line end.
+    """
+    starts, ends = scan.starts.tolist(), scan.ends.tolist()
+    return b"\n".join(text[starts[record] : ends[record]] for record in chosen)
+
+
+def _read_csv(
+    text: bytes, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+) -> tuple[list[pa.BinaryArray], list[tuple[int, int]]]:
+    if not text or not indexes:
+        return [pa.array([], pa.binary()) for _ in indexes], []
+    irregular: list[tuple[int, int]] = []
+
+    def on_irregular(row: pyarrow.csv.InvalidRow) -> str:
+        irregular.append((row.number - 1, row.actual_columns))
+        return "skip"
+
+    names = [str(index) for index in range(fields_count)]
+    parse_options = _parse_options(text, dialect)
+    parse_options.invalid_row_handler = on_irregular
+    guarded = _guarded(text, dialect)
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(guarded),
+        # One block, on this thread: rows are numbered only then.
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=len(guarded) + 1, column_names=names
+        ),
+        parse_options=parse_options,
+        convert_options=pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            column_types={names[index]: pa.binary() for index in indexes},
+            include_columns=[names[index] for index in indexes],
+            null_values=list(dialect.null_strings),
+            strings_can_be_null=bool(dialect.null_strings),
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    return [_one_array(column) for column in table.columns], irregular
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.BinaryArray:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays([*column.chunks, pa.array([], pa.binary())])
+
+
+def _regular(
+    rows: _Rows,
+    irregular: list[tuple[int, int]],
+    text: bytes,
+    dialect: CsvDialect,
+    fields_count: int,
+    indexes: Sequence[int],
+) -> tuple[_Rows, list[FieldReject]]:
+    """Add the records with another number of fields where allowed; the others are rejects."""
+    rejects: list[FieldReject] = []
+    allowed: dict[int, list[int]] = defaultdict(list)
+    for record, count in irregular:
+        if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
+            allowed[count].append(record)
+        else:
+            reason = f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}"
+            rejects.append(FieldReject(record, None, reason, None))
+    if not allowed:
+        return rows, rejects
+    scan = scan_records(text, dialect, final=True)
+    parts = [rows]
+    for count, records in allowed.items():
+        present = [index for index in indexes if index < count]
+        columns, _ = _read_csv(_join_records(text, scan, records), dialect, count, present)
+        by_index = dict(zip(present, columns, strict=True))
+        missing = pa.nulls(len(records), pa.binary())
+        parts.append(
+            _Rows([by_index.get(index, missing) for index in indexes], np.array(records, np.int64))
+        )
+    every_record = np.concatenate([part.records for part in parts])
+    order = np.argsort(every_record)
+    columns = [
+        pa.concat_arrays([part.columns[i] for part in parts]).take(pa.array(order))
+        for i in range(len(indexes))
+    ]
+    return _Rows(columns, every_record[order]), rejects
+
+
+def _without_nul(rows: _Rows, wanted: Sequence[str]) -> tuple[_Rows, list[FieldReject]]:
+    rejects: dict[int, FieldReject] = {}
+    for name, column in zip(wanted, rows.columns, strict=True):
+        holds_nul = pc.fill_null(pc.match_substring(column, b"\0"), False)
+        for row in np.flatnonzero(holds_nul.to_numpy(zero_copy_only=False)).tolist():
+            reason = (
+                "holds a NUL byte; if the file is UTF-16 give --encoding utf-16, "
+                "if NUL belongs to the data give --allow-nul"
+            )
+            value = column[row].as_py()
+            rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
+    good = np.delete(np.arange(len(rows.records)), list(rejects))
+    columns = [column.take(pa.array(good)) for column in rows.columns]
+    return _Rows(columns, rows.records[good]), list(rejects.values())

@@ -1,0 +1,150 @@
+"""How one CSV source is written: the characters that matter, its encoding, its leniency.
+
+The grammar is the one of pyarrow's CSV parser, because that parser reads the fields in the end
+and the splitter must agree with it on every byte:
+
+- a record ends at LF, CRLF or a lone CR; empty lines and comment lines are no records;
+- a quote is special only as the first character of a field; inside quotes a doubled quote
+  stands for one; what follows the closing quote, up to the delimiter, is taken as it is;
+- the escape character, if there is one, makes the next byte ordinary, in and out of quotes.
+"""
+
+import codecs
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from encodings import normalize_encoding
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Literal
+
+from ringhaul.errors import UsageError
+
+Decoding = Literal["none", "block", "stream"]
+
+#: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
+NULL_STRING_BYTES_MAX = 200
+NULL_STRINGS_MAX = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvDialect:
+    """The dialect of a source. Raises `UsageError` naming the option that cannot be used."""
+
+    #: Between fields: one ASCII character. The two characters ``\\t`` are taken as a tab.
+    delimiter: str = ","
+    #: Around fields; None: quotes are ordinary characters.
+    quote: str | None = '"'
+    #: Makes the next character ordinary; None (or the quote itself): only doubled quotes.
+    escape: str | None = None
+    #: Lines that begin with it are left out; None: no comments.
+    comment: str | None = None
+    #: Any text encoding Python knows.
+    encoding: str = "utf-8"
+    #: Unquoted texts that mean null.
+    null_strings: tuple[str, ...] = ("",)
+    #: Records with more fields than the header: True drops the extra ones, False rejects.
+    allow_extra_fields: bool = False
+    #: Records with fewer fields: True makes the missing ones null, False rejects.
+    allow_missing_fields: bool = False
+    #: True takes NUL bytes in values as they are, False rejects the record.
+    allow_nul: bool = False
+    #: Longer records are rejected unread. Cassandra's default largest mutation is 16 MiB.
+    record_bytes_max: int = 16 * 2**20
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        if self.delimiter == "\\t":
+            set_field(self, "delimiter", "\t")
+        if self.escape is not None and self.escape == self.quote:
+            set_field(self, "escape", None)
+        set_field(self, "encoding", _canonical_encoding(self.encoding))
+        set_field(self, "null_strings", tuple(self.null_strings))
+        self._check_characters()
+        self._check_null_strings()
+        if self.record_bytes_max < 1:
+            raise UsageError(f"record_bytes_max: {self.record_bytes_max} is not at least 1")
+
+    def _check_characters(self) -> None:
+        taken: dict[str, str] = {}
+        for option in ("delimiter", "quote", "escape", "comment"):
+            character = getattr(self, option)
+            if character is None:
+                continue
+            if len(character) != 1 or not character.isascii() or character in "\r\n\0":
+                raise UsageError(
+                    f"{option}: {character!r} cannot be used; give one ASCII character "
+                    "that is no line end"
+                )
+            if character in taken:
+                raise UsageError(
+                    f"{option}: {character!r} is already the {taken[character]}; "
+                    "give another character"
+                )
+            taken[character] = option
+
+    def _check_null_strings(self) -> None:
+        if len(self.null_strings) > NULL_STRINGS_MAX:
+            raise UsageError(
+                f"null_strings: {len(self.null_strings)} given, at most {NULL_STRINGS_MAX} allowed"
+            )
+        for text in self.null_strings:
+            if len(text.encode()) > NULL_STRING_BYTES_MAX:
+                raise UsageError(
+                    f"null_strings: {text[:20]!r}... is longer than {NULL_STRING_BYTES_MAX} bytes"
+                )
+
+    @property
+    def decoding(self) -> Decoding:
+        """Where text becomes UTF-8.
+
+        ``none``: it is. ``block``: one byte per character with ASCII at its place, so records are
+        found in the raw bytes and each block is decoded when it is read. ``stream``: anything
+        else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded as the file is read.
+        """
+        return _decoding(self.encoding)
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict of JSON types that `from_json` takes."""
+        fields = asdict(self)
+        fields["null_strings"] = list(self.null_strings)
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "CsvDialect":
+        """The dialect `to_json` described. Raises `UsageError` naming an unknown option."""
+        unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise UsageError(f"{unknown[0]}: no such CSV option")
+        return cls(**{**fields, "null_strings": tuple(fields.get("null_strings", ("",)))})
+
+
+def _canonical_encoding(name: str) -> str:
+    try:
+        codec = codecs.lookup(name)
+        if not getattr(codec, "_is_text_encoding", True):
+            raise LookupError
+    except (LookupError, ValueError):
+        raise UsageError(
+            f"encoding: {name!r} is not known; give for example utf-8, utf-16, latin-1 or cp1252"
+        ) from None
+    return "utf-8" if codec.name == "utf-8-sig" else codec.name
+
+
+@lru_cache
+def _decoding(encoding: str) -> Decoding:
+    if encoding == "utf-8":
+        return "none"
+    # Python's single-byte encodings are the ones made of a table. To probe with bytes instead
+    # would miss the stateful ones (ISO-2022-JP), in which ASCII is ASCII until an escape.
+    table = encoding == "ascii"
+    with suppress(ImportError):
+        module = import_module(f"encodings.{normalize_encoding(encoding)}")
+        table = table or hasattr(module, "decoding_table")
+    ascii_text = "".join(map(chr, range(128)))
+    if table and ascii_text.encode("ascii").decode(encoding, "replace") == ascii_text:
+        return "block"
+    return "stream"
+
+
+#: RFC 4180, for callers with no wishes of their own.
+RFC_4180 = CsvDialect()

@@ -1,0 +1,75 @@
+"""The first record of a source as the names of its fields."""
+
+from collections import Counter
+
+from ringhaul.errors import UsageError
+from ringhaul.formats.csv_read import decode_bytes, parse_fields
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.records import count_line_ends
+from ringhaul.formats.split import START, Position, Stream, read_blocks
+
+HEADER_CHUNK_BYTES = 64 * 2**10
+
+
+def read_header(
+    stream: Stream, dialect: CsvDialect, *, start: Position = START
+) -> tuple[list[str], Position]:
+    """Read the names of the fields, and where the first record after them may begin.
+
+    `stream` stands at `start`. Blanks around names are dropped. Raises `UsageError` for a source
+    without records and for names that are empty, doubled or not decodable.
+    """
+    blocks = read_blocks(stream, dialect, block_bytes=HEADER_CHUNK_BYTES, start=start)
+    block = next(blocks, None)
+    if block is None:
+        raise UsageError("is empty: it has no header and no records")
+    if block.defect is not None:
+        raise UsageError(f"has no readable header: {block.defect}")
+    begin, end = int(block.starts[0]), int(block.ends[0])
+    text = block.data[begin:end]
+    if b"\0" in text:
+        raise UsageError(
+            "holds NUL bytes in its header, as UTF-16 text does; "
+            "give its encoding, for example --encoding utf-16"
+        )
+    names = _decode_names(text, dialect)
+    _check_names(names)
+    line_end = block.data[end : end + 2]
+    size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
+    position = Position(
+        block.position.offset_bytes + size_bytes,
+        start.ordinal,
+        block.position.line + count_line_ends(block.data, 0, size_bytes),
+    )
+    return names, position
+
+
+def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
+    if dialect.decoding == "block":
+        text = decode_bytes(text, dialect.encoding)
+    names = []
+    for number, field in enumerate(parse_fields(text, dialect), start=1):
+        try:
+            names.append(field.decode().strip())
+        except UnicodeDecodeError:
+            raise UsageError(
+                f"header: field {number} is not valid {dialect.encoding}; "
+                "give the file's encoding, for example --encoding latin-1"
+            ) from None
+    return names
+
+
+def _check_names(names: list[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise UsageError(
+                f"header: field {number} of {len(names)} has no name; name it, "
+                "or give --no-header if the first record is data"
+            )
+    for name, count in Counter(names).items():
+        if count > 1:
+            numbers = [str(i) for i, other in enumerate(names, start=1) if other == name]
+            raise UsageError(
+                f"header: {name!r} names {count} fields ({', '.join(numbers)}); make the names "
+                "differ, or give --no-header if the first record is data"
+            )

@@ -1,0 +1,217 @@
+"""A stream of bytes cut into pieces at record boundaries, in bounded memory.
+
+A piece is either a run of records that can be parsed, or one defective record that must not be:
+
+- a record longer than ``record_bytes_max`` with no quote open at that length: it goes on to its
+  line end, which is read past without being held;
+- a record whose quote is not closed within ``record_bytes_max``, or before the end of the input:
+  it goes from its first line to the end of the line on which the quote opens, and reading
+  resumes on the next line, so that one forgotten quote costs one record and not the file.
+
+Both depend on nothing but the bytes from the record's start on, never on how the stream was
+chunked, so whoever reads any part of the source that begins at a record sees the same records.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.records import Offsets, count_line_ends, scan_records
+
+BOM = b"\xef\xbb\xbf"
+#: How much of a defective record is kept to show and export.
+DEFECT_BYTES_MAX = 64 * 2**10
+
+
+class Stream(Protocol):
+    """What is read from: `read` gives at most `size` bytes, and none only at the end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Position(NamedTuple):
+    """A place in a source."""
+
+    #: From the first byte of the source.
+    offset_bytes: int
+    #: Number, from 0, of the next record over the whole job.
+    ordinal: int
+    #: Number, from 1, of the physical line.
+    line: int
+
+
+START = Position(offset_bytes=0, ordinal=0, line=1)
+
+
+class Piece(NamedTuple):
+    """`buffer[:size_bytes]` is the piece; a defective record may be kept in part only."""
+
+    buffer: bytes
+    #: What the piece takes of the source.
+    size_bytes: int
+    position: Position
+    #: Where the next piece begins.
+    end: Position
+    #: Offsets into `buffer`.
+    starts: Offsets
+    ends: Offsets
+    #: Why the one record of this piece must not be parsed; None: parse them all.
+    defect: str | None
+
+
+def read_pieces(
+    stream: Stream, dialect: CsvDialect, *, chunk_bytes: int, start: Position
+) -> Iterator[Piece]:
+    """Yield the pieces of `stream`, which stands at `start`; they follow each other gaplessly.
+
+    Holds at most about `chunk_bytes` + ``record_bytes_max`` at a time. A byte order mark at
+    offset 0 belongs to no piece.
+    """
+    cutter = _Cutter(stream, dialect, chunk_bytes, start)
+    cutter.skip_bom()
+    while cutter.fill():
+        yield from cutter.cut()
+
+
+class _Cutter:
+    """The unread rest of a stream, from a record boundary on."""
+
+    def __init__(
+        self, stream: Stream, dialect: CsvDialect, chunk_bytes: int, start: Position
+    ) -> None:
+        self.stream = stream
+        self.dialect = dialect
+        self.chunk_bytes = max(1, chunk_bytes)
+        self.position = start
+        self.buffer = b""
+        self.at_end = False
+
+    def fill(self) -> bool:
+        """Read on; False when there is nothing left to cut."""
+        # A record longer than a chunk is scanned again with each chunk: growing twofold keeps
+        # the sum linear. Two bytes more than a record decide whether it is too long.
+        held_bytes = len(self.buffer)
+        growth_bytes = min(held_bytes, self.dialect.record_bytes_max + 2 - held_bytes)
+        self._read(max(self.chunk_bytes, growth_bytes))
+        return bool(self.buffer)
+
+    def skip_bom(self) -> None:
+        if self.position.offset_bytes == 0:
+            self._read(len(BOM))
+            if self.buffer.startswith(BOM):
+                self.buffer = self.buffer[len(BOM) :]
+                self.position = self.position._replace(offset_bytes=len(BOM))
+
+    def cut(self) -> Iterator[Piece]:
+        """Yield all pieces that the buffer can give; keep the rest."""
+        longest = self.dialect.record_bytes_max
+        while True:
+            scan = scan_records(self.buffer, self.dialect, final=self.at_end)
+            too_long = np.flatnonzero(scan.ends - scan.starts > longest)
+            if len(too_long):
+                whole_count = int(too_long[0])
+                yield from self._take(
+                    int(scan.starts[whole_count]),
+                    scan.starts[:whole_count],
+                    scan.ends[:whole_count],
+                )
+                yield self._take_defect()
+                continue
+            yield from self._take(scan.consumed_bytes, scan.starts, scan.ends)
+            if not self.buffer:
+                return
+            # The rest is a record without its end. At the end of the input only an open
+            # quote leaves one; before, it may still end unless it is too long already.
+            if not self.at_end and len(self.buffer) < longest + 2:
+                return
+            yield self._take_defect()
+
+    def _take(self, size_bytes: int, starts: Offsets, ends: Offsets) -> Iterator[Piece]:
+        if size_bytes == 0:
+            return
+        buffer, position = self.buffer, self.position
+        self.buffer = buffer[size_bytes:]
+        self.position = Position(
+            position.offset_bytes + size_bytes,
+            position.ordinal + len(starts),
+            position.line + count_line_ends(buffer, 0, size_bytes),
+        )
+        yield Piece(buffer, size_bytes, position, self.position, starts, ends, None)
+
+    def _take_defect(self) -> Piece:
+        """Take the record at the start of the buffer, which is too long or has an open quote."""
+        longest, position = self.dialect.record_bytes_max, self.position
+        comment = self.dialect.comment
+        is_comment = comment is not None and self.buffer.startswith(comment.encode())
+        window = self.buffer[:longest]
+        quote = None if is_comment else scan_records(window, self.dialect, final=False).open_quote
+        certain_bytes = len(window) if quote is None else quote
+        lines_before = count_line_ends(self.buffer, 0, certain_bytes)
+        line = position.line + lines_before
+        defect = None
+        if quote is not None:
+            line_start = 1 + max(
+                self.buffer.rfind(b"\n", 0, quote), self.buffer.rfind(b"\r", 0, quote)
+            )
+            within = (
+                "before the end of the input"
+                if self.at_end and len(self.buffer) <= longest
+                else f"within {longest:,} bytes"
+            )
+            defect = (
+                f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
+                f"is not closed {within}; close it, or double it if it belongs to the value, "
+                "or load with another --quote"
+            )
+        elif not is_comment:
+            defect = (
+                f"line {position.line}: the record is longer than {longest:,} bytes, the most "
+                "that is read; shorten it, or check that --delimiter and --quote fit the file"
+            )
+        kept, size_bytes, line_ended = self._read_past_line_end(certain_bytes)
+        count = 0 if defect is None else 1
+        self.position = Position(
+            position.offset_bytes + size_bytes, position.ordinal + count, line + line_ended
+        )
+        starts = np.zeros(count, np.int64)
+        ends = np.full(count, len(kept.rstrip(b"\r\n")), np.int64)
+        return Piece(kept, size_bytes, position, self.position, starts, ends, defect)
+
+    def _read_past_line_end(self, from_byte: int) -> tuple[bytes, int, bool]:
+        """Drop all up to the first line end at or after `from_byte` of the buffer.
+
+        Returns the beginning of what was dropped, its size, and whether a line end was met.
+        """
+        kept, dropped_bytes = b"", 0
+        while True:
+            found = [self.buffer.find(end, from_byte) for end in (b"\n", b"\r")]
+            at = min((index for index in found if index >= 0), default=-1)
+            is_cr = at >= 0 and self.buffer[at] == ord("\r")
+            if at >= 0 and (not is_cr or at + 1 < len(self.buffer) or self.at_end):
+                size = at + 1 + (is_cr and self.buffer[at + 1 : at + 2] == b"\n")
+                break
+            if self.at_end:
+                size = len(self.buffer)
+                break
+            # A CR in the last place waits for the byte that may follow it.
+            size = at if at >= 0 else len(self.buffer)
+            kept += self.buffer[: min(size, DEFECT_BYTES_MAX - len(kept))]
+            dropped_bytes += size
+            self.buffer = self.buffer[size:]
+            from_byte = 0
+            self._read(self.chunk_bytes)
+        kept += self.buffer[: min(size, DEFECT_BYTES_MAX - len(kept))]
+        self.buffer = self.buffer[size:]
+        return kept, dropped_bytes + size, at >= 0
+
+    def _read(self, size_bytes: int) -> None:
+        """Add `size_bytes` to the buffer, or all there is."""
+        chunks = [self.buffer]
+        while size_bytes > 0 and not self.at_end:
+            chunk = self.stream.read(size_bytes)
+            self.at_end = not chunk
+            chunks.append(chunk)
+            size_bytes -= len(chunk)
+        self.buffer = b"".join(chunks)

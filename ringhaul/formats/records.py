@@ -1,0 +1,238 @@
+"""Where records begin and end: the scanner that splitter and reader share.
+
+A scan never looks at fields. It needs to know one thing only: which line ends are *hidden*,
+that is inside quotes or behind an escape character. Three ways to know it, fastest first:
+
+1. No quote and no escape in the buffer: no line end is hidden.
+2. Quotes alone, each opening one right after a delimiter, a line end or another quote: then
+   being inside quotes is the parity of the quotes before. (An opening quote after a quote is
+   the second half of a doubled one: parity goes out and in again, with nothing in between.)
+3. Anything else, such as quotes in the middle of a field, escapes, quotes in comments: one
+   regular expression, every quantifier possessive so that its time is linear, walks over the
+   buffer and stops only at quoted fields that hold a line end and at escaped line ends.
+
+All three give the same answer where more than one applies; a property test holds them to it,
+and to pyarrow's own parser.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ringhaul.formats.dialect import CsvDialect
+
+Offsets = npt.NDArray[np.int64]
+#: For each of some offsets, in order: is the byte there inside quotes or escaped?
+Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
+
+LF, CR = 10, 13
+_NO_OFFSETS: Offsets = np.empty(0, np.int64)
+
+
+class Scan(NamedTuple):
+    """The records of a buffer, as offsets into it."""
+
+    #: First byte of each record.
+    starts: Offsets
+    #: One past the last byte of each record; its line end is not part of it.
+    ends: Offsets
+    #: What lies after this begins with a record that is not whole; blank lines are consumed.
+    consumed_bytes: int
+    #: The quote that is open at the end of the buffer, if one is.
+    open_quote: int | None
+
+
+def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
+    """Find the records of `buffer`, which begins at a record boundary.
+
+    `final`: nothing follows the buffer, so a last record without a line end is whole, unless
+    a quote is open in it. Otherwise such a record is left unconsumed, and so is a last CR,
+    since an LF may follow.
+    """
+    # Held back, not cut off: the slice would copy the buffer.
+    length = len(buffer) - (not final and buffer.endswith(b"\r"))
+    if length == 0:
+        return Scan(_NO_OFFSETS, _NO_OFFSETS, 0, None)
+    view = np.frombuffer(buffer, np.uint8, length)
+    hidden, open_quote, by_parity = _hidden(buffer, view, dialect)
+    starts, ends, consumed_bytes = _lines(buffer, view, hidden)
+    comment = None if dialect.comment is None else ord(dialect.comment)
+    if comment is not None and by_parity and _any_comment(view, starts, consumed_bytes, comment):
+        # Quotes in a comment are no quotes: parity may be wrong from here on.
+        hidden, open_quote = _hidden_exactly(buffer, length, dialect)
+        starts, ends, consumed_bytes = _lines(buffer, view, hidden)
+
+    if final and consumed_bytes < length and open_quote is None:
+        starts = np.append(starts, consumed_bytes)
+        ends = np.append(ends, length)
+        consumed_bytes = length
+    is_record = starts < ends
+    if comment is not None:
+        is_record &= view[starts] != comment
+    if not is_record.all():
+        starts, ends = starts[is_record], ends[is_record]
+    return Scan(starts, ends, consumed_bytes, open_quote)
+
+
+def count_line_ends(buffer: bytes, begin: int, end: int) -> int:
+    """Count the physical line ends (LF, CRLF as one, lone CR) in `buffer[begin:end]`."""
+    view = np.frombuffer(buffer, np.uint8)[begin:end]
+    is_lf = view == LF
+    count = int(np.count_nonzero(is_lf))
+    if buffer.find(b"\r", begin, end) < 0:
+        return count
+    is_cr = view == CR
+    return count + int(np.count_nonzero(is_cr)) - int(np.count_nonzero(is_cr[:-1] & is_lf[1:]))
+
+
+def _hidden(
+    buffer: bytes, view: npt.NDArray[np.uint8], dialect: CsvDialect
+) -> tuple[Hidden | None, int | None, bool]:
+    """What hides line ends (None: nothing), the open quote, and whether parity was used."""
+    length = len(view)
+    has_escape = dialect.escape is not None and _contains(buffer, dialect.escape, length)
+    has_quote = dialect.quote is not None and _contains(buffer, dialect.quote, length)
+    if not has_escape and not has_quote:
+        return None, None, False
+    if not has_escape and dialect.quote is not None:
+        quotes = np.flatnonzero(view == ord(dialect.quote))
+        if _all_openings_proper(view, quotes, dialect):
+            return _by_parity(quotes), _open_by_parity(view, quotes), True
+    return *_hidden_exactly(buffer, length, dialect), False
+
+
+def _contains(buffer: bytes, character: str, length: int) -> bool:
+    return buffer.find(character.encode(), 0, length) >= 0
+
+
+def _all_openings_proper(view: npt.NDArray[np.uint8], quotes: Offsets, dialect: CsvDialect) -> bool:
+    opening = quotes[::2]
+    if opening[0] == 0:
+        opening = opening[1:]
+    proper = np.zeros(256, np.bool_)
+    proper[[LF, CR, ord(dialect.delimiter), ord(dialect.quote or "")]] = True
+    return bool(proper[view[opening - 1]].all())
+
+
+def _by_parity(quotes: Offsets) -> Hidden:
+    return lambda offsets: (np.searchsorted(quotes, offsets) & 1).astype(np.bool_)
+
+
+def _open_by_parity(view: npt.NDArray[np.uint8], quotes: Offsets) -> int | None:
+    if len(quotes) % 2 == 0:
+        return None
+    index = len(quotes) - 1
+    # A doubled quote reopens what an earlier one opened.
+    while index >= 2 and quotes[index] == quotes[index - 1] + 1:
+        index -= 2
+    return int(quotes[index])
+
+
+def _hidden_exactly(
+    buffer: bytes, length: int, dialect: CsvDialect
+) -> tuple[Hidden | None, int | None]:
+    """Walk over the buffer by the grammar."""
+    quote = -1 if dialect.quote is None else ord(dialect.quote)
+    begins: list[int] = []
+    ends: list[int] = []
+    open_quote = None
+    for match in _walker(dialect).finditer(buffer, 0, length):
+        begin, end = match.span("hides")
+        if begin < 0:
+            continue
+        begins.append(begin)
+        ends.append(end)
+        if buffer[begin] == quote and match.start("closes") < 0:
+            open_quote = begin
+    if not begins:
+        return None, None
+    begin_offsets, end_offsets = np.array(begins, np.int64), np.array(ends, np.int64)
+
+    def hidden(offsets: Offsets) -> npt.NDArray[np.bool_]:
+        begun = np.searchsorted(begin_offsets, offsets, "right")
+        ended = np.searchsorted(end_offsets, offsets, "right")
+        hides: npt.NDArray[np.bool_] = begun > ended
+        return hides
+
+    return hidden, open_quote
+
+
+@lru_cache(maxsize=16)
+def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
+    """One match: all that hides nothing, then (`hides`) one thing that hides line ends."""
+    delimiter = re.escape(dialect.delimiter.encode())
+    quote, escape, comment = (
+        b"" if character is None else re.escape(character.encode())
+        for character in (dialect.quote, dialect.escape, dialect.comment)
+    )
+    line_ends = rb"\r\n"
+    plain = [rb"[^%s%s%s]++" % (quote, escape, comment)]
+    hiding = []
+    if quote:
+        opens = rb"%s(?:(?<=[%s%s]%s)|(?<=\A%s))" % (quote, delimiter, line_ends, quote, quote)
+        stray = rb"%s(?<![%s%s]%s)(?<!\A%s)" % (quote, delimiter, line_ends, quote, quote)
+        text = rb"[^%s%s]*+" % (quote, escape)
+        text_in_line = rb"[^%s%s%s]*+" % (quote, escape, line_ends)
+        pair, pair_in_line = quote * 2, quote * 2
+        if escape:
+            pair += rb"|%s[\s\S]" % escape
+            pair_in_line += rb"|%s[^%s]" % (escape, line_ends)
+        plain.append(
+            rb"%s%s(?:(?:%s)%s)*+%s" % (opens, text_in_line, pair_in_line, text_in_line, quote)
+        )
+        plain.append(stray)
+        last = rb"%s?\Z" % escape if escape else rb"\Z"
+        hiding.append(
+            rb"%s%s(?:(?:%s)%s)*+(?:(?P<closes>%s)|%s)" % (quote, text, pair, text, quote, last)
+        )
+    else:
+        hiding.append(rb"(?!)(?P<closes>)")
+    if escape:
+        # After an escaped character the field or line has begun: no quote opens, no comment.
+        plain.append(rb"%s[^%s]%s" % (escape, line_ends, quote and quote + b"?+"))
+        inert = rb"[%s%s]?+" % (quote, comment) if quote or comment else b""
+        hiding.append(rb"%s[%s]%s" % (escape, line_ends, inert))
+    if comment:
+        begins_line = rb"(?:(?<=[%s]%s)|(?<=\A%s))" % (line_ends, comment, comment)
+        plain.append(rb"%s(?:%s[^%s]*+)?+" % (comment, begins_line, line_ends))
+    return re.compile(rb"(?:%s)*+(?P<hides>%s)?+" % (b"|".join(plain), b"|".join(hiding)))
+
+
+def _lines(
+    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None
+) -> tuple[Offsets, Offsets, int]:
+    """Starts and ends of the lines, empty ones too, and where the last line end is over."""
+    ends, nexts = _line_ends(buffer, view, hidden)
+    starts = np.zeros_like(ends)
+    starts[1:] = nexts[:-1]
+    return starts, ends, int(nexts[-1]) if len(nexts) else 0
+
+
+def _line_ends(
+    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None
+) -> tuple[Offsets, Offsets]:
+    """Where each line that is not hidden ends, and where the next one begins."""
+    lf = np.flatnonzero(view == LF)
+    cr = np.flatnonzero(view == CR) if _contains(buffer, "\r", len(view)) else _NO_OFFSETS
+    if hidden is not None:
+        lf = lf[~hidden(lf)]
+        cr = cr[~hidden(cr)]
+    if not len(cr):
+        return lf, lf + 1
+    if len(cr) == len(lf) and np.array_equal(cr + 1, lf):
+        return cr, lf + 1
+    ends = np.concatenate((cr, np.setdiff1d(lf, cr + 1, assume_unique=True)))
+    nexts = np.concatenate((lf + 1, np.setdiff1d(cr + 1, lf, assume_unique=True)))
+    return np.sort(ends), np.sort(nexts)
+
+
+def _any_comment(
+    view: npt.NDArray[np.uint8], starts: Offsets, consumed_bytes: int, comment: int
+) -> bool:
+    if (view[starts] == comment).any():
+        return True
+    return consumed_bytes < len(view) and int(view[consumed_bytes]) == comment

@@ -1,0 +1,280 @@
+"""Where records come from: files, globs and directories, plain, compressed or in other encodings.
+
+The only module here that touches the file system. A plain file is read by ranges; a compressed
+one, or one whose encoding does not show where records end, only as a whole, as a stream.
+"""
+
+import bz2
+import codecs
+import difflib
+import glob
+import gzip
+import io
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+from ringhaul.errors import SourceChanged, SourceCorrupt, SourceMissing, UsageError
+from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.pieces import Stream
+from ringhaul.formats.records import count_line_ends
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+#: `estimate_records` counts the lines of files up to this size and samples larger ones.
+ESTIMATE_WHOLE_BYTES = 16 * 2**20
+ESTIMATE_SAMPLES = 8
+#: A sample misleads where record lengths drift through the file; too many is harmless.
+ESTIMATE_MARGIN = 1.5
+
+
+class SourceFile(NamedTuple):
+    """A file to read."""
+
+    path: str
+    #: Of the file as it is stored.
+    size_bytes: int
+    #: It can only be read from its beginning to its end: one unit.
+    whole: bool
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+_DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": lambda file: pa.CompressedInputStream(file, "zstd"),
+}
+_DECOMPRESSION_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+
+
+def find_sources(args: Sequence[str], dialect: CsvDialect = RFC_4180) -> list[SourceFile]:
+    """The files that `args` name: files, globs, and folders searched at all depths.
+
+    A file that is named twice is read once, where it comes first. Raises `SourceMissing` and
+    `UsageError` naming the argument that gives nothing to read.
+    """
+    paths: dict[str, None] = {}
+    for arg in args:
+        found = _find(arg)
+        paths.update((os.path.abspath(path), None) for path in found)
+    return [_source(path, dialect) for path in paths]
+
+
+def _find(arg: str) -> list[str]:
+    if os.path.isdir(arg):
+        found = sorted(_files_below(Path(arg)))
+        if not found:
+            raise UsageError(
+                f"{arg}: the directory holds no {', '.join(TEXT_SUFFIXES)} file, plain or "
+                f"compressed ({', '.join(_DECOMPRESSORS)}); name the files, or use a glob"
+            )
+        return found
+    if os.path.lexists(arg):
+        return [arg]
+    if glob.has_magic(arg):
+        found = sorted(path for path in glob.glob(arg, recursive=True) if os.path.isfile(path))
+        if not found:
+            raise SourceMissing(f"{arg}: no file matches")
+        return found
+    raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            plain = name
+            for suffix in _DECOMPRESSORS:
+                plain = plain.removesuffix(suffix)
+            if not name.startswith(".") and plain.lower().endswith(TEXT_SUFFIXES):
+                yield os.path.join(here, name)
+
+
+def _nearest(path: str) -> str:
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return f"; there is no directory {folder}"
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
+
+
+def _source(path: str, dialect: CsvDialect) -> SourceFile:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise SourceMissing(f"{path}: {error.strerror or error}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
+    whole = _decompressor(path) is not None or dialect.decoding == "stream"
+    return SourceFile(path, status.st_size, whole)
+
+
+def _decompressor(path: str) -> Callable[[io.BufferedReader], _Readable] | None:
+    return _DECOMPRESSORS.get(os.path.splitext(path)[1].lower())
+
+
+def check_unchanged(source: SourceFile) -> None:
+    """Raise `SourceChanged` unless the file still has the size it was found with."""
+    try:
+        size_bytes = os.stat(source.path).st_size
+    except FileNotFoundError:
+        raise SourceChanged(
+            f"{source.path}: the file is gone; "
+            f"it was {source.size_bytes:,} bytes when the job began"
+        ) from None
+    if size_bytes != source.size_bytes:
+        raise SourceChanged(
+            f"{source.path}: the file is {size_bytes:,} bytes now "
+            f"and was {source.size_bytes:,} when the job began; "
+            "load it again once nothing writes to it"
+        )
+
+
+@contextmanager
+def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iterator[Stream]:
+    """Read `length_bytes` of a plain file from `offset_bytes` on.
+
+    Raises `SourceMissing`, and `SourceChanged` if the file has another size than it was found
+    with or ends early.
+    """
+    check_unchanged(source)
+    with _open(source) as file:
+        file.seek(offset_bytes)
+        yield _Range(file, source, length_bytes)
+
+
+class _Range:
+    def __init__(self, file: io.FileIO, source: SourceFile, length_bytes: int) -> None:
+        self.file = file
+        self.source = source
+        self.left_bytes = length_bytes
+
+    def read(self, size: int, /) -> bytes:
+        data = self.file.read(min(size, self.left_bytes)) or b""
+        if not data and self.left_bytes and size:
+            raise SourceChanged(f"{self.source.path}: the file ended early; something shortened it")
+        self.left_bytes -= len(data)
+        return data
+
+
+@contextmanager
+def open_whole(source: SourceFile, dialect: CsvDialect) -> Iterator[Stream]:
+    """Read a whole file: decompressed, and decoded where ``dialect.decoding`` is "stream".
+
+    Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt` from `read`.
+    """
+    check_unchanged(source)
+    with _open(source) as file:
+        yield _decoded(source, file, dialect)
+
+
+def _open(source: SourceFile) -> io.FileIO:
+    try:
+        return open(source.path, "rb", buffering=0)
+    except OSError as error:
+        raise SourceMissing(f"{source.path}: {error.strerror or error}") from error
+
+
+def _decoded(source: SourceFile, file: io.FileIO, dialect: CsvDialect) -> Stream:
+    stream: Stream = _Decompressed(source, file)
+    return _Transcoded(stream, dialect.encoding) if dialect.decoding == "stream" else stream
+
+
+class _Decompressed:
+    """A stream that tells of a broken archive in words."""
+
+    def __init__(self, source: SourceFile, file: io.FileIO) -> None:
+        self.path = source.path
+        opener = _decompressor(source.path)
+        self.inner: _Readable = file if opener is None else opener(io.BufferedReader(file))
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return bytes(self.inner.read(size) or b"")
+        except _DECOMPRESSION_ERRORS as error:
+            suffix = os.path.splitext(self.path)[1]
+            raise SourceCorrupt(
+                f"{self.path}: cannot be decompressed as {suffix}: {error}; it is cut short, "
+                "damaged, or misnamed"
+            ) from error
+
+
+def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
+    """Stand in for what cannot be decoded: becomes the byte 0xFF, as in `decode_bytes`."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "\udcff", error.end
+
+
+codecs.register_error("ringhaul.mark", _mark_undecodable)
+
+
+class _Transcoded:
+    """A stream decoded from any encoding, as UTF-8."""
+
+    def __init__(self, inner: Stream, encoding: str) -> None:
+        self.inner = inner
+        self.decoder = codecs.getincrementaldecoder(encoding)("ringhaul.mark")
+        self.ready = b""
+        self.at_end = False
+
+    def read(self, size: int, /) -> bytes:
+        while not self.ready and not self.at_end:
+            data = self.inner.read(size)
+            self.at_end = not data
+            text = self.decoder.decode(data, final=self.at_end)
+            self.ready = text.encode("utf-8", "surrogateescape")
+        given, self.ready = self.ready[:size], self.ready[size:]
+        return given
+
+
+def estimate_records(sources: Sequence[SourceFile], dialect: CsvDialect = RFC_4180) -> int:
+    """About how many records `sources` hold, rather too many than too few.
+
+    No record is shorter than a line, so lines are counted: all of a small file, samples of a
+    large one, the beginning of a compressed one.
+    """
+    return sum(_estimate(source, dialect) for source in sources)
+
+
+def _estimate(source: SourceFile, dialect: CsvDialect) -> int:
+    with _open(source) as file:
+        if source.whole:
+            stream = _decoded(source, file, dialect)
+            data = _read_up_to(stream, ESTIMATE_WHOLE_BYTES)
+            lines = count_line_ends(data, 0, len(data)) + 1
+            used = file.tell()
+            if len(data) < ESTIMATE_WHOLE_BYTES or used == 0:
+                return lines
+            return int(lines / used * source.size_bytes * ESTIMATE_MARGIN) + 1
+        if source.size_bytes <= ESTIMATE_WHOLE_BYTES:
+            data = _read_up_to(file, ESTIMATE_WHOLE_BYTES)
+            return count_line_ends(data, 0, len(data)) + 1
+        sample_bytes = ESTIMATE_WHOLE_BYTES // ESTIMATE_SAMPLES
+        densest = 0.0
+        for number in range(ESTIMATE_SAMPLES):
+            file.seek((source.size_bytes - sample_bytes) * number // (ESTIMATE_SAMPLES - 1))
+            data = _read_up_to(file, sample_bytes)
+            densest = max(densest, (count_line_ends(data, 0, len(data)) + 1) / len(data))
+        return int(densest * source.size_bytes * ESTIMATE_MARGIN) + 1
+
+
+def _read_up_to(stream: Stream, size_bytes: int) -> bytes:
+    chunks = []
+    while size_bytes > 0 and (chunk := stream.read(size_bytes)):
+        chunks.append(chunk)
+        size_bytes -= len(chunk)
+    return b"".join(chunks)

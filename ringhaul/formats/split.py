@@ -1,0 +1,151 @@
+"""A source cut into units for workers, and a unit cut into blocks for the parser.
+
+Both are views of the same pieces (`pieces.py`), so they hold the same records in the same order.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.pieces import START, Piece, Position, Stream, read_pieces
+from ringhaul.formats.records import Offsets, count_line_ends
+
+__all__ = [
+    "START",
+    "Block",
+    "Position",
+    "Stream",
+    "UnitRange",
+    "read_blocks",
+    "record_position",
+    "split_units",
+]
+
+#: Large enough that the cost per chunk vanishes, small enough to stay in the CPU's cache.
+SPLIT_CHUNK_BYTES = 2**20
+
+
+class Block(NamedTuple):
+    """A run of records in memory, or one defective record."""
+
+    #: A defective record that is long is kept in part only.
+    data: bytes
+    #: Of the first byte of `data`.
+    position: Position
+    #: Offsets into `data`; `ends` leave out the line ends.
+    starts: Offsets
+    ends: Offsets
+    #: Why the one record here must not be parsed; None: parse them all.
+    defect: str | None
+    #: What the block takes of the source: more than `data` where that was kept in part.
+    size_bytes: int
+
+
+class UnitRange(NamedTuple):
+    """A range of a source that begins and ends at record boundaries."""
+
+    offset_bytes: int
+    length_bytes: int
+    first_ordinal: int
+    first_line: int
+    records_count: int
+    #: Why the one record of this unit must not be parsed; None: parse them all.
+    defect: str | None
+
+
+def read_blocks(
+    stream: Stream, dialect: CsvDialect, *, block_bytes: int, start: Position
+) -> Iterator[Block]:
+    """Yield all records of `stream`, which stands at `start` and ends at a record boundary.
+
+    A block holds about `block_bytes`, more where a single record does, and at least one record.
+    """
+    for piece in read_pieces(stream, dialect, chunk_bytes=block_bytes, start=start):
+        if len(piece.starts):
+            data = piece.buffer[: piece.size_bytes]
+            yield Block(
+                data, piece.position, piece.starts, piece.ends, piece.defect, piece.size_bytes
+            )
+
+
+def record_position(block: Block, record: int) -> Position:
+    """Where in the source record number `record` of the block begins. Counts lines: not free."""
+    start = int(block.starts[record])
+    return Position(
+        block.position.offset_bytes + start,
+        block.position.ordinal + record,
+        block.position.line + count_line_ends(block.data, 0, start),
+    )
+
+
+def split_units(
+    stream: Stream, dialect: CsvDialect, *, unit_bytes: int, start: Position
+) -> Iterator[UnitRange]:
+    """Yield units that cover `stream`, which stands at `start`, without gap or overlap.
+
+    A unit ends with the first record that makes it at least `unit_bytes` long; a defective
+    record has a unit of its own. Blank lines and comments go with a neighbour, or make a unit
+    of no records where there is none that could take them.
+    """
+    held: UnitRange | None = None
+    for unit in _units(stream, dialect, max(1, unit_bytes), start):
+        if held is not None and unit.records_count == 0 and held.defect is None:
+            held = held._replace(length_bytes=held.length_bytes + unit.length_bytes)
+            continue
+        if held is not None:
+            yield held
+        held = unit
+    if held is not None:
+        yield held
+
+
+def _units(
+    stream: Stream, dialect: CsvDialect, unit_bytes: int, start: Position
+) -> Iterator[UnitRange]:
+    begin = here = start
+    for piece in read_pieces(stream, dialect, chunk_bytes=SPLIT_CHUNK_BYTES, start=start):
+        if piece.defect is not None:
+            if piece.position.offset_bytes > begin.offset_bytes:
+                yield _unit(begin, piece.position)
+            here = piece.end
+            yield _unit(piece.position, here, piece.defect)
+            begin = here
+            continue
+        for end in _unit_ends(piece, begin, unit_bytes):
+            yield _unit(begin, end)
+            begin = end
+        here = piece.end
+    if here.offset_bytes > begin.offset_bytes:
+        yield _unit(begin, here)
+
+
+def _unit_ends(piece: Piece, begin: Position, unit_bytes: int) -> Iterator[Position]:
+    """Where in the piece units end, the first of which began at `begin`."""
+    base = piece.position
+    count = len(piece.ends)
+    done, done_bytes, line = 0, 0, base.line
+    begin_bytes = begin.offset_bytes - base.offset_bytes
+    while True:
+        last = int(np.searchsorted(piece.ends, begin_bytes + unit_bytes))
+        last = max(last, done)
+        if last >= count:
+            return
+        end_bytes = int(piece.ends[last])
+        line_end = piece.buffer[end_bytes : end_bytes + 2]
+        end_bytes += 2 if line_end == b"\r\n" else min(1, len(line_end))
+        line += count_line_ends(piece.buffer, done_bytes, end_bytes)
+        done, done_bytes, begin_bytes = last + 1, end_bytes, end_bytes
+        yield Position(base.offset_bytes + end_bytes, base.ordinal + done, line)
+
+
+def _unit(begin: Position, end: Position, defect: str | None = None) -> UnitRange:
+    return UnitRange(
+        begin.offset_bytes,
+        end.offset_bytes - begin.offset_bytes,
+        begin.ordinal,
+        begin.line,
+        end.ordinal - begin.ordinal,
+        defect,
+    )

@@ -1,0 +1,62 @@
+-- Gives a unit to an attempt, under a lease.
+-- ARGV: unit, epoch, token, lease_ms
+-- Answers {'CLAIMED', attempt, spec} or
+--   {'STOP'}     the job does not run, or not in this epoch
+--   {'DONE'}     the unit is committed
+--   {'BUSY'}     another attempt has it, or its turn has not come; it will be issued again
+--   {'BAD'}      the unit was given up
+--   {'UNKNOWN'}  no such job or unit
+-- A repeated call with the same token gets the same attempt again.
+local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent')
+if not m[1] then
+  return { 'UNKNOWN' }
+end
+if m[1] ~= 'RUNNING' or m[2] ~= ARGV[2] then
+  return { 'STOP' }
+end
+if number < 0 or number >= tonumber(m[3]) then
+  return { 'UNKNOWN' }
+end
+if redis.call('GETBIT', DONE, unit) == 1 then
+  return { 'DONE' }
+end
+
+local function claimed(starts)
+  redis.call('ZADD', LEASE, text(now + lease_ms), unit)
+  return { 'CLAIMED', starts, redis.call('HGET', bucket('units', number), unit) }
+end
+
+local expiry = redis.call('ZSCORE', LEASE, unit)
+if expiry then
+  if redis.call('HGET', OWNER, unit) == token then
+    return claimed(tonumber(redis.call('HGET', STARTS, unit)))
+  end
+  if tonumber(expiry) > now then
+    return { 'BUSY' }
+  end
+  reclaim(unit)
+end
+if redis.call('HEXISTS', BAD, unit) == 1 then
+  return { 'BAD' }
+end
+-- Only a unit whose turn it is: a late message must not cut a back-off short nor run a suspect
+-- beside others.
+if not redis.call('ZSCORE', ISSUED, unit) then
+  local not_before = redis.call('ZSCORE', DUE, unit)
+  if not not_before or tonumber(not_before) > now then
+    return { 'BUSY' }
+  end
+end
+local starts = redis.call('HINCRBY', STARTS, unit, 1)
+if starts > tonumber(m[4]) then
+  quarantine(unit, 'crashed')
+  return { 'BAD' }
+end
+take_out(unit)
+redis.call('HSET', OWNER, unit, token)
+redis.call('HSETNX', META, 'started_ms', text(now))
+if m[5] then
+  redis.call('HDEL', META, 'silent')
+end
+return claimed(starts)

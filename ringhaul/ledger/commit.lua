@@ -1,0 +1,64 @@
+-- Counts a finished unit, once, whoever finished it.
+-- ARGV: unit, epoch, token, result, rejects or '', number of totals, (field, increment)...,
+--       (latency bucket, increment)...
+-- Answers 1: counted; 0: this unit had been counted before, nothing changed; -1: another epoch, no
+-- such unit, or the job's figures are settled.
+--
+-- The token need not own the lease: an attempt that was taken for dead and finished all the same
+-- did the work, and the row timestamps make a second attempt write the same. A job that was
+-- stopped, cancelled or failed still counts what its workers had finished.
+local unit, number = ARGV[1], int(ARGV[1])
+local totals_end = 6 + 2 * int(ARGV[6])
+for i = 7, #ARGV, 2 do
+  int(ARGV[i + 1])
+end
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'records_max', 'per_million_max',
+  'rejected_before', 'seen_before')
+local state = m[1]
+if not state or m[2] ~= ARGV[2] or number < 0 or number >= tonumber(m[3]) then
+  return -1
+end
+if state == 'QUARANTINED' and redis.call('GETBIT', DONE, unit) == 0 then
+  return -1
+end
+
+if redis.call('SETBIT', DONE, unit, 1) == 1 then return 0 end
+
+for i = 7, #ARGV, 2 do
+  redis.call('HINCRBY', i < totals_end and TOT or LAT, ARGV[i], ARGV[i + 1])
+end
+local results = bucket('results', number)
+redis.call('HSET', results, unit, ARGV[4])
+if ARGV[5] ~= '' then
+  redis.call('HSET', REJECTS, unit, ARGV[5])
+end
+take_out(unit)
+redis.call('HDEL', STARTS, unit)
+redis.call('HDEL', FAILS, unit)
+redis.call('ZREM', SUSPECTS, unit)
+if redis.call('HDEL', BAD, unit) == 0 then
+  redis.call('HINCRBY', META, 'left', -1)
+end
+
+if state ~= 'RUNNING' then
+  for _, key in ipairs({ DONE, TOT, LAT, REJECTS, results }) do
+    keep_for_a_while(key)
+  end
+  return 1
+end
+
+-- The same rule as limits.ErrorLimit.exceeded; a resume gives the job its allowance anew.
+local t = redis.call('HMGET', TOT, 'rows', 'rejected')
+local all_rejected = tonumber(t[2] or '0')
+local rejected = all_rejected - tonumber(m[6])
+local seen = tonumber(t[1] or '0') + all_rejected - tonumber(m[7])
+local records_max, per_million_max = tonumber(m[4]), tonumber(m[5])
+if records_max >= 0 and rejected > records_max then
+  finish('STOPPED')
+elseif per_million_max >= 0 and seen >= PERCENT_RECORDS_MIN
+  and rejected * 1000000 > per_million_max * seen then
+  finish('STOPPED')
+else
+  finish_if_done()
+end
+return 1

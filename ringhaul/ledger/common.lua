@@ -1,0 +1,132 @@
+-- Shared by every script about one job. Keys, types and TTLs: see keys.py.
+--
+-- Where a unit is. Units are numbered from 0 in the order in which they are split. Of the units
+-- 0 .. units-1, those from `next` on wait to be issued for the first time. Each one below `next`
+-- that is not done is in exactly one of
+--
+--   due       waits to be issued again (released, lease ran out, or its message got lost)
+--   issued    handed out for publishing, not yet claimed
+--   lease     claimed; `owner` names the attempt
+--   bad       given up
+--   suspects  lost two workers; waits until it can run alone. A suspect that is issued or leased
+--             stays in here too, and leaves it when it is done or bad.
+--
+-- `left` = units - done - bad. A sealed job with left = 0 is over.
+--
+-- Redis runs a script alone and replicates its writes as one transaction, so these sentences also
+-- hold after a crash that lost the end of the append-only file. A script is not rolled back when
+-- it fails half way: arguments are checked before the first write.
+
+local META = KEYS[1]
+local JOB = string.sub(META, 1, -5) -- ringhaul:{job}: without its `meta`
+local DONE, TOT, LAT = JOB .. 'done', JOB .. 'tot', JOB .. 'lat'
+local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease', JOB .. 'owner'
+local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
+local SUSPECTS, BAD, REJECTS = JOB .. 'suspects', JOB .. 'bad', JOB .. 'rejects'
+
+-- Times are the server's: the clocks of the hosts need not agree.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- A whole number as text: Lua would write 1e+14 for large ones.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- The whole number in an argument: in plain form, because the text also names fields and members,
+-- and of at most 15 characters, which a double holds exactly and HINCRBY cannot overflow with.
+local function int(argument)
+  if not (argument == '0' or string.find(argument, '^%-?[1-9]%d*$')) or #argument > 15 then
+    error({ err = 'BADARG not a plain whole number of at most 15 characters: ' .. argument })
+  end
+  return tonumber(argument)
+end
+
+local function bucket(part, unit)
+  return JOB .. part .. ':' .. text(math.floor(unit / UNITS_PER_BUCKET))
+end
+
+-- Calls `visit` with every key that the job has or may have.
+local function each_key(visit)
+  for _, part in ipairs(SINGLE_KEYS) do
+    visit(JOB .. part)
+  end
+  local units = tonumber(redis.call('HGET', META, 'units') or '0')
+  for unit = 0, units - 1, UNITS_PER_BUCKET do
+    for _, part in ipairs(BUCKETED_KEYS) do
+      visit(bucket(part, unit))
+    end
+  end
+end
+
+-- For writes to a job that is over: a key made anew must not outlive the others.
+local function keep_for_a_while(key)
+  redis.call('EXPIRE', key, JOB_TTL_S)
+end
+
+local function finish(state, reason)
+  redis.call('HSET', META, 'state', state, 'finished_ms', text(now))
+  if reason and reason ~= '' then
+    redis.call('HSET', META, 'last_error', reason)
+  end
+  each_key(keep_for_a_while)
+end
+
+-- Ends a job that has nothing left to do. The same rule as states.final_state.
+local function finish_if_done()
+  local m = redis.call('HMGET', META, 'state', 'sealed', 'left')
+  if m[1] ~= 'RUNNING' or m[2] ~= '1' or m[3] ~= '0' then
+    return
+  end
+  if redis.call('HLEN', BAD) > 0 then
+    finish('QUARANTINED')
+  elseif tonumber(redis.call('HGET', TOT, 'rejected') or '0') > 0 then
+    finish('PARTIAL')
+  else
+    finish('COMPLETE')
+  end
+end
+
+-- Ends the unit's being issued, due or leased. What it has begun so far is not counted.
+local function take_out(unit)
+  redis.call('ZREM', ISSUED, unit)
+  redis.call('ZREM', DUE, unit)
+  redis.call('ZREM', LEASE, unit)
+  redis.call('HDEL', OWNER, unit)
+  redis.call('HDEL', LIVE, unit)
+end
+
+-- Lets the unit be issued again from `not_before` on.
+local function put_back(unit, not_before)
+  if redis.call('ZSCORE', SUSPECTS, unit) then
+    redis.call('ZADD', SUSPECTS, text(not_before), unit)
+  else
+    redis.call('ZADD', DUE, text(not_before), unit)
+  end
+end
+
+-- Gives the unit up. A job whose other units are done is over with this.
+local function quarantine(unit, reason)
+  take_out(unit)
+  redis.call('ZREM', SUSPECTS, unit)
+  redis.call('HSET', BAD, unit, reason)
+  redis.call('HINCRBY', META, 'left', -1)
+  finish_if_done()
+end
+
+-- The unit's worker is gone. One loss is bad luck; after two the unit itself is a suspect: it
+-- may have been killed as the neighbour of the real culprit, so it gets one more try, alone.
+local function reclaim(unit)
+  take_out(unit)
+  local starts = tonumber(redis.call('HGET', STARTS, unit) or '0')
+  local starts_max = tonumber(redis.call('HGET', META, 'starts_max'))
+  if starts >= starts_max then
+    quarantine(unit, 'crashed')
+    return
+  end
+  if starts >= 2 then
+    redis.call('ZADD', SUSPECTS, text(now), unit)
+  end
+  put_back(unit, now)
+end
+

@@ -1,0 +1,299 @@
+"""The ledger of jobs: the door through which every change of a job goes.
+
+Each method is one script, so each is atomic, and each may be repeated (see `connection`). A worker
+does, per unit: `claim`, `renew` between blocks, then `commit` or `release`, then `issue`.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from enum import Enum, IntEnum
+from typing import Any, NamedTuple
+
+import redis
+
+from ringhaul.errors import UsageError
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import PATIENCE_MS, Caller
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, Live, Reader
+from ringhaul.ledger.states import RESUMABLE, JobState
+
+#: Units in one answer of `issue`, or looked at by one `sweep`: bounds how long a script runs.
+UNITS_PER_SCRIPT_MAX = 1000
+_REASON_CHARS_MAX = 500
+
+
+class Claimed(NamedTuple):
+    """The unit is this attempt's until the lease runs out."""
+
+    attempt: int  #: 1-based; counts starts that were not given back.
+    spec: str
+
+
+class Refusal(Enum):
+    """Why a claim got no unit. The message that led to it is to be dropped in every case."""
+
+    STOP = "STOP"  #: The job does not run, or not in this epoch.
+    DONE = "DONE"  #: The unit is committed.
+    BUSY = "BUSY"  #: Another attempt has it, or it will be issued again at its turn.
+    BAD = "BAD"  #: The unit was given up.
+    UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
+
+
+class Lease(Enum):
+    """Whether an attempt still has its unit."""
+
+    OK = "OK"
+    LOST = "LOST"  #: Another attempt's, or done: drop the work.
+    STOP = "STOP"  #: The job does not run any more: stop at the block's end, then `release`.
+
+
+class Commit(IntEnum):
+    """What became of a commit."""
+
+    COUNTED = 1
+    REPEATED = 0  #: The unit had been counted, by another attempt or by this very call repeated.
+    STALE = -1  #: Another epoch, no such unit, or the job's figures are settled.
+
+
+class Issued(NamedTuple):
+    """Units to publish now, with the epoch that their messages carry."""
+
+    epoch: int
+    units: list[int]
+
+
+class Swept(NamedTuple):
+    """What a sweep found."""
+
+    state: JobState | None  #: None: no such job.
+    expired: int  #: Leases that had run out.
+    unclaimed: int  #: Units issued and not claimed in time.
+
+
+def new_token() -> str:
+    """A name for one attempt; make a new one for every claim of a message."""
+    return secrets.token_hex(8)
+
+
+class Ledger(Reader):
+    """Reads and changes jobs.
+
+    `starts_max`, `fails_max`, `unclaimed_ms` are written into the jobs that this object creates;
+    scripts take them from there, so that all workers agree.
+
+    Every method raises LedgerUnavailable (transient) when Redis does not serve for `patience_ms`,
+    and LedgerRefused when it does not accept the user.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        max_starts: int = 3,
+        fails_max: int = 5,
+        unclaimed_ms: int = 30_000,
+        patience_ms: int = PATIENCE_MS,
+        scripts: Mapping[str, str] | None = None,
+    ) -> None:
+        """`max_starts`: attempts of a unit that may die before it is given up.
+
+        `fails_max`: times that a unit may be released with blame; one more fails the job.
+        `unclaimed_ms`: a unit issued this long ago and not claimed is issued again.
+        `patience_ms`, `scripts`: see `Caller`.
+        """
+        self.caller = Caller(client, patience_ms=patience_ms, scripts=scripts)
+        self.max_starts = max_starts
+        self.fails_max = fails_max
+        self.unclaimed_ms = unclaimed_ms
+
+    # The producer's side.
+
+    def create(
+        self,
+        job: str,
+        labels: Mapping[str, str],
+        spec_json: str,
+        *,
+        error_limit: ErrorLimit | None = None,
+        max_starts: int | None = None,
+    ) -> None:
+        """Make a running job without units. Repeating the call changes nothing.
+
+        `labels` are shown by `status`. `max_starts` overrides this ledger's for the job (1 for
+        writes that must not be repeated).
+
+        Raises:
+          UsageError: the id is not one, or belongs to another job.
+        """
+        clash = OWN_FIELDS & labels.keys()
+        if clash:
+            raise ValueError(f"labels with names the ledger uses itself: {sorted(clash)}")
+        limit = error_limit or ErrorLimit()
+        meta: dict[str, str | int] = {
+            **labels,
+            "records_max": limit.records_max,
+            "per_million_max": limit.per_million_max,
+            "starts_max": self.max_starts if max_starts is None else max_starts,
+            "fails_max": self.fails_max,
+            "unclaimed_ms": self.unclaimed_ms,
+        }
+        pairs: list[str | int] = [word for pair in meta.items() for word in pair]
+        if self._script("create", job, spec_json, *pairs) == -1:
+            raise UsageError(f"the job id {job} is taken by another job")
+        self._list(job)
+
+    def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
+        """Append units; those that exist are left alone, so a call may be repeated.
+
+        Returns the number of units the job has now. If it is less than `first_unit`, units before
+        are missing (Redis came back without the end of its log) and nothing was appended: add
+        again from there. None: the job does not run in this epoch.
+
+        Specs of up to 64 bytes are kept compactly.
+        """
+        count = int(self._script("add_units", job, epoch, first_unit, *specs))
+        return None if count < 0 else count
+
+    def seal(self, job: str, epoch: int, units_count: int) -> int | None:
+        """Say that all `units_count` units were added; the job ends when none is left.
+
+        Returns the number of units the job has. If it is not `units_count` the job is not sealed:
+        add the missing ones and seal again. None: the job does not run in this epoch.
+        """
+        count = int(self._script("seal", job, epoch, units_count))
+        return None if count < 0 else count
+
+    def cancel(self, job: str) -> JobState:
+        """End a running job; workers stop at their next block. Returns the state after it."""
+        return self._end(job, JobState.CANCELLED, "")
+
+    def fail(self, job: str, reason: str) -> JobState:
+        """End a running job that cannot go on. Returns the state after it."""
+        return self._end(job, JobState.FAILED, reason)
+
+    def resume(self, job: str, *, error_limit: ErrorLimit | None = None) -> int:
+        """Run an ended job's units that are not done. Returns the new epoch.
+
+        The rejects so far do not count against the limit any more. If nothing is left to do the
+        job is over again at once. A job whose splitting was cut short needs its missing units and
+        a `seal`, as at first.
+
+        Raises:
+          JobMissing; UsageError: the job runs, or is over for good.
+        """
+        before = self.status(job)
+        if before.state not in RESUMABLE:
+            raise UsageError(f"job {job} cannot be resumed: it is {before.state}")
+        limit: tuple[str | int, str | int] = ("", "")
+        if error_limit is not None:
+            limit = (error_limit.records_max, error_limit.per_million_max)
+        epoch, state = self._script("resume", job, before.epoch, *limit)
+        if epoch != before.epoch + 1:
+            raise UsageError(f"job {job} was resumed by another command: it is {state.decode()}")
+        self._list(job)
+        return int(epoch)
+
+    def make_durable(self, timeout_ms: int = 2000) -> bool:
+        """Wait until what this client wrote is on the server's disk.
+
+        Returns False if that took longer, or if the server keeps no append-only file. Worth its
+        wait (up to a second) before a producer that will not come back says "detached".
+        """
+        try:
+            numbers: list[int] = self.caller.command("WAITAOF", 1, 0, timeout_ms)
+        except redis.ResponseError:
+            return False
+        return numbers[0] >= 1
+
+    # Both sides.
+
+    def issue(self, job: str, window: int) -> Issued:
+        """Units to publish now, so that at most `window` are issued or leased."""
+        epoch, *units = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
+        return Issued(epoch, units)
+
+    def sweep(self, job: str) -> Swept:
+        """Let units be issued again whose lease ran out or whose message was lost."""
+        state, expired, unclaimed = self._script("sweep", job, UNITS_PER_SCRIPT_MAX)
+        return Swept(JobState(state.decode()) if state else None, expired, unclaimed)
+
+    # The worker's side.
+
+    def claim(
+        self, job: str, unit: int, epoch: int, token: str, lease_ms: int
+    ) -> Claimed | Refusal:
+        """Take a unit for `lease_ms`. Repeated with the same token, it gives the same attempt."""
+        word, *rest = self._script("claim", job, unit, epoch, token, lease_ms)
+        if word != b"CLAIMED":
+            return Refusal(word.decode())
+        attempt, spec = rest
+        return Claimed(attempt, spec.decode())
+
+    def renew(
+        self, job: str, unit: int, token: str, lease_ms: int, live: Live | None = None
+    ) -> Lease:
+        """Keep the unit for `lease_ms` from now and show what this attempt has done so far."""
+        progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
+        return Lease(self._script("renew", job, unit, token, lease_ms, progress).decode())
+
+    def commit(
+        self,
+        job: str,
+        unit: int,
+        epoch: int,
+        token: str,
+        result: str,
+        totals: Mapping[str, int],
+        latencies: Mapping[str, int] | None = None,
+        rejects: bytes = b"",
+    ) -> Commit:
+        """Count a finished unit. Only the first commit of a unit counts, whoever makes it.
+
+        `totals` are added to the job's; `rows` and `rejected` among them are records and are held
+        against the job's limit of errors. `latencies` are counts by bucket.
+        """
+        counts = [word for pair in totals.items() for word in pair]
+        counts += [word for pair in (latencies or {}).items() for word in pair]
+        return Commit(
+            self._script("commit", job, unit, epoch, token, result, rejects, len(totals), *counts)
+        )
+
+    def release(
+        self,
+        job: str,
+        unit: int,
+        token: str,
+        reason: str = "",
+        *,
+        blamed: bool = False,
+        delay_ms: int = 0,
+    ) -> Lease:
+        """Give the unit back unfinished, to be tried again after `delay_ms`.
+
+        Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
+        blame more than `fails_max` fails the job with `reason`.
+        """
+        words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms)
+        return Lease(self._script("release", job, unit, token, *words).decode())
+
+    def lost(self, job: str, unit: int, token: str) -> Lease:
+        """The attempt's process died: do not wait for its lease to run out."""
+        return Lease(self._script("lost", job, unit, token).decode())
+
+    def _script(self, name: str, job: str, *arguments: str | int | bytes) -> Any:
+        return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
+
+    def _end(self, job: str, state: JobState, reason: str) -> JobState:
+        after: bytes = self._script("end", job, state.value, reason[:_REASON_CHARS_MAX])
+        if not after:
+            raise JobMissing(job)
+        return JobState(after.decode())
+
+    def _list(self, job: str) -> None:
+        """Put the job where `jobs` and the sweep find it: after it exists, and again on a repeat,
+        so that a producer that died in between leaves at worst a job that nobody works on."""
+        created_ms = self.status(job).created_ms
+
+        self.caller.command("ZADD", keys.JOBS, created_ms, job)
+        self.caller.command("SADD", keys.RUNNING, job)

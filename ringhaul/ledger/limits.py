@@ -1,0 +1,53 @@
+"""How many rejects a job allows: a number of records, or a share of those seen."""
+
+import re
+from dataclasses import dataclass
+
+from ringhaul.errors import UsageError
+
+#: A share means nothing after the first handful of records: one bad header line would be 100 %.
+PERCENT_RECORDS_MIN = 1000
+
+_NUMBER = re.compile(r"-1|[0-9]{1,15}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?%")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorLimit:
+    """The most rejects with which a job goes on. Unset bounds are -1."""
+
+    #: Rejected records; one more stops the job.
+    records_max: int = -1
+    #: Rejected records per million seen, looked at from `PERCENT_RECORDS_MIN` records on.
+    per_million_max: int = -1
+
+    @classmethod
+    def parse(cls, text: str) -> "ErrorLimit":
+        """Read `N`, `N%` (up to four decimals), or `-1` for no limit.
+
+        Raises:
+          UsageError: the text is none of these, or a share above 100 %.
+        """
+        text = text.strip()
+        if _NUMBER.fullmatch(text):
+            return cls(records_max=int(text))
+        percent = _PERCENT.fullmatch(text)
+        if percent:
+            whole, _, fraction = percent[1].partition(".")
+            per_million = int(whole) * 10_000 + int(fraction.ljust(4, "0"))
+            if per_million <= 1_000_000:
+                return cls(per_million_max=per_million)
+        raise UsageError(
+            f'max errors "{text}" is not understood: give a number of records such as 1000, '
+            "a share such as 5%, or -1 for no limit"
+        )
+
+    def exceeded(self, *, rejected: int, seen: int) -> bool:
+        """Whether `rejected` of `seen` records are more than allowed."""
+        if 0 <= self.records_max < rejected:
+            return True
+        return (
+            self.per_million_max >= 0
+            and seen >= PERCENT_RECORDS_MIN
+            and rejected * 1_000_000 > self.per_million_max * seen
+        )

@@ -1,0 +1,14 @@
+-- The attempt's process is dead: its lease ends now instead of at its time.
+-- ARGV: unit, token
+-- Answers OK; LOST: the lease is not this attempt's (any more).
+local unit = ARGV[1]
+if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
+  return 'LOST'
+end
+if redis.call('HGET', META, 'state') == 'RUNNING' then
+  reclaim(unit)
+else
+  redis.call('ZREM', LEASE, unit)
+  redis.call('HDEL', OWNER, unit)
+end
+return 'OK'

@@ -1,0 +1,219 @@
+"""What the ledger says about jobs. Nothing here changes a job."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from ringhaul.errors import UsageError
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import PATIENCE_MS, Caller
+from ringhaul.ledger.states import JobState
+
+#: Fields of the meta hash that the ledger keeps itself; all others are the producer's labels.
+OWN_FIELDS = frozenset(
+    """
+    state epoch units left next sealed silent created_ms started_ms finished_ms last_error
+    records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
+    """.split()  # noqa: SIM905
+)
+#: Reject blobs fetched at once: one can hold megabytes.
+_BLOBS_PER_READ = 16
+
+
+class JobMissing(UsageError):
+    """The ledger knows no job of this id."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__(
+            f"there is no job {job}: `ringhaul status` lists the jobs; one that ended more than "
+            f"{keys.JOB_TTL_S // 86_400} days ago is forgotten"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Live:
+    """What running attempts have done so far, and attempts of a stopped job had done.
+
+    Never part of the totals: it is dropped when its unit is committed or tried again.
+    """
+
+    rows: int = 0
+    rejected: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobStatus:
+    """One look at a job; all figures are of the same moment."""
+
+    job: str
+    state: JobState
+    epoch: int  #: Raised by each resume.
+    sealed: bool  #: Splitting is over: `units` will not grow.
+    units: int  #: Units split so far.
+    left: int  #: Units neither done nor given up.
+    done: int  #: Units committed.
+    bad: int  #: Units given up.
+    issued: int  #: Units published and not yet claimed.
+    leased: int  #: Units that an attempt works on.
+    suspects: int  #: Units that lost two workers and run last, alone.
+    totals: Mapping[str, int]  #: Sums over the committed units.
+    live: Live
+    created_ms: int
+    started_ms: int | None  #: First claim.
+    finished_ms: int | None
+    now_ms: int  #: The server's clock at this look.
+    last_error: str | None
+    labels: Mapping[str, str]  #: What the producer said about the job.
+
+    @property
+    def finished(self) -> bool:
+        """The job runs no more; a resumable one may still be winding down while `leased`."""
+        return self.state is not JobState.RUNNING
+
+
+class Reader:
+    """Reads jobs out of Redis."""
+
+    def __init__(self, client: redis.Redis, *, patience_ms: int = PATIENCE_MS) -> None:
+        self.caller = Caller(client, patience_ms=patience_ms)
+
+    def status(self, job: str) -> JobStatus:
+        """Raises JobMissing if there is no such job."""
+        found = self._status(job)
+        if found is None:
+            raise JobMissing(job)
+        return found
+
+    def jobs(self, limit: int = 100) -> list[JobStatus]:
+        """The newest jobs first, at most `limit` of them."""
+        found: list[JobStatus] = []
+        offset = 0
+        while len(found) < limit:
+            names: list[bytes] = self.caller.command(
+                "ZREVRANGE", keys.JOBS, offset, offset + limit - 1
+            )
+            if not names:
+                break
+            offset += len(names)
+            for name in names:
+                status = self._status(name.decode())
+                if status is not None:
+                    found.append(status)
+                else:  # its keys ran out
+                    self.caller.command("ZREM", keys.JOBS, name.decode())
+                    offset -= 1
+        return found[:limit]
+
+    def job_spec(self, job: str) -> str:
+        """The JSON that the job was created with. Raises JobMissing."""
+        spec: bytes | None = self.caller.command("GET", keys.job_key(job, "spec"))
+        if spec is None:
+            raise JobMissing(job)
+        return spec.decode()
+
+    def unit_spec(self, job: str, unit: int) -> str | None:
+        """The spec of one unit; None if the job has no such unit."""
+        spec: bytes | None = self.caller.command("HGET", keys.bucket_key(job, "units", unit), unit)
+        return None if spec is None else spec.decode()
+
+    def unit_specs(self, job: str) -> Iterator[tuple[int, str]]:
+        """(unit, spec) of all units in order."""
+        return self._buckets(job, "units")
+
+    def results(self, job: str) -> Iterator[tuple[int, str]]:
+        """(unit, result) of the committed units in order: the attempt that counted."""
+        return self._buckets(job, "results")
+
+    def rejects(self, job: str) -> Iterator[tuple[int, bytes]]:
+        """(unit, its rejects) of the committed units that have any, in order."""
+        key = keys.job_key(job, "rejects")
+        units = sorted(map(int, self.caller.command("HKEYS", key)))
+        for first in range(0, len(units), _BLOBS_PER_READ):
+            chosen = units[first : first + _BLOBS_PER_READ]
+            blobs: list[bytes | None] = self.caller.command("HMGET", key, *chosen)
+            for unit, blob in zip(chosen, blobs, strict=True):
+                if blob is not None:
+                    yield unit, blob
+
+    def bad_units(self, job: str) -> dict[int, str]:
+        """Units that were given up, with the reason."""
+        found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
+        return {unit: reason for unit, reason in sorted(_numbered(found))}
+
+    def latencies(self, job: str) -> dict[str, int]:
+        """Requests by latency bucket, over the committed units."""
+        return _counts(self.caller.command("HGETALL", keys.job_key(job, "lat")))
+
+    def _buckets(self, job: str, part: str) -> Iterator[tuple[int, str]]:
+        units = self.status(job).units
+        for first in range(0, units, keys.UNITS_PER_BUCKET):
+            key = keys.bucket_key(job, part, first)
+            found: dict[bytes, bytes] = self.caller.command("HGETALL", key)
+            yield from sorted(_numbered(found))
+
+    def _status(self, job: str) -> JobStatus | None:
+        def look() -> list[Any]:
+            pipeline = self.caller.client.pipeline(transaction=True)
+            pipeline.hgetall(keys.job_key(job, "meta"))
+            pipeline.hgetall(keys.job_key(job, "tot"))
+            pipeline.hvals(keys.job_key(job, "live"))
+            pipeline.hlen(keys.job_key(job, "bad"))
+            pipeline.zcard(keys.job_key(job, "issued"))
+            pipeline.zcard(keys.job_key(job, "lease"))
+            pipeline.zcard(keys.job_key(job, "suspects"))
+            pipeline.time()
+            return pipeline.execute()
+
+        raw_meta, totals, live, bad, issued, leased, suspects, (seconds, micros) = (
+            self.caller.insist(look)
+        )
+        if not raw_meta:
+            return None
+        meta = {field.decode(): value.decode() for field, value in raw_meta.items()}
+
+        def time_ms(field: str) -> int | None:
+            return int(meta[field]) if field in meta else None
+
+        units, left = int(meta["units"]), int(meta["left"])
+        return JobStatus(
+            job=job,
+            state=JobState(meta["state"]),
+            epoch=int(meta["epoch"]),
+            sealed=meta["sealed"] == "1",
+            units=units,
+            left=left,
+            done=units - left - bad,
+            bad=bad,
+            issued=issued,
+            leased=leased,
+            suspects=suspects,
+            totals=_counts(totals),
+            live=_sum_live(live),
+            created_ms=int(meta["created_ms"]),
+            started_ms=time_ms("started_ms"),
+            finished_ms=time_ms("finished_ms"),
+            now_ms=seconds * 1000 + micros // 1000,
+            last_error=meta.get("last_error"),
+            labels={field: meta[field] for field in sorted(meta.keys() - OWN_FIELDS)},
+        )
+
+
+def _sum_live(entries: list[bytes]) -> Live:
+    rows = rejected = size_bytes = 0
+    for entry in entries:
+        figures = entry.split(b",")
+        rows += int(figures[0])
+        rejected += int(figures[1])
+        size_bytes += int(figures[2])
+    return Live(rows=rows, rejected=rejected, bytes=size_bytes)
+
+
+def _counts(found: dict[bytes, bytes]) -> dict[str, int]:
+    return {field.decode(): int(value) for field, value in found.items()}
+
+
+def _numbered(found: dict[bytes, bytes]) -> Iterator[tuple[int, str]]:
+    return ((int(unit), value.decode()) for unit, value in found.items())

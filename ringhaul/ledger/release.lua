@@ -1,0 +1,27 @@
+-- Gives a unit back unfinished; it will be issued again. The attempt does not count as a start.
+-- ARGV: unit, token, reason or '', blamed 0|1, delay_ms
+-- Answers OK; LOST: the lease is not this attempt's (any more).
+-- A unit given back with blame more than `fails_max` times fails the job with the last reason.
+local unit, token, reason, blamed, delay_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], int(ARGV[5])
+if redis.call('HGET', OWNER, unit) ~= token then
+  return 'LOST'
+end
+local m = redis.call('HMGET', META, 'state', 'fails_max')
+if m[1] ~= 'RUNNING' then
+  -- A resume puts the unit back; until then its progress stays on show.
+  redis.call('ZREM', LEASE, unit)
+  redis.call('HDEL', OWNER, unit)
+  return 'OK'
+end
+if redis.call('HINCRBY', STARTS, unit, -1) <= 0 then
+  redis.call('HDEL', STARTS, unit)
+end
+take_out(unit)
+put_back(unit, now + delay_ms)
+if reason ~= '' then
+  redis.call('HSET', META, 'last_error', reason)
+end
+if blamed == '1' and redis.call('HINCRBY', FAILS, unit, 1) > tonumber(m[2]) then
+  finish('FAILED', reason)
+end
+return 'OK'

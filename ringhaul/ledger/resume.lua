@@ -1,0 +1,28 @@
+-- Runs an ended job's remaining units, from scratch and with every allowance anew. What is
+-- committed stays committed.
+-- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is)
+-- Answers {epoch now, state now}; the epoch is the next one, also when this call repeats one that
+-- got through. If the job could not be resumed, the epoch is the old one or another.
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'sealed')
+local state = m[1]
+local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'
+  or state == 'QUARANTINED'
+if not resumable or m[2] ~= ARGV[1] then
+  return { tonumber(m[2] or '0'), state or '' }
+end
+if ARGV[2] ~= '' then
+  int(ARGV[2])
+  int(ARGV[3])
+  redis.call('HSET', META, 'records_max', ARGV[2], 'per_million_max', ARGV[3])
+end
+redis.call('DEL', ISSUED, DUE, LEASE, OWNER, LIVE, STARTS, FAILS, SUSPECTS, BAD)
+local t = redis.call('HMGET', TOT, 'rows', 'rejected')
+local rejected = tonumber(t[2] or '0')
+local epoch = redis.call('HINCRBY', META, 'epoch', 1)
+redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
+  'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE)),
+  'rejected_before', text(rejected), 'seen_before', text(tonumber(t[1] or '0') + rejected))
+redis.call('HDEL', META, 'finished_ms', 'last_error', 'silent')
+each_key(function(key) redis.call('PERSIST', key) end)
+finish_if_done()
+return { epoch, redis.call('HGET', META, 'state') }

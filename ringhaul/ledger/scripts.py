@@ -1,0 +1,54 @@
+"""The Lua scripts as they are sent to Redis.
+
+A script of the job is `constants` (made here, so that `keys` and `limits` stay the one place that
+knows them) + `common.lua` + its own file. Scripts that belong to no job stand alone.
+"""
+
+from importlib import resources
+
+from ringhaul.ledger import keys, limits
+
+#: Scripts about one job: KEYS[1] is the job's meta key, the others follow from it.
+JOB_SCRIPTS = (
+    "create",
+    "add_units",
+    "seal",
+    "issue",
+    "claim",
+    "renew",
+    "commit",
+    "release",
+    "lost",
+    "sweep",
+    "end",
+    "resume",
+)
+#: Scripts about something that all jobs share; each documents its keys.
+SHARED_SCRIPTS = ("heartbeat", "slots", "opening", "bucket")
+
+
+def read_scripts() -> dict[str, str]:
+    """The text of every script by name."""
+    prelude = _constants() + _read("common")
+    texts = {name: prelude + _read(name) for name in JOB_SCRIPTS}
+    texts |= {name: _read(name) for name in SHARED_SCRIPTS}
+    return texts
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath(f"{name}.lua").read_text(encoding="utf-8")
+
+
+def _constants() -> str:
+    """Lua locals for what Python declares."""
+
+    def table(names: tuple[str, ...]) -> str:
+        return "{" + ", ".join(f"'{name}'" for name in names) + "}"
+
+    return (
+        f"local UNITS_PER_BUCKET = {keys.UNITS_PER_BUCKET}\n"
+        f"local JOB_TTL_S = {keys.JOB_TTL_S}\n"
+        f"local PERCENT_RECORDS_MIN = {limits.PERCENT_RECORDS_MIN}\n"
+        f"local SINGLE_KEYS = {table(keys.SINGLE)}\n"
+        f"local BUCKETED_KEYS = {table(keys.BUCKETED)}\n"
+    )

@@ -1,0 +1,52 @@
+"""Looking after all running jobs: what was lost is issued again, and the window is topped up.
+
+Each worker does this on its own timer, and so does an attached producer. Any number may, at any
+time: the scripts decide, and a unit is handed out to one of them only.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ringhaul.ledger import keys
+from ringhaul.ledger.ledger import Ledger, Swept
+from ringhaul.ledger.states import JobState
+
+#: publish(job, epoch, units): send one message for each unit.
+Publish = Callable[[str, int, Sequence[int]], None]
+
+
+def top_up(ledger: Ledger, job: str, window: int, publish: Publish) -> int:
+    """Publish units until `window` of the job are out. Returns how many were published now.
+
+    If `publish` fails half way the units it did not send are issued again after `unclaimed_ms`.
+    """
+    issued = ledger.issue(job, window)
+    if issued.units:
+        publish(job, issued.epoch, issued.units)
+    return len(issued.units)
+
+
+def sweep_job(ledger: Ledger, job: str, window: int, publish: Publish) -> Swept:
+    """Sweep one job and top it up."""
+    swept = ledger.sweep(job)
+    if swept.state is JobState.RUNNING:
+        top_up(ledger, job, window, publish)
+    return swept
+
+
+def sweep_running(ledger: Ledger, window: int, publish: Publish) -> dict[str, Swept]:
+    """Sweep and top up every running job; what was found, by job."""
+    names: set[bytes] = ledger.caller.command("SMEMBERS", keys.RUNNING)
+    found: dict[str, Swept] = {}
+    for name in sorted(names):
+        job = name.decode()
+        swept = found[job] = sweep_job(ledger, job, window, publish)
+        if swept.state is not JobState.RUNNING and not swept.expired:
+            _unlist(ledger, job)
+    return found
+
+
+def _unlist(ledger: Ledger, job: str) -> None:
+    """Stop looking after an ended job, unless a resume came in between."""
+    ledger.caller.command("SREM", keys.RUNNING, job)
+    if ledger.sweep(job).state is JobState.RUNNING:
+        ledger.caller.command("SADD", keys.RUNNING, job)

@@ -1,0 +1,124 @@
+"""What a load job is, as plain data: everything a worker needs except secrets and addresses.
+
+The spec travels once per job through the ledger as JSON; workers resolve the cluster from their
+own settings and refuse a job made for another cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.text import TextFormat
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.sources import SourceFile
+
+#: Last ordinal when no --max-rows is given: beyond any input, within an int64.
+ORDINAL_END = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadSource:
+    """One input file and the names of its fields, in the order of its records."""
+
+    file: SourceFile
+    fields: tuple[str, ...]
+    #: (field, column) pairs that are loaded, in the order they are bound.
+    mapping: tuple[tuple[str, str], ...]
+    #: Where the first record begins: after the header, which is not a record.
+    start_offset_bytes: int = 0
+    start_line: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": self.file.path,
+            "size": self.file.size_bytes,
+            "whole": self.file.whole,
+            "fields": list(self.fields),
+            "mapping": [list(pair) for pair in self.mapping],
+            "start": [self.start_offset_bytes, self.start_line],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LoadSource:
+        return cls(
+            file=SourceFile(path=data["path"], size_bytes=data["size"], whole=data["whole"]),
+            fields=tuple(data["fields"]),
+            mapping=tuple((name, column) for name, column in data["mapping"]),
+            start_offset_bytes=data["start"][0],
+            start_line=data["start"][1],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadJob:
+    """A load as the user asked for it, fixed at submit so that a repeat means the same."""
+
+    table: TableSchema
+    cluster_name: str
+    sources: tuple[LoadSource, ...]
+    dialect: CsvDialect
+    text: TextFormat
+    #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
+    #: base_us + n, so that of two records with one key the later in the input wins whole.
+    base_us: int
+    unit_bytes: int  #: a unit ends with the first record that makes it at least this long
+    ttl_s: int = 0  #: 0: the table's default
+    nulls: str = "unset"  #: unset | tombstone
+    consistency: str = "LOCAL_QUORUM"
+    strategy: str = "token-batch"
+    #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
+    ordinal_first: int = 0
+    ordinal_end: int = ORDINAL_END
+    rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
+    block_bytes: int = 4 * 2**20
+    in_flight_requests_max: int = 128
+    in_flight_bytes_max: int = 8 * 2**20
+    retries_max: int = 8
+    #: How the job was asked for, for `status` and the report; never parsed.
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes on disk of all sources."""
+        return sum(source.file.size_bytes for source in self.sources)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in _PLAIN}
+        return data | {
+            "kind": "load",
+            "table": self.table.to_json(),
+            "sources": [source.to_json() for source in self.sources],
+            "dialect": self.dialect.to_json(),
+            "text": self.text.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LoadJob:
+        return cls(
+            table=TableSchema.from_json(data["table"]),
+            sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
+            dialect=CsvDialect.from_json(data["dialect"]),
+            text=TextFormat.from_json(data["text"]),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = (
+    "cluster_name",
+    "base_us",
+    "unit_bytes",
+    "ttl_s",
+    "nulls",
+    "consistency",
+    "strategy",
+    "ordinal_first",
+    "ordinal_end",
+    "rate_rows_s",
+    "block_bytes",
+    "in_flight_requests_max",
+    "in_flight_bytes_max",
+    "retries_max",
+    "options",
+)

@@ -1,0 +1,68 @@
+"""The report of a job, computed from committed unit results and nothing else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ringhaul.load.latency import percentile_ms
+from ringhaul.load.unit import UnitResult
+
+
+@dataclass
+class SourceLine:
+    """One source's share of the job."""
+
+    path: str
+    units: int = 0
+    records: int = 0
+    written: int = 0
+    rejected: int = 0
+    input_bytes: int = 0
+
+
+@dataclass
+class LoadReport:
+    """Sums over committed units. `records == written + rejected` always holds."""
+
+    sources: list[SourceLine]
+    units: int = 0
+    records: int = 0
+    written: int = 0
+    rejected: int = 0
+    input_bytes: int = 0
+    retries: int = 0
+    repeated_units: int = 0  #: units that took more than one attempt
+    cpu_ms: int = 0
+    rss_bytes_max: int = 0
+    workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+    @property
+    def cpu_us_per_row(self) -> float | None:
+        """Client CPU per record over the whole worker path, in microseconds."""
+        return self.cpu_ms * 1000 / self.records if self.records else None
+
+
+def build_report(
+    paths: Iterable[str], results: Iterable[UnitResult], latencies: Mapping[int, int]
+) -> LoadReport:
+    """The report over results of distinct units, in any order."""
+    report = LoadReport(sources=[SourceLine(path) for path in paths])
+    for result in results:
+        line = report.sources[result.source]
+        for part in (line, report):
+            part.units += 1
+            part.records += result.records
+            part.written += result.written
+            part.rejected += result.rejected
+            part.input_bytes += result.input_bytes
+        report.retries += result.retries
+        report.repeated_units += result.attempt > 1
+        report.cpu_ms += result.cpu_ms
+        report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
+        report.workers[result.worker] = report.workers.get(result.worker, 0) + 1
+    report.p50_ms = percentile_ms(latencies, 0.50)
+    report.p99_ms = percentile_ms(latencies, 0.99)
+    return report

@@ -1,0 +1,153 @@
+"""Run one load unit: read its range in blocks, encode, write, account for every record.
+
+A plain function of its inputs: the Celery task around it lends the session, the lease and the
+throttle, tests call it directly. The unit is read in blocks of a few MiB, never whole, so memory
+does not grow with the unit.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cassandra.cluster import Session
+from cassandra.query import PreparedStatement
+
+from ringhaul.cluster.connect import consistency_level
+from ringhaul.errors import Terminal
+from ringhaul.formats.sources import check_unchanged
+from ringhaul.formats.split import Block, Position, read_blocks
+from ringhaul.load.job import LoadJob
+from ringhaul.load.reading import open_records
+from ringhaul.load.rejects import Reject
+from ringhaul.load.rows import EncodedRows, RowEncoder
+from ringhaul.load.unit import TO_THE_END, LoadUnit
+from ringhaul.load.write import TICK_S, WRITERS, WriteOptions, Writer, WriterHooks
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitHooks:
+    """What the unit asks of whoever runs it."""
+
+    #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
+    #: Gets (records done, rejects, input bytes) so far.
+    tick: Callable[[int, int, int], None]
+    #: Seconds to wait before this many more rows may be sent (rate limit of the whole job).
+    throttle: Callable[[int], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitOutcome:
+    """What a unit did, before it is committed."""
+
+    records: int
+    written: int
+    rejects: list[Reject]
+    input_bytes: int
+    retries: int
+    latencies: Counter[int]
+    elapsed_ms: int
+    cpu_ms: int
+    rss_bytes_max: int
+
+
+class UnitMiscounted(Terminal):
+    """Rows written and rejected do not add up to the records read: a defect in ringhaul."""
+
+
+def run_load_unit(
+    unit: LoadUnit,
+    job: LoadJob,
+    session: Session,
+    prepared: PreparedStatement,
+    request_timeout_s: float,
+    hooks: UnitHooks,
+) -> UnitOutcome:
+    """Load the records of one unit. Returns when every row was answered.
+
+    Raises `SourceChanged` or `SourceCorrupt` (terminal), `ClusterError` (terminal: no row of the
+    job can be written), `WriteFailed` (transient: the unit may be tried again) and whatever
+    `hooks.tick` raises to stop it.
+    """
+    started, cpu_started = time.monotonic(), time.process_time()
+    source = job.sources[unit.source]
+    rejects: list[Reject] = []
+    encoder = RowEncoder(job, source)
+    records = input_bytes = 0
+
+    def tick() -> None:
+        hooks.tick(records, len(rejects), input_bytes)
+
+    def throttle(rows: int) -> None:
+        due = time.monotonic() + hooks.throttle(rows)
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(min(left, TICK_S))
+            tick()
+
+    def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
+        record = int(rows.records[row])
+        rejects.append(encoder.reject(rows.block, record, "write", None, reason))
+
+    writer = _open_writer(
+        job,
+        session,
+        prepared,
+        request_timeout_s,
+        WriterHooks(tick=tick, throttle=throttle, on_reject=on_reject),
+    )
+    for block in _read_unit(unit, job):
+        rows, refused, asked = encoder.encode(block)
+        rejects += refused
+        if rows is not None:
+            writer.write(rows)
+        records += asked
+        input_bytes += block.size_bytes
+        tick()
+        if block.position.ordinal + len(block.starts) >= job.ordinal_end:
+            break
+    writer.flush()
+    check_unchanged(source.file)
+    rejects.sort(key=lambda reject: reject.offset)
+    if writer.stats.written + len(rejects) != records:
+        raise UnitMiscounted(
+            f"{source.file.path} at byte {unit.offset_bytes}: {records} records, "
+            f"{writer.stats.written} written and {len(rejects)} rejected; please report this"
+        )
+    return UnitOutcome(
+        records=records,
+        written=writer.stats.written,
+        rejects=rejects,
+        input_bytes=unit.length_bytes if unit.length_bytes != TO_THE_END else input_bytes,
+        retries=writer.stats.retries,
+        latencies=writer.stats.latencies,
+        elapsed_ms=int((time.monotonic() - started) * 1000),
+        cpu_ms=int((time.process_time() - cpu_started) * 1000),
+        rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def _open_writer(
+    job: LoadJob,
+    session: Session,
+    prepared: PreparedStatement,
+    request_timeout_s: float,
+    hooks: WriterHooks,
+) -> Writer:
+    options = WriteOptions(
+        consistency=consistency_level(job.consistency),
+        requests_in_flight_max=job.in_flight_requests_max,
+        bytes_in_flight_max=job.in_flight_bytes_max,
+        retries_max=job.retries_max,
+        request_timeout_s=request_timeout_s,
+    )
+    return WRITERS[job.strategy](session, prepared, job.table.keyspace, options, hooks)
+
+
+def _read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[Block]:
+    file = job.sources[unit.source].file
+    start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+    with open_records(file, unit.offset_bytes, unit.length_bytes, job.dialect) as stream:
+        yield from read_blocks(stream, job.dialect, block_bytes=job.block_bytes, start=start)

@@ -1,0 +1,59 @@
+"""A load unit and its result, packed small: the ledger keeps one of each per unit.
+
+Budget: under 200 bytes of Redis per unit in all (DESIGN's ledger budget), so both are comma
+separated integers rather than JSON. A unit's spec stays under 64 bytes,
+which keeps the ledger's hashes in their compact encoding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: Length of a unit that is a whole compressed file: read to its end.
+TO_THE_END = -1
+
+#: Record count of a unit that nobody has counted yet.
+UNCOUNTED = -1
+
+
+class LoadUnit(NamedTuple):
+    """A range of one source that starts and ends on record boundaries."""
+
+    source: int  #: index into `LoadJob.sources`
+    offset_bytes: int  #: in the file, or in the decoded stream of a whole-file unit
+    length_bytes: int  #: or TO_THE_END
+    first_ordinal: int
+    first_line: int  #: 1-based physical line
+    records_count: int  #: or UNCOUNTED
+
+    def pack(self) -> str:
+        return ",".join(str(value) for value in self)
+
+    @classmethod
+    def unpack(cls, packed: str) -> LoadUnit:
+        return cls(*(int(value) for value in packed.split(",")))
+
+
+class UnitResult(NamedTuple):
+    """What one committed attempt did. The report is the sum of these."""
+
+    source: int
+    records: int  #: records of the unit that were asked for; equals written + rejected
+    written: int
+    rejected: int
+    input_bytes: int
+    retries: int
+    elapsed_ms: int
+    cpu_ms: int  #: CPU of the worker process while it ran the unit
+    attempt: int
+    rss_bytes_max: int  #: peak resident memory of the worker process so far
+    worker: str  #: host:pid
+
+    def pack(self) -> str:
+        return ",".join(str(value) for value in self)
+
+    @classmethod
+    def unpack(cls, packed: str) -> UnitResult:
+        *numbers, worker = packed.split(",", 10)
+        source, *counts = map(int, numbers)
+        return cls(source, *counts, worker=worker)

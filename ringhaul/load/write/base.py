@@ -1,0 +1,68 @@
+"""What every write strategy takes and gives.
+
+A writer owns one unit's requests. `write` returns when the rows are on their way (it blocks while
+the window is full), `flush` when every row was answered. A row counts as written only by the
+server's answer to it. Rows it refuses go to `on_reject` one by one; time-outs, overload and lost
+nodes are tried again within a budget, after which `WriteFailed` gives the unit back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ringhaul.errors import Transient
+from ringhaul.load.rows import EncodedRows
+
+#: How often `tick` is called while the writer works or waits.
+TICK_S = 0.5
+
+
+class WriteFailed(Transient):
+    """A request was tried as often as allowed; the unit will be tried again later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions:
+    """Bounds of one writer."""
+
+    consistency: int
+    requests_in_flight_max: int
+    bytes_in_flight_max: int
+    retries_max: int  #: tries again of one request before the unit is given back
+    request_timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriterHooks:
+    """What a writer calls while it works."""
+
+    #: Called at least once a second while the writer waits; may raise to stop the unit.
+    tick: Callable[[], None]
+    #: Called before rows are sent, with their number; blocks while the job's rate limit is used up.
+    throttle: Callable[[int], None]
+    #: (rows, row index, reason) of a row that the server refuses for what it is.
+    on_reject: Callable[[EncodedRows, int, str], None]
+
+
+@dataclass
+class WriteStats:
+    """Counts of one unit's writes."""
+
+    written: int = 0
+    retries: int = 0
+    latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
+
+
+class Writer(Protocol):
+    """One unit's writes."""
+
+    stats: WriteStats
+
+    def write(self, rows: EncodedRows) -> None:
+        """Send the rows; blocks while the window is full."""
+
+    def flush(self) -> None:
+        """Return when every row sent so far was answered."""

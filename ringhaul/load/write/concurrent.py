@@ -1,0 +1,116 @@
+"""`concurrent`: single statements through the driver's own `execute_concurrent`.
+
+The plain pattern of the driver's documentation, kept as the alternative that leans on nothing of
+ours but the encoded values.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pyarrow as pa
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent
+from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
+
+from ringhaul.cql.cells import NULL_LENGTH, Cells
+from ringhaul.errors import ClusterError
+from ringhaul.load import latency
+from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
+
+#: Rows handed to one `execute_concurrent`: bounds its list of results and the time between ticks.
+SLICE_ROWS = 1000
+
+
+class ConcurrentWriter:
+    """See the module; the interface is `base.Writer`."""
+
+    def __init__(
+        self,
+        session: Session,
+        prepared: PreparedStatement,
+        keyspace: str,
+        options: WriteOptions,
+        hooks: WriterHooks,
+    ) -> None:
+        self.stats = WriteStats()
+        self._session = session
+        self._prepared = prepared
+        self._options = options
+        self._hooks = hooks
+        self._jitter = random.Random()
+
+    def write(self, rows: EncodedRows) -> None:
+        statements = [
+            self._bind(values) for values in zip(*map(_values, rows.columns), strict=True)
+        ]
+        for first in range(0, len(statements), SLICE_ROWS):
+            part = range(first, min(first + SLICE_ROWS, len(rows)))
+            self._hooks.throttle(len(part))
+            self._write_slice(rows, statements, part)
+            self._hooks.tick()
+
+    def flush(self) -> None:
+        """`write` returns only when every row was answered."""
+
+    def _bind(self, values: tuple[object, ...]) -> BoundStatement:
+        bound = BoundStatement(self._prepared, consistency_level=self._options.consistency)
+        bound.values = list(values)
+        return bound
+
+    def _write_slice(
+        self, rows: EncodedRows, statements: list[BoundStatement], pending: range | list[int]
+    ) -> None:
+        for tries in range(self._options.retries_max + 1):
+            if tries:
+                self.stats.retries += len(pending)
+                self._pause(backoff_s(tries, self._jitter))
+            started = time.perf_counter()
+            results = execute_concurrent(
+                self._session,
+                [(statements[row], ()) for row in pending],
+                concurrency=self._options.requests_in_flight_max,
+                raise_on_first_error=False,
+            )
+            # `execute_concurrent` tells no time per statement; the mean over those in flight
+            # together is what it allows to say.
+            share = self._options.requests_in_flight_max / max(len(pending), 1)
+            mean_us = int((time.perf_counter() - started) * 1e6 * min(share, 1.0))
+            failed = []
+            for row, (success, outcome) in zip(pending, results, strict=True):
+                if success:
+                    self.stats.written += 1
+                    self.stats.latencies[latency.bucket(mean_us)] += 1
+                    continue
+                verdict = classify(outcome)
+                if verdict is Verdict.FATAL:
+                    raise ClusterError(f"the cluster takes no rows: {message(outcome)}")
+                if verdict is Verdict.ROW:
+                    self._hooks.on_reject(rows, row, message(outcome))
+                else:
+                    failed.append((row, outcome))
+            if not failed:
+                return
+            pending = [row for row, _ in failed]
+            last_error = failed[0][1]
+        raise WriteFailed(
+            f"{len(pending)} writes failed {self._options.retries_max + 1} times, "
+            f"the last time with: {message(last_error)}"
+        )
+
+    def _pause(self, pause_s: float) -> None:
+        due = time.monotonic() + pause_s
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(min(left, TICK_S))
+            self._hooks.tick()
+
+
+def _values(cells: Cells) -> list[object]:
+    """A column as what `BoundStatement.values` holds: bytes, None for null, or unset."""
+    values: list[object] = cells.values.cast(pa.binary()).to_pylist()
+    for row in (cells.lengths < 0).nonzero()[0]:
+        values[row] = None if cells.lengths[row] == NULL_LENGTH else UNSET_VALUE
+    return values

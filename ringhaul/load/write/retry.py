@@ -1,0 +1,57 @@
+"""Which errors are worth another try, and after how long. Pure: looks at exceptions only."""
+
+from __future__ import annotations
+
+import random
+from enum import Enum
+
+from cassandra import (
+    AuthenticationFailed,
+    InvalidRequest,
+    Unauthorized,
+)
+from cassandra.protocol import ConfigurationException, SyntaxException
+
+
+class Verdict(Enum):
+    """What an error says about the request."""
+
+    RETRY = "retry"  #: the cluster could not do it now
+    ROW = "row"  #: the cluster will never take this row
+    FATAL = "fatal"  #: the cluster will take no row of this job
+
+
+#: First pause before a request is tried again; doubles each time, see `backoff_s`.
+BACKOFF_FIRST_S = 0.1
+BACKOFF_MAX_S = 5.0
+
+
+def classify(error: BaseException) -> Verdict:
+    """The verdict on an error the driver raised for a write.
+
+    Unknown errors are worth a retry: the budget is small, and a row is only ever given up for
+    what the server says about the row itself.
+    """
+    if isinstance(error, InvalidRequest):
+        return Verdict.FATAL if "unconfigured table" in str(error) else Verdict.ROW
+    if isinstance(
+        error, (Unauthorized, AuthenticationFailed, SyntaxException, ConfigurationException)
+    ):
+        return Verdict.FATAL
+    return Verdict.RETRY
+
+
+def backoff_s(tries: int, jitter: random.Random) -> float:
+    """Seconds to wait before try number `tries` + 1: exponential, with +-50 % jitter.
+
+    The jitter keeps the requests that one overloaded node refused together from coming back
+    together.
+    """
+    pause = min(BACKOFF_FIRST_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
+    return pause * jitter.uniform(0.5, 1.5)
+
+
+def message(error: BaseException) -> str:
+    """What the server said, on one line, without the driver's wrapping."""
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split())

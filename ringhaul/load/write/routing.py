@@ -1,0 +1,58 @@
+"""Which replicas own a row, by column: tokens -> position on the ring -> replica set."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
+from cassandra.metadata import Murmur3Token
+from cassandra.policies import HostDistance
+from cassandra.pool import Host
+
+from ringhaul.cql.tokens import murmur3_tokens
+
+
+class Routing:
+    """A snapshot of the ring for one keyspace. Rebuild it when the ring changes."""
+
+    def __init__(self, session: Session, keyspace: str) -> None:
+        self.replica_sets: list[tuple[Host, ...]] = []
+        self._ring: npt.NDArray[np.int64] | None = None
+        self._set_of = np.zeros(0, dtype=np.int32)
+        token_map = session.cluster.metadata.token_map
+        if token_map is None or token_map.token_class is not Murmur3Token:
+            # Another partitioner: any node can coordinate any row.
+            self.replica_sets = [_nearest_first(session, session.cluster.metadata.all_hosts())]
+            return
+        known: dict[tuple[Host, ...], int] = {}
+        set_of = []
+        for token in token_map.ring:
+            replicas = token_map.get_replicas(keyspace, token)
+            hosts = _nearest_first(session, replicas or session.cluster.metadata.all_hosts())
+            set_of.append(known.setdefault(hosts, len(known)))
+        self.replica_sets = list(known)
+        self._ring = np.array([token.value for token in token_map.ring], dtype=np.int64)
+        self._set_of = np.array(set_of, dtype=np.int32)
+
+    def assign(self, keys: pa.BinaryArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """(replica set, token) of each routing key."""
+        if self._ring is None:
+            return np.zeros(len(keys), dtype=np.int32), np.arange(len(keys), dtype=np.int64)
+        tokens = murmur3_tokens(keys)
+        # A node owns the range that ends at its token, inclusive; past the last token the ring
+        # starts again.
+        position = np.searchsorted(self._ring, tokens, side="left")
+        position[position == len(self._ring)] = 0
+        return self._set_of[position], tokens
+
+
+def _nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
+    """The hosts, those of the local data centre first, in an order that is stable.
+
+    `Session` knows the distance by its load-balancing policy, which knows the local DC.
+    """
+    policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
+    return tuple(
+        sorted(hosts, key=lambda host: (policy.distance(host) != HostDistance.LOCAL, str(host)))
+    )

@@ -1,0 +1,247 @@
+"""`token-batch`: unlogged batches whose rows share a replica set, through the official driver.
+
+The rows are already encoded, so a batch is a header and a slice of one buffer. A protocol handler
+puts that slice on the wire as it is; everything else (connections, time-outs, re-preparing) is
+the driver's. All of a writer's state is touched by one thread only: the driver's event loop hands
+answers over through a queue.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import queue
+import random
+import struct
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cassandra.cluster import Session
+from cassandra.pool import Host
+from cassandra.protocol import BatchMessage, ProtocolHandler
+from cassandra.query import BatchStatement, BatchType, PreparedStatement
+
+from ringhaul.errors import ClusterError
+from ringhaul.load import latency
+from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.grouping import Group, group_rows, order_rows, stored_bytes
+from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
+from ringhaul.load.write.routing import Routing
+
+
+class EncodedBatch(NamedTuple):
+    """The entries of a BATCH as bytes, in the place where the driver keeps a list of them."""
+
+    rows_count: int
+    entries: memoryview
+
+
+class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
+    """Writes an `EncodedBatch` as it is; any other message goes the driver's way.
+
+    Layout of BATCH: section 4.1.7 of the native protocol specification; v5 widened the flags
+    to an int.
+    """
+
+    @classmethod
+    def encode_message(
+        cls,
+        msg: Any,
+        stream_id: int,
+        protocol_version: int,
+        compressor: Any,
+        allow_beta_protocol_version: bool,
+    ) -> bytes:
+        batch = msg.queries if isinstance(msg, BatchMessage) else None
+        if not isinstance(batch, EncodedBatch):
+            encoded: bytes = super().encode_message(
+                msg, stream_id, protocol_version, compressor, allow_beta_protocol_version
+            )
+            return encoded
+        tail = struct.pack(">HI" if protocol_version >= 5 else ">HB", msg.consistency_level, 0)
+        length = 3 + len(batch.entries) + len(tail)
+        head = struct.pack(
+            ">BBhBiBH",
+            protocol_version,
+            0,
+            stream_id,
+            BatchMessage.opcode,
+            length,
+            BatchType.UNLOGGED.value,
+            batch.rows_count,
+        )
+        return b"".join((head, batch.entries, tail))
+
+
+class _Request(NamedTuple):
+    """One batch on its way, with what is needed to send it again or to name its rows."""
+
+    rows: EncodedRows
+    order: np.ndarray[Any, np.dtype[np.int64]]  #: row index of each position
+    offsets: np.ndarray[Any, np.dtype[np.int32]]  #: byte offset of each position
+    buffer: memoryview
+    group: Group
+    tries: int
+
+    @property
+    def bytes_count(self) -> int:
+        return int(self.offsets[self.group.last] - self.offsets[self.group.first])
+
+
+class TokenBatchWriter:
+    """See the module; the interface is `base.Writer`."""
+
+    def __init__(
+        self,
+        session: Session,
+        prepared: PreparedStatement,
+        keyspace: str,
+        options: WriteOptions,
+        hooks: WriterHooks,
+    ) -> None:
+        session.client_protocol_handler = EncodedBatchHandler
+        self.stats = WriteStats()
+        self._session = session
+        self._routing = Routing(session, keyspace)
+        self._options = options
+        self._hooks = hooks
+        self._ttl = "AND TTL" in prepared.query_string
+        markers = len(prepared.column_metadata)
+        query_id = prepared.query_id
+        self._entry_head = pa.scalar(
+            struct.pack(">BH", 1, len(query_id)) + query_id + struct.pack(">H", markers),
+            pa.binary(),
+        )
+        self._answers: queue.SimpleQueue[tuple[_Request, Host, float, BaseException | None]] = (
+            queue.SimpleQueue()
+        )
+        self._waiting: list[tuple[float, int, _Request]] = []  # heap by time to try again
+        self._numbers = itertools.count()  # breaks ties in the heap
+        self._jitter = random.Random()
+        self._requests_in_flight = 0
+        self._bytes_in_flight = 0
+        self._per_host: dict[Host, int] = {}
+        self._ticked_at = time.monotonic()
+
+    def write(self, rows: EncodedRows) -> None:
+        sets, tokens = self._routing.assign(rows.keys)
+        order = order_rows(sets, tokens)
+        entries = pc.binary_join_element_wise(
+            self._entry_head,
+            rows.joined().take(pa.array(order)),
+            pa.scalar(b"", pa.binary()),
+        )
+        _, offset_buffer, data = entries.buffers()
+        offsets = np.frombuffer(offset_buffer, dtype=np.int32)[
+            entries.offset : entries.offset + len(entries) + 1
+        ]
+        sizes = stored_bytes(np.diff(offsets).astype(np.int64), len(rows.columns), ttl=self._ttl)
+        buffer = memoryview(data)
+        for group in group_rows(sets[order], tokens[order], sizes):
+            request = _Request(rows, order, offsets, buffer, group, 0)
+            while self._is_full(request):
+                self._take_answer()
+            self._hooks.throttle(group.last - group.first)
+            self._send(request)
+
+    def flush(self) -> None:
+        while self._requests_in_flight or self._waiting:
+            self._take_answer()
+
+    def _is_full(self, request: _Request) -> bool:
+        """One request may always go, however large."""
+        busy = self._requests_in_flight + len(self._waiting)
+        return busy > 0 and (
+            busy >= self._options.requests_in_flight_max
+            or self._bytes_in_flight + request.bytes_count > self._options.bytes_in_flight_max
+        )
+
+    def _send(self, request: _Request) -> None:
+        group = request.group
+        entries = request.buffer[request.offsets[group.first] : request.offsets[group.last]]
+        statement = BatchStatement(BatchType.UNLOGGED, consistency_level=self._options.consistency)
+        statement._statements_and_parameters = EncodedBatch(group.last - group.first, entries)
+        host = self._choose_host(group.replica_set, request.tries)
+        self._requests_in_flight += 1
+        self._bytes_in_flight += request.bytes_count
+        self._per_host[host] = self._per_host.get(host, 0) + 1
+        sent_at = time.perf_counter()
+        answers = self._answers
+        try:
+            future = self._session.execute_async(
+                statement, host=host, timeout=self._options.request_timeout_s
+            )
+        except Exception as error:
+            answers.put((request, host, sent_at, error))
+            return
+        future.add_callbacks(
+            lambda _: answers.put((request, host, sent_at, None)),
+            lambda error: answers.put((request, host, sent_at, error)),
+        )
+
+    def _choose_host(self, replica_set: int, tries: int) -> Host:
+        """The replica with the fewest requests in flight; the local data centre comes first.
+
+        A request that failed goes to the next one of them.
+        """
+        hosts = self._routing.replica_sets[replica_set]
+        up = [host for host in hosts if host.is_up is not False] or list(hosts)
+        local_dc = up[0].datacenter
+        nearest = [host for host in up if host.datacenter == local_dc]
+        if tries:
+            return nearest[tries % len(nearest)]
+        return min(nearest, key=lambda host: self._per_host.get(host, 0))
+
+    def _take_answer(self) -> None:
+        """Handle one answer, or send what is due again, or let a moment pass."""
+        now = time.monotonic()
+        if now - self._ticked_at >= TICK_S:
+            self._ticked_at = now
+            self._hooks.tick()
+        if self._waiting and self._waiting[0][0] <= now:
+            self._send(heapq.heappop(self._waiting)[2])
+            return
+        pause = min(TICK_S, self._waiting[0][0] - now) if self._waiting else TICK_S
+        try:
+            request, host, sent_at, error = self._answers.get(timeout=pause)
+        except queue.Empty:
+            return
+        self._requests_in_flight -= 1
+        self._bytes_in_flight -= request.bytes_count
+        self._per_host[host] -= 1
+        if error is None:
+            latency_us = int((time.perf_counter() - sent_at) * 1e6)
+            self.stats.latencies[latency.bucket(latency_us)] += 1
+            self.stats.written += request.group.last - request.group.first
+        else:
+            self._handle_error(request, error)
+
+    def _handle_error(self, request: _Request, error: BaseException) -> None:
+        verdict = classify(error)
+        if verdict is Verdict.FATAL:
+            raise ClusterError(f"the cluster takes no rows: {message(error)}") from error
+        group = request.group
+        if verdict is Verdict.ROW:
+            if group.last - group.first == 1:
+                self._hooks.on_reject(request.rows, int(request.order[group.first]), message(error))
+                return
+            # The server refuses the batch as a whole; one by one it says which row is at fault.
+            # Sending rows twice is harmless: each carries its own fixed timestamp.
+            for first in range(group.first, group.last):
+                self._again(request._replace(group=Group(group.replica_set, first, first + 1)), 0.0)
+            return
+        if request.tries >= self._options.retries_max:
+            raise WriteFailed(
+                f"a write failed {request.tries + 1} times, the last time with: {message(error)}"
+            ) from error
+        self.stats.retries += 1
+        again = request._replace(tries=request.tries + 1)
+        self._again(again, backoff_s(again.tries, self._jitter))
+
+    def _again(self, request: _Request, pause_s: float) -> None:
+        due = time.monotonic() + pause_s
+        heapq.heappush(self._waiting, (due, next(self._numbers), request))

@@ -1,0 +1,32 @@
+"""The Celery application object. Importing this reads no settings and opens no connection.
+
+Settings are read from the environment and `ringhaul.toml` when they are first needed, so that
+every way to start a worker (`ringhaul worker`, `celery -A tasks worker`, a container) means the
+same. Flags of the `ringhaul` command reach its workers through the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from celery import Celery
+
+from config.celery_config import WORKER_ENVIRONMENT, celery_settings
+from config.settings import Settings, load_settings
+from tasks.keeper import Keeper
+
+# Celery reads these when its own modules are imported.
+for _name, _value in WORKER_ENVIRONMENT.items():
+    os.environ.setdefault(_name, _value)
+
+
+@cache
+def process_settings() -> Settings:
+    """The settings of this process, read once."""
+    return load_settings().settings
+
+
+app = Celery("ringhaul", include=["tasks.load", "tasks.signals"])
+app.add_defaults(lambda: celery_settings(process_settings()))
+app.steps["worker"].add(Keeper)

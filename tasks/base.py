@@ -1,0 +1,49 @@
+"""The base of all unit tasks: word of lost processes reaches the ledger at once."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from billiard.exceptions import WorkerLostError
+from celery import Task
+from celery.worker.request import Request
+
+from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+
+log = logging.getLogger(__name__)
+
+
+def attempt_token(task_id: str, hostname: str, pid: int) -> str:
+    """Names one attempt of a unit: the same message on another process is another attempt."""
+    return f"{task_id}@{hostname}:{pid}"
+
+
+class UnitRequest(Request):  # type: ignore[misc]
+    """A unit's request as the worker's parent process sees it."""
+
+    def on_failure(
+        self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False
+    ) -> None:
+        """When the process that ran the unit is gone, end its lease now.
+
+        Without this the unit waits for its lease to run out. It is only a short cut: if it fails,
+        the sweep finds the expired lease.
+        """
+        if isinstance(exc_info.exception, WorkerLostError) and self.worker_pid:
+            token = attempt_token(self.id, self.hostname, self.worker_pid)
+            from tasks.application import process_settings  # which lists the tasks
+
+            facts = self.kwargs
+            try:
+                ledger = open_ledger(process_settings(), PARENT_PATIENCE_MS)
+                ledger.lost(facts["job"], facts["unit"], token)
+            except Exception:
+                log.exception("could not tell the ledger of a lost process")
+        super().on_failure(exc_info, send_failed_event, return_ok)
+
+
+class UnitTask(Task):  # type: ignore[misc]
+    """Base class: arguments are facts (job, unit, epoch), never data or secrets."""
+
+    Request = "tasks.base:UnitRequest"

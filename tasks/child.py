@@ -1,0 +1,119 @@
+"""What one pool process holds: its Cassandra session, its ledger, its prepared statements.
+
+The session is opened in `worker_process_init`, after the fork. Celery logs and swallows what that
+handler raises and lets the child serve without a session, so a failure is kept here instead: the
+child takes no unit until an open succeeds, and says why in the log.
+
+Openings are throttled over all hosts (a semaphore in Redis, plus jitter): a fleet that starts at
+once would otherwise open thousands of connections in the same second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import random
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from cassandra.cluster import Session
+from cassandra.query import PreparedStatement
+
+from config.settings import Settings
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.errors import RinghaulError, Transient
+from ringhaul.ledger.openings import Openings
+from ringhaul.load.job import LoadJob
+from tasks.connect import cluster_config, open_ledger
+
+log = logging.getLogger(__name__)
+
+#: A child waits this long for its turn to open, then opens anyway: the throttle protects the
+#: cluster from a storm, it must not keep a fleet out when Redis forgot a holder.
+OPENING_WAIT_S = 20.0
+#: A holder that died is forgotten after this.
+OPENING_TTL_S = 60.0
+#: Jobs whose spec a child keeps parsed.
+JOBS_KEPT = 4
+
+
+class SessionUnavailable(Transient):
+    """The child has no session and could not open one now."""
+
+
+class Child:
+    """The state of one pool process. Made after the fork, never shared."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.ledger = open_ledger(settings)
+        self._session: Session | None = None
+        self._prepared: dict[str, PreparedStatement] = {}
+        self._jobs: OrderedDict[str, LoadJob] = OrderedDict()
+
+    def session(self) -> Session:
+        """The session, opened if need be. Raises `SessionUnavailable` with the reason."""
+        if self._session is None:
+            try:
+                with self._turn():
+                    self._session = open_session(cluster_config(self.settings))
+            except RinghaulError as error:
+                raise SessionUnavailable(str(error)) from error
+            log.info("session opened", extra={"action": "session_opened", "worker": self.name})
+        return self._session
+
+    def prepare(self, statement: str) -> PreparedStatement:
+        """The prepared form of a statement, prepared once per session."""
+        if statement not in self._prepared:
+            self._prepared[statement] = self.session().prepare(statement)
+        return self._prepared[statement]
+
+    def job(self, job_id: str) -> LoadJob:
+        """The spec of a job, read from the ledger once and kept for its next units."""
+        if job_id not in self._jobs:
+            self._jobs[job_id] = LoadJob.from_json(json.loads(self.ledger.job_spec(job_id)))
+            if len(self._jobs) > JOBS_KEPT:
+                self._jobs.popitem(last=False)
+        return self._jobs[job_id]
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Close the session within a bound; a pool child exits without running `atexit`."""
+        session, self._session = self._session, None
+        if session is not None and not close_session(session, timeout_s):
+            log.warning("session did not close within %s s", timeout_s)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """This child's turn to open a session."""
+        worker = self.settings.worker
+        time.sleep(random.uniform(0, worker.session_jitter_s))
+        openings = Openings(self.ledger.caller)
+        name = ",".join(self.settings.cluster.contact_points)
+        token = openings.acquire(
+            name, worker.session_openings_max, int(OPENING_TTL_S * 1000), OPENING_WAIT_S
+        )
+        try:
+            yield
+        finally:
+            if token is not None:
+                openings.release(name, token)
+
+
+_child: Child | None = None
+
+
+def start_child(settings: Settings) -> Child:
+    """Forget what the parent left behind and become a child of our own."""
+    global _child
+    _child = Child(settings)
+    return _child
+
+
+def current_child(settings: Settings) -> Child:
+    """This process's child state; made now when no signal did (the `solo` pool)."""
+    return _child if _child is not None else start_child(settings)

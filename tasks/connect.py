@@ -1,0 +1,61 @@
+"""From settings to connections: the ledger's Redis and the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from config.broker import broker_url
+from config.secrets import read_secret
+from config.settings import Settings
+from ringhaul.cluster.connect import ClusterConfig
+from ringhaul.ledger.connection import PATIENCE_MS, connect
+from ringhaul.ledger.ledger import Ledger
+
+#: The worker's parent process serves all its children: it must not wait long for an absent Redis.
+PARENT_PATIENCE_MS = 1000
+
+
+def open_ledger(settings: Settings, patience_ms: int = PATIENCE_MS) -> Ledger:
+    """The ledger in the broker's Redis; it connects when first used.
+
+    `patience_ms`: how long a call goes on trying while Redis is away.
+    """
+    broker = settings.broker
+    client = connect(
+        broker_url(broker),
+        tls_ca=_text(broker.tls_ca),
+        tls_cert=_text(broker.tls_cert),
+        tls_key=_text(broker.tls_key),
+    )
+    return Ledger(
+        client,
+        unclaimed_ms=int(settings.worker.unclaimed_s * 1000),
+        patience_ms=patience_ms,
+    )
+
+
+def cluster_config(settings: Settings) -> ClusterConfig:
+    """What the engine needs to know of the cluster, the password read from its file."""
+    cluster = settings.cluster
+    password = ""
+    if cluster.password_file is not None:
+        password = read_secret(cluster.password_file, "cluster.password_file")
+    return ClusterConfig(
+        contact_points=cluster.contact_points,
+        port=cluster.port,
+        local_dc=cluster.local_dc,
+        user=cluster.user,
+        password=password,
+        tls=cluster.tls,
+        tls_ca=str(cluster.tls_ca or ""),
+        tls_cert=str(cluster.tls_cert or ""),
+        tls_key=str(cluster.tls_key or ""),
+        tls_verify_hostname=cluster.tls_verify_hostname,
+        consistency=cluster.consistency,
+        connect_timeout_s=cluster.connect_timeout_s,
+        request_timeout_s=cluster.request_timeout_s,
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,7 @@
+"""Names that messages carry; a name never changes its meaning."""
+
+
+class TaskNames:
+    """Celery task names."""
+
+    LOAD_UNIT = "ringhaul.load.unit"

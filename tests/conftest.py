@@ -1,0 +1,71 @@
+"""Fixtures of real services, started once per pytest session when the first test asks."""
+
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+import redis
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints, Stack
+from producer.local.valkey import EmbeddedValkey
+from tests.services import connected, fresh_keyspace, running_stack, running_valkey
+
+
+def pytest_configure() -> None:
+    """End on SIGTERM as on Ctrl-C: fixtures are torn down, no server is left behind."""
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """One Cassandra node and a Valkey, as `ringhaul local up` makes them."""
+    with running_stack() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def endpoints(stack: Stack) -> Endpoints:
+    """Where `stack` answers."""
+    return stack.endpoints()
+
+
+@pytest.fixture(scope="session")
+def cassandra_session(endpoints: Endpoints) -> Iterator[Session]:
+    """A driver session on `stack`."""
+    with connected(endpoints) as session:
+        yield session
+
+
+@pytest.fixture
+def keyspace(cassandra_session: Session) -> Iterator[str]:
+    """A fresh keyspace on `stack` for one test."""
+    with fresh_keyspace(cassandra_session) as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[EmbeddedValkey]:
+    """A Valkey for tests alone, apart from the one of `stack`."""
+    with running_valkey() as valkey:
+        yield valkey
+
+
+@pytest.fixture
+def broker_url(broker: EmbeddedValkey) -> str:
+    """The URL of `broker`, emptied for this test."""
+    with redis.Redis.from_url(broker.url) as client:
+        client.flushall()
+    return broker.url
+
+
+@pytest.fixture(scope="session")
+def three_nodes() -> Iterator[Stack]:
+    """Three Cassandra nodes on 127.0.1.1 to 3: replication factor 3 works."""
+    with running_stack(nodes=3) as running:
+        yield running

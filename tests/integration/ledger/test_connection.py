@@ -1,0 +1,160 @@
+"""The server goes away, comes back, comes back with less, or does not let us in."""
+
+import threading
+import time
+
+import pytest
+import redis
+
+from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.connection import LedgerRefused, connect
+from ringhaul.ledger.ledger import Claimed, Commit, Ledger
+from ringhaul.ledger.states import JobState
+from tests.integration.ledger.conftest import Server, new_job
+
+
+def test_a_restart_is_waited_out_and_loses_nothing(own_server: Server) -> None:
+    """
+    1. Units 0..9 are committed, 10 is claimed; Redis is killed.
+    2. A commit of 10 is sent while it is down; Redis restarts a second later from its log.
+    3. The commit arrives, and all figures are as if nothing had happened.
+    """
+    ledger = Ledger(connect(own_server.url))
+    job = new_job(ledger, 12)
+    ledger.issue(job, 12)
+    for unit in range(11):
+        ledger.claim(job, unit, 1, f"t{unit}", 60_000)
+    for unit in range(10):
+        ledger.commit(job, unit, 1, f"t{unit}", "r", {"rows": 100})
+    own_server.kill()
+    timer = threading.Timer(1, own_server.start)
+    timer.start()
+    assert ledger.commit(job, 10, 1, "t10", "r", {"rows": 100}) is Commit.COUNTED
+    timer.join()
+    status = ledger.status(job)
+    assert (status.done, status.left, status.totals) == (11, 1, {"rows": 1100})
+    assert ledger.claim(job, 11, 1, "t11", 60_000) == Claimed(1, "spec-11")
+
+
+@pytest.mark.parametrize("lost_bytes", [1, 200, 1500, 4000, 9000])
+def test_a_log_without_its_end_is_a_consistent_earlier_ledger(
+    own_server: Server, lost_bytes: int
+) -> None:
+    """
+    1. Six of twelve units are committed; Redis is killed; the end of its log is cut off, in the
+       middle of whatever is there.
+    2. Redis starts again. The producer adds what is missing, workers claim and commit.
+    3. Each unit is counted once.
+    """
+    ledger = Ledger(connect(own_server.url))
+    specs = [f"spec-{unit}" for unit in range(12)]
+    ledger.create("ld-cut", {}, "{}")
+    ledger.add_units("ld-cut", 1, 0, specs)
+    ledger.seal("ld-cut", 1, 12)
+    ledger.issue("ld-cut", 8)
+    for unit in range(6):
+        ledger.claim("ld-cut", unit, 1, f"t{unit}", 500)
+        ledger.commit("ld-cut", unit, 1, f"t{unit}", f"first {unit}", {"rows": 100 + unit})
+    own_server.kill()
+    log = max(own_server.folder.glob("appendonlydir/*.incr.aof"))
+    with log.open("r+b") as file:
+        file.truncate(max(0, log.stat().st_size - lost_bytes))
+    own_server.start("--aof-load-truncated", "yes")
+
+    ledger.create("ld-cut", {}, "{}")
+    assert ledger.status("ld-cut").done < 6
+    assert ledger.seal("ld-cut", 1, 12) == 12 or ledger.add_units("ld-cut", 1, 0, specs) == 12
+    ledger.seal("ld-cut", 1, 12)
+    # The message of every unit arrives as well: hints that may come at any time.
+    give_up_at = time.monotonic() + 20
+    while ledger.status("ld-cut").state is JobState.RUNNING and time.monotonic() < give_up_at:
+        ledger.sweep("ld-cut")
+        ledger.issue("ld-cut", 8)
+        for unit in range(12):
+            claim = ledger.claim("ld-cut", unit, 1, f"again{unit}", 500)
+            if isinstance(claim, Claimed):
+                rows = {"rows": 100 + unit}
+                ledger.commit("ld-cut", unit, 1, f"again{unit}", f"again {unit}", rows)
+        time.sleep(0.05)
+    status = ledger.status("ld-cut")
+    assert (status.state, status.done, status.left) == (JobState.COMPLETE, 12, 0)
+    assert status.totals == {"rows": 12 * 100 + sum(range(12))}
+    assert [unit for unit, _ in ledger.results("ld-cut")] == list(range(12))
+
+
+def test_a_server_that_stays_away_is_given_up_within_the_bound(own_server: Server) -> None:
+    ledger = Ledger(connect(own_server.url), patience_ms=600)
+    job = new_job(ledger, 1)
+    own_server.kill()
+    began = time.monotonic()
+    with pytest.raises(LedgerUnavailable, match=rf"127\.0\.0\.1:{own_server.port} did not serve"):
+        ledger.status(job)
+    with pytest.raises(LedgerUnavailable):
+        ledger.issue(job, 1)
+    assert time.monotonic() - began < 3
+
+
+def test_a_full_server_is_waited_out(own_server: Server) -> None:
+    ledger = Ledger(connect(own_server.url), patience_ms=5000)
+    impatient = Ledger(connect(own_server.url), patience_ms=100)
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    admin = redis.Redis(port=own_server.port)
+    admin.config_set("maxmemory", 1)
+    with pytest.raises(LedgerUnavailable, match="used memory > 'maxmemory'"):
+        impatient.claim(job, 0, 1, "a", 60_000)
+    timer = threading.Timer(0.5, admin.config_set, ("maxmemory", 0))
+    timer.start()
+    assert ledger.claim(job, 0, 1, "a", 60_000) == Claimed(1, "spec-0")
+    timer.join()
+
+
+def test_a_wrong_password_is_told_at_once_and_not_shown(own_server: Server) -> None:
+    admin = redis.Redis(port=own_server.port)
+    admin.config_set("requirepass", "open-sesame")
+    address = f"127.0.0.1:{own_server.port}"
+    for client in (
+        connect(own_server.url),
+        connect(f"redis://:hunter2@{address}/0"),
+        connect(own_server.url, password="hunter2"),
+    ):
+        began = time.monotonic()
+        with pytest.raises(LedgerRefused, match=f"Redis at {address} refuses") as caught:
+            Ledger(client).jobs()
+        assert "hunter2" not in str(caught.value)
+        assert time.monotonic() - began < 2
+    assert Ledger(connect(own_server.url, password="open-sesame")).jobs() == []
+
+
+def test_a_user_without_rights_is_told(own_server: Server) -> None:
+    admin = redis.Redis(port=own_server.port)
+    admin.execute_command("ACL", "SETUSER", "looker", "on", ">pw", "~ringhaul:*", "+get")
+    ledger = Ledger(connect(f"redis://looker:pw@127.0.0.1:{own_server.port}/0"))
+    with pytest.raises(LedgerRefused, match="access rules"):
+        ledger.create("ld-1", {}, "{}")
+
+
+def test_scripts_need_only_our_keys_and_no_dangerous_commands(own_server: Server) -> None:
+    admin = redis.Redis(port=own_server.port)
+    rights = ["~ringhaul:*", "+@all", "-@admin", "-@dangerous"]
+    admin.execute_command("ACL", "SETUSER", "worker", "on", ">pw", *rights)
+    ledger = Ledger(connect(f"redis://worker:pw@127.0.0.1:{own_server.port}/0"))
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", 60_000)
+    ledger.sweep(job)
+    assert ledger.commit(job, 0, 1, "a", "r", {"rows": 1}) is Commit.COUNTED
+    assert ledger.status(job).state is JobState.COMPLETE
+
+
+def test_durable_means_on_the_servers_disk(own_server: Server) -> None:
+    ledger = Ledger(connect(own_server.url))
+    new_job(ledger, 1)
+    assert ledger.make_durable(5000)
+    redis.Redis(port=own_server.port).config_set("appendonly", "no")
+    assert not ledger.make_durable(100)
+
+
+def test_a_client_that_decodes_is_refused() -> None:
+    with pytest.raises(ValueError, match="decode_responses=False"):
+        Ledger(redis.Redis(decode_responses=True))

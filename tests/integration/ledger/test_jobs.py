@@ -1,0 +1,214 @@
+"""A job's life: made, filled while it runs, ended in each of its ways, resumed, forgotten."""
+
+import pytest
+import redis
+
+from ringhaul.errors import UsageError
+from ringhaul.ledger import keys
+from ringhaul.ledger.ledger import Commit, Issued, Ledger
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.reading import JobMissing
+from ringhaul.ledger.states import JobState
+from tests.integration.ledger.conftest import new_job
+
+
+def finish_unit(ledger: Ledger, job: str, unit: int, rows: int = 1, rejected: int = 0) -> Commit:
+    epoch = ledger.status(job).epoch
+    ledger.claim(job, unit, epoch, f"t{unit}", 60_000)
+    totals = {"rows": rows, "rejected": rejected}
+    return ledger.commit(job, unit, epoch, f"t{unit}", f"{rows}", totals)
+
+
+def test_create_repeated_and_clashing(ledger: Ledger) -> None:
+    ledger.create("ld-1", {"target": "shop.orders"}, '{"a": 1}')
+    created = ledger.status("ld-1")
+    ledger.create("ld-1", {"target": "shop.orders"}, '{"a": 1}')
+    assert ledger.status("ld-1").created_ms == created.created_ms
+    assert created.labels == {"target": "shop.orders"}
+    assert ledger.job_spec("ld-1") == '{"a": 1}'
+    with pytest.raises(UsageError, match="taken by another job"):
+        ledger.create("ld-1", {}, '{"a": 2}')
+    with pytest.raises(ValueError, match="epoch"):
+        ledger.create("ld-2", {"epoch": "7"}, "{}")
+
+
+def test_units_are_added_while_the_job_runs(ledger: Ledger) -> None:
+    job = new_job(ledger, 2, seal=False)
+    assert ledger.issue(job, 8).units == [0, 1]
+    finish_unit(ledger, job, 0)
+    finish_unit(ledger, job, 1)
+    assert ledger.status(job).state is JobState.RUNNING  # not sealed: more may come
+    assert ledger.add_units(job, 1, 2, ["c", "d"]) == 4
+    assert ledger.issue(job, 8).units == [2, 3]
+    assert ledger.seal(job, 1, 4) == 4
+    finish_unit(ledger, job, 2)
+    finish_unit(ledger, job, 3)
+    status = ledger.status(job)
+    assert (status.state, status.totals["rows"]) == (JobState.COMPLETE, 4)
+    assert ledger.seal(job, 1, 4) == 4  # its answer was lost
+
+
+def test_appending_twice_adds_once_and_a_gap_is_told(ledger: Ledger) -> None:
+    job = new_job(ledger, 300, seal=False)
+    assert ledger.add_units(job, 1, 0, ["other"] * 300) == 300
+    assert ledger.add_units(job, 1, 299, ["other", "new"]) == 301
+    assert ledger.unit_spec(job, 299) == "spec-299"
+    assert ledger.unit_spec(job, 300) == "new"
+    assert ledger.unit_spec(job, 301) is None
+    assert ledger.add_units(job, 1, 400, ["far"]) == 301
+    assert ledger.status(job).left == 301
+    assert [unit for unit, _ in ledger.unit_specs(job)] == list(range(301))
+    assert ledger.seal(job, 1, 400) == 301  # refused: units are missing
+    assert not ledger.status(job).sealed
+    assert ledger.add_units(job, 2, 301, ["x"]) is None
+
+
+def test_an_empty_job_is_over_when_it_is_sealed(ledger: Ledger) -> None:
+    job = new_job(ledger, 0)
+    status = ledger.status(job)
+    assert status.state is JobState.COMPLETE
+    assert status.finished_ms is not None
+
+
+def test_rejects_make_it_partial(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    finish_unit(ledger, job, 0, rows=9, rejected=1)
+    assert ledger.status(job).state is JobState.PARTIAL
+
+
+def test_too_many_rejects_stop_it_and_resume_gives_a_new_allowance(ledger: Ledger) -> None:
+    job = new_job(ledger, 6, error_limit=ErrorLimit.parse("10"))
+    ledger.issue(job, 6)
+    finish_unit(ledger, job, 0, rejected=10)
+    assert ledger.status(job).state is JobState.RUNNING
+    finish_unit(ledger, job, 1, rejected=1)
+    assert ledger.status(job).state is JobState.STOPPED
+    epoch = ledger.resume(job)
+    assert ledger.issue(job, 8) == Issued(epoch, [2, 3, 4, 5])
+    finish_unit(ledger, job, 2, rejected=10)
+    assert ledger.status(job).state is JobState.RUNNING
+    finish_unit(ledger, job, 3, rejected=1)
+    assert ledger.status(job).state is JobState.STOPPED
+    ledger.resume(job, error_limit=ErrorLimit())
+    ledger.issue(job, 8)
+    finish_unit(ledger, job, 4, rejected=1000)
+    finish_unit(ledger, job, 5)
+    status = ledger.status(job)
+    assert (status.state, status.totals["rejected"]) == (JobState.PARTIAL, 1022)
+
+
+@pytest.mark.parametrize(
+    ("rows", "rejected"), [(899, 100), (900, 100), (898, 101), (899, 101), (0, 1000)]
+)
+def test_a_share_of_rejects_stops_it_as_the_limit_says(
+    ledger: Ledger, rows: int, rejected: int
+) -> None:
+    limit = ErrorLimit.parse("10%")
+    job = new_job(ledger, 2, error_limit=limit)
+    ledger.issue(job, 1)
+    finish_unit(ledger, job, 0, rows=rows, rejected=rejected)
+    stopped = ledger.status(job).state is JobState.STOPPED
+    assert stopped == limit.exceeded(rejected=rejected, seen=rows + rejected)
+
+
+def test_cancel_then_resume_runs_what_is_not_done(ledger: Ledger) -> None:
+    job = new_job(ledger, 600)
+    done = [0, 1, 7, 8, 9, 300, 599]
+    units = ledger.issue(job, 600).units
+    assert units == list(range(600))
+    for unit in done:
+        assert finish_unit(ledger, job, unit) is Commit.COUNTED
+    assert ledger.cancel(job) is JobState.CANCELLED
+    assert ledger.cancel(job) is JobState.CANCELLED
+    assert ledger.issue(job, 600) == Issued(0, [])
+
+    epoch = ledger.resume(job)
+    assert epoch == 2
+    assert ledger.commit(job, 2, 1, "old", "", {"rows": 1}) is Commit.STALE
+    units = ledger.issue(job, 1000).units
+    assert units == [unit for unit in range(600) if unit not in done]
+    for unit in units:
+        assert finish_unit(ledger, job, unit) is Commit.COUNTED
+    status = ledger.status(job)
+    assert (status.state, status.totals["rows"], status.done) == (JobState.COMPLETE, 600, 600)
+
+
+def test_resume_of_a_job_with_nothing_left_ends_it(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", 60_000)
+    ledger.cancel(job)
+    assert ledger.commit(job, 0, 1, "a", "", {"rows": 1}) is Commit.COUNTED
+    ledger.resume(job)
+    assert ledger.status(job).state is JobState.COMPLETE
+
+
+def test_resume_is_refused_where_it_makes_no_sense(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    with pytest.raises(UsageError, match="it is RUNNING"):
+        ledger.resume(job)
+    ledger.issue(job, 1)
+    finish_unit(ledger, job, 0)
+    with pytest.raises(UsageError, match="it is COMPLETE"):
+        ledger.resume(job)
+    with pytest.raises(JobMissing, match="there is no job ld-none"):
+        ledger.resume("ld-none")
+
+
+def test_a_failing_producer_ends_the_job(ledger: Ledger) -> None:
+    job = new_job(ledger, 1, seal=False)
+    assert ledger.fail(job, "orders.csv changed while it was read") is JobState.FAILED
+    assert ledger.seal(job, 1, 1) is None
+    assert ledger.status(job).last_error == "orders.csv changed while it was read"
+    with pytest.raises(JobMissing):
+        ledger.fail("ld-none", "x")
+
+
+def test_keys_live_a_week_after_the_end_and_not_less_after_a_resume(
+    ledger: Ledger, client: redis.Redis
+) -> None:
+    job = new_job(ledger, 300)
+    ledger.issue(job, 300)
+    finish_unit(ledger, job, 0, rejected=1)
+    ledger.claim(job, 299, 1, "late", 60_000)
+    assert set(_ttls(client, job).values()) == {-1}
+    ledger.cancel(job)
+    # This one makes keys that did not exist when the job ended.
+    ledger.commit(job, 299, 1, "late", "r", {"rows": 1}, {"4": 1}, rejects=b"x")
+    ttls = _ttls(client, job)
+    assert {"results:1", "lat", "rejects", "units:0", "units:1", "spec"} <= set(ttls)
+    assert all(keys.JOB_TTL_S - 60 <= ttl <= keys.JOB_TTL_S for ttl in ttls.values()), ttls
+    ledger.resume(job)
+    assert set(_ttls(client, job).values()) == {-1}
+
+
+def test_jobs_are_listed_newest_first_and_forgotten_with_their_keys(
+    ledger: Ledger, client: redis.Redis
+) -> None:
+    names = [new_job(ledger, 1) for _ in range(5)]
+    for number, name in enumerate(names):
+        client.zadd(keys.JOBS, {name: number})
+    client.delete(*client.keys(f"ringhaul:{{{names[3]}}}:*"))
+    listed = [status.job for status in ledger.jobs(3)]
+    assert listed == [names[4], names[2], names[1]]
+    assert client.zscore(keys.JOBS, names[3]) is None
+    assert len(ledger.jobs()) == 4
+
+
+def test_labels_and_times(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    before = ledger.status(job)
+    assert (before.started_ms, before.finished_ms, before.finished) == (None, None, False)
+    ledger.issue(job, 1)
+    finish_unit(ledger, job, 0)
+    after = ledger.status(job)
+    assert after.started_ms is not None and after.finished_ms is not None
+    assert after.created_ms <= after.started_ms <= after.finished_ms <= after.now_ms
+    assert after.finished and after.labels == {"verb": "load"}
+
+
+def _ttls(client: redis.Redis, job: str) -> dict[str, int]:
+    """Seconds to live by the last part of the key."""
+    prefix = f"ringhaul:{{{job}}}:"
+    return {key.decode()[len(prefix) :]: client.ttl(key) for key in client.keys(prefix + "*")}

@@ -1,0 +1,71 @@
+"""What workers share beside jobs: who is alive, who may open a session, how fast a job may go."""
+
+import threading
+import time
+
+import pytest
+
+from ringhaul.ledger import rate
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.openings import Openings
+from ringhaul.ledger.workers import Worker, Workers
+from tests.integration.ledger.conftest import Clock
+
+
+def test_slots_of_workers_that_are_alive(clocked: Ledger, clock: Clock) -> None:
+    workers = Workers(clocked.caller)
+    one, other = Worker("host1", 10, 4), Worker("fe80::1", 11, 8)
+    workers.heartbeat(one, 1000)
+    workers.heartbeat(other, 5000)
+    workers.heartbeat(other, 5000)
+    assert workers.alive() == [other, one]
+    assert workers.slots() == 12
+    clock.advance(1000)
+    assert workers.slots() == 8
+    workers.leave(other)
+    assert workers.slots() == 0
+
+
+def test_openings_are_bounded_and_a_dead_opener_is_forgotten(clocked: Ledger, clock: Clock) -> None:
+    openings = Openings(clocked.caller)
+    first = openings.acquire("prod", 2, 10_000, 0)
+    second = openings.acquire("prod", 2, 10_000, 0)
+    assert first and second and first != second
+    assert openings.acquire("prod", 2, 10_000, 0) is None
+    assert openings.acquire("test", 2, 10_000, 0) is not None  # another cluster
+    openings.release("prod", first)
+    third = openings.acquire("prod", 2, 10_000, 0)
+    assert third
+    clock.advance(10_000)  # second and third died
+    assert openings.acquire("prod", 2, 10_000, 0) is not None
+    openings.release("prod", third)  # late: nobody else's place is freed
+    assert openings.acquire("prod", 2, 10_000, 0) is not None
+    assert openings.acquire("prod", 2, 10_000, 0) is None
+
+
+def test_whoever_waits_gets_the_place_that_is_freed(ledger: Ledger) -> None:
+    openings = Openings(ledger.caller)
+    token = openings.acquire("prod", 1, 10_000, 0)
+    assert token is not None
+    timer = threading.Timer(0.3, openings.release, ("prod", token))
+    timer.start()
+    began = time.monotonic()
+    assert openings.acquire("prod", 1, 10_000, 5) is not None
+    assert 0.2 < time.monotonic() - began < 2
+    timer.join()
+
+
+def test_a_rate_is_shared_and_debt_makes_takers_queue(clocked: Ledger, clock: Clock) -> None:
+    def take(rows: int) -> int:
+        return rate.take(clocked.caller, "ld-1", rows, 1000, 500)
+
+    assert take(500) == 0  # the burst
+    assert take(2000) == 2000  # a block larger than the burst
+    assert take(1000) == 3000  # behind it
+    clock.advance(3000)
+    assert take(0) == 0
+    assert take(1) == 1
+    clock.advance(3_600_000)
+    assert take(501) == 1  # no more than the burst was saved up
+    with pytest.raises(ValueError, match="rows_per_s=0"):
+        rate.take(clocked.caller, "ld-1", 1, 0, 1)

@@ -1,0 +1,172 @@
+"""One unit's way: issue, claim, renew, commit; release; who may do what to a lease."""
+
+import pytest
+import redis
+
+from ringhaul.ledger.ledger import Claimed, Commit, Issued, Lease, Ledger, Refusal
+from ringhaul.ledger.reading import Live
+from ringhaul.ledger.states import JobState
+from tests.integration.ledger.conftest import Clock, new_job
+
+LEASE_MS = 60_000
+
+
+def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
+    job = new_job(ledger, 2)
+    assert ledger.issue(job, 8) == Issued(1, [0, 1])
+    assert ledger.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0")
+    assert ledger.renew(job, 0, "a", LEASE_MS, Live(rows=5, rejected=1, bytes=900)) is Lease.OK
+    status = ledger.status(job)
+    assert (status.leased, status.issued, status.left) == (1, 1, 2)
+    assert status.live == Live(rows=5, rejected=1, bytes=900)
+    assert status.totals == {}
+
+    answer = ledger.commit(
+        job, 0, 1, "a", "r0", {"rows": 9, "rejected": 1}, {"12": 3}, rejects=b"\x00bad\xff"
+    )
+    assert answer is Commit.COUNTED
+    status = ledger.status(job)
+    assert (status.done, status.left, status.leased) == (1, 1, 0)
+    assert status.totals == {"rows": 9, "rejected": 1}
+    assert status.live == Live()
+    assert ledger.latencies(job) == {"12": 3}
+    assert list(ledger.results(job)) == [(0, "r0")]
+    assert list(ledger.rejects(job)) == [(0, b"\x00bad\xff")]
+
+
+def test_claims_that_get_nothing(ledger: Ledger) -> None:
+    job = new_job(ledger, 3)
+    assert ledger.claim("ld-none", 0, 1, "a", LEASE_MS) is Refusal.UNKNOWN
+    assert ledger.claim(job, 3, 1, "a", LEASE_MS) is Refusal.UNKNOWN
+    assert ledger.claim(job, 0, 1, "a", LEASE_MS) is Refusal.BUSY  # not issued yet
+    ledger.issue(job, 1)
+    assert ledger.claim(job, 0, 2, "a", LEASE_MS) is Refusal.STOP
+    assert isinstance(ledger.claim(job, 0, 1, "a", LEASE_MS), Claimed)
+    assert ledger.claim(job, 0, 1, "b", LEASE_MS) is Refusal.BUSY
+    ledger.commit(job, 0, 1, "a", "", {})
+    assert ledger.claim(job, 0, 1, "b", LEASE_MS) is Refusal.DONE
+    ledger.cancel(job)
+    assert ledger.claim(job, 1, 1, "b", LEASE_MS) is Refusal.STOP
+
+
+def test_a_claim_whose_answer_was_lost_is_the_same_attempt(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    first = ledger.claim(job, 0, 1, "a", LEASE_MS)
+    assert ledger.claim(job, 0, 1, "a", LEASE_MS) == first == Claimed(1, "spec-0")
+
+
+def test_the_window_bounds_what_is_issued_and_leased(ledger: Ledger) -> None:
+    job = new_job(ledger, 10)
+    assert ledger.issue(job, 4).units == [0, 1, 2, 3]
+    assert ledger.issue(job, 4).units == []
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    assert ledger.issue(job, 4).units == []
+    ledger.commit(job, 0, 1, "a", "", {})
+    assert ledger.issue(job, 4).units == [4]
+    assert ledger.issue(job, 2).units == []  # a window that shrank
+
+
+def test_only_the_first_commit_counts_whoever_makes_it(clocked: Ledger, clock: Clock) -> None:
+    """
+    1. A claims and stalls; its lease runs out.
+    2. B claims the same unit.
+    3. A wakes and commits, B commits, A's commit is sent again.
+    """
+    job = new_job(clocked, 2)
+    clocked.issue(job, 2)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clock.advance(LEASE_MS)
+    assert clocked.sweep(job).expired == 1
+    clocked.issue(job, 2)
+    assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(2, "spec-0")
+
+    assert clocked.renew(job, 0, "a", LEASE_MS) is Lease.LOST
+    assert clocked.commit(job, 0, 1, "a", "by a", {"rows": 10}, {"1": 1}, b"ra") == 1
+    assert clocked.renew(job, 0, "b", LEASE_MS) is Lease.LOST
+    assert clocked.commit(job, 0, 1, "b", "by b", {"rows": 11}, {"2": 1}, b"rb") == 0
+    assert clocked.commit(job, 0, 1, "a", "by a", {"rows": 10}, {"1": 1}, b"ra") == 0
+    status = clocked.status(job)
+    assert status.totals == {"rows": 10}
+    assert (status.done, status.left) == (1, 1)
+    assert clocked.latencies(job) == {"1": 1}
+    assert list(clocked.results(job)) == [(0, "by a")]
+    assert list(clocked.rejects(job)) == [(0, b"ra")]
+
+
+def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    assert ledger.release(job, 0, "z") is Lease.LOST
+    assert ledger.lost(job, 0, "z") is Lease.LOST
+    assert ledger.renew(job, 0, "a", LEASE_MS) is Lease.OK
+    assert ledger.release(job, 0, "a") is Lease.OK
+    assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: nothing happens twice
+
+
+def test_release_waits_its_delay_and_is_not_a_start(clocked: Ledger, clock: Clock) -> None:
+    job = new_job(clocked, 2)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clocked.release(job, 0, "a", "node1 timed out", blamed=True, delay_ms=500)
+    assert clocked.status(job).last_error == "node1 timed out"
+    assert clocked.claim(job, 0, 1, "b", LEASE_MS) is Refusal.BUSY  # an old message, too early
+    assert clocked.issue(job, 1).units == [1]
+    clock.advance(500)
+    assert clocked.issue(job, 2).units == [0]
+    assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(1, "spec-0")
+
+
+def test_shutdowns_blame_nobody_but_failures_end_the_job(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+
+    def attempt(token: str, *, blamed: bool) -> None:
+        ledger.issue(job, 1)
+        assert ledger.claim(job, 0, 1, token, LEASE_MS) == Claimed(1, "spec-0")
+        ledger.release(job, 0, token, f"reason {token}", blamed=blamed)
+
+    for number in range(20):
+        attempt(f"shutdown{number}", blamed=False)
+    for number in range(5):
+        attempt(f"fail{number}", blamed=True)
+        assert ledger.status(job).state is JobState.RUNNING
+    attempt("fail5", blamed=True)
+    status = ledger.status(job)
+    assert (status.state, status.last_error) == (JobState.FAILED, "reason fail5")
+
+
+def test_a_stopped_job_keeps_what_unfinished_units_had_done(ledger: Ledger) -> None:
+    job = new_job(ledger, 2)
+    ledger.issue(job, 2)
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    ledger.claim(job, 1, 1, "b", LEASE_MS)
+    ledger.cancel(job)
+    progress = Live(rows=70, rejected=0, bytes=7000)
+    assert ledger.renew(job, 0, "a", LEASE_MS, progress) is Lease.STOP
+    assert ledger.release(job, 0, "a") is Lease.OK
+    assert ledger.commit(job, 1, 1, "b", "r1", {"rows": 100}) is Commit.COUNTED
+    status = ledger.status(job)
+    assert (status.state, status.leased) == (JobState.CANCELLED, 0)
+    assert (status.totals, status.live) == ({"rows": 100}, progress)
+    # The resumed job does only unit 0, from its start.
+    epoch = ledger.resume(job)
+    assert ledger.status(job).live == Live()
+    assert ledger.issue(job, 8) == Issued(epoch, [0])
+
+
+@pytest.mark.parametrize("value", ["1.5", "", "007", "-0", "9" * 16, "1e3", "nan"])
+def test_a_bad_count_is_refused_before_anything_is_written(
+    ledger: Ledger, client: redis.Redis, value: str
+) -> None:
+    job = new_job(ledger, 1)
+    before = _dump(client, job)
+    with pytest.raises(redis.ResponseError, match="BADARG"):
+        ledger.commit(job, 0, 1, "a", "r", {"rows": 1, "bytes": value})  # type: ignore[dict-item]
+    with pytest.raises(redis.ResponseError, match="BADARG"):
+        ledger.commit(job, 0, 1, "a", "r", {"rows": 1}, {"3": value})  # type: ignore[dict-item]
+    assert _dump(client, job) == before
+
+
+def _dump(client: redis.Redis, job: str) -> dict[bytes, bytes | None]:
+    return {key: client.dump(key) for key in sorted(client.keys(f"ringhaul:{{{job}}}:*"))}

@@ -1,0 +1,158 @@
+"""The shared Valkey: who starts it, who stops it, what it keeps."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from producer.local.errors import LocalStackError
+from producer.local.valkey import EmbeddedValkey
+from tests.services import restart_valkey
+
+#: A command that uses the server and dies without releasing it.
+DIE_AS_USER = """
+import os, sys
+from pathlib import Path
+from producer.local.valkey import EmbeddedValkey
+valkey = EmbeddedValkey(Path(sys.argv[1]))
+valkey.acquire()
+print("acquired", flush=True)
+sys.stdin.read()
+os._exit(1)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A data folder whose server, if any, is stopped at the end of the test."""
+    path = tmp_path / "val key"
+    yield path
+    assert EmbeddedValkey(path).unkeep(), "a user is left"
+
+
+def client(valkey: EmbeddedValkey) -> redis.Redis:
+    return redis.Redis.from_url(valkey.url, decode_responses=True)
+
+
+def test_the_last_user_stops_it_and_the_data_stays(folder: Path) -> None:
+    first, second = EmbeddedValkey(folder), EmbeddedValkey(folder)
+    first.acquire()
+    second.acquire()
+    assert first.url == second.url
+    with client(first) as one, client(second) as two:
+        one.set("job", "ld-1")
+        assert two.get("job") == "ld-1"
+    first.release()
+    assert second.running()
+    second.release()
+    assert not second.running()
+
+    with EmbeddedValkey(folder) as third, client(third) as three:
+        assert three.get("job") == "ld-1"
+
+
+def test_it_is_safe_for_a_ledger(folder: Path) -> None:
+    with EmbeddedValkey(folder) as valkey, client(valkey) as connection:
+        wanted = {
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "maxmemory-policy": "noeviction",
+            "bind": "127.0.0.1",
+        }
+        for name, value in wanted.items():
+            assert connection.config_get(name) == {name: value}
+        assert connection.info("server")["redis_version"] >= "7.2"
+
+
+def test_the_password_is_needed_and_nowhere_to_be_seen(folder: Path) -> None:
+    with EmbeddedValkey(folder) as valkey:
+        password = valkey.password_file.read_text()
+        assert len(password) >= 32
+        assert valkey.pid is not None
+        assert not any(password in word for word in psutil.Process(valkey.pid).cmdline())
+        for path in folder.rglob("*"):
+            if path.is_file() and password.encode() in path.read_bytes():
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        with (
+            redis.Redis(port=valkey.port, retry=Retry(NoBackoff(), 0)) as stranger,
+            pytest.raises(redis.AuthenticationError),
+        ):
+            stranger.ping()
+
+
+def test_kept_it_needs_no_users(folder: Path) -> None:
+    valkey = EmbeddedValkey(folder)
+    valkey.keep()
+    assert valkey.running()
+    assert valkey.answers()
+    assert not valkey.in_use()
+    with EmbeddedValkey(folder) as user:
+        assert user.pid == valkey.pid
+        assert valkey.in_use()
+        assert not valkey.unkeep(), "it has a user"
+        assert valkey.running()
+    assert not valkey.running(), "nobody keeps it any more"
+
+
+def test_a_user_that_dies_does_not_hold_it(folder: Path) -> None:
+    user = subprocess.Popen(
+        [sys.executable, "-c", DIE_AS_USER, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with user:
+        assert user.stdout is not None
+        assert user.stdout.readline() == "acquired\n"
+        valkey = EmbeddedValkey(folder)
+        assert valkey.in_use()
+        user.kill()
+    assert not valkey.in_use()
+    assert valkey.running(), "an orphan that the next user finds"
+    with valkey:
+        pass
+    assert not valkey.running()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_restarted_it_has_its_data_and_its_port(folder: Path, number: signal.Signals) -> None:
+    with EmbeddedValkey(folder) as valkey, client(valkey) as connection:
+        connection.set("job", "ld-1")
+        restart_valkey(valkey, number)
+        assert connection.get("job") == "ld-1"
+
+
+def test_a_preferred_port_that_is_taken_is_not_used(folder: Path, tmp_path: Path) -> None:
+    with EmbeddedValkey(tmp_path / "other") as other:
+        valkey = EmbeddedValkey(folder)
+        valkey.acquire(port_preferred=other.port)
+        assert valkey.port != other.port
+        assert valkey.answers()
+        valkey.release()
+
+
+def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
+    with EmbeddedValkey(folder):
+        pass
+    data = next((folder / "appendonlydir").glob("*.manifest"))
+    data.write_text("nonsense\n")
+    valkey = EmbeddedValkey(folder)
+    before = time.monotonic()
+    with pytest.raises(LocalStackError, match=r"Valkey ended while starting") as caught:
+        valkey.acquire()
+    assert time.monotonic() - before < 20
+    assert "manifest" in str(caught.value)
+    assert str(valkey.log) in str(caught.value)
+    assert not valkey.running()
+    assert os.listdir(folder)

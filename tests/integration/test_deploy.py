@@ -1,0 +1,77 @@
+"""What the containers do at their start, done here without containers."""
+
+import os
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from producer.local.valkey import find_server
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def init_volumes(folder: Path) -> tuple[Path, Path]:
+    """Run the compose file's `init` on two empty folders, owned by the current user."""
+    secrets, data = folder / "secrets", folder / "data"
+    for path in (secrets, data):
+        path.mkdir(exist_ok=True)
+    owner = f"{os.getuid()}:{os.getgid()}"
+    script, conf = DEPLOY / "init-volumes.sh", DEPLOY / "valkey.conf"
+    subprocess.run(
+        ["sh", str(script), str(conf), str(secrets), str(data), owner], check=True, timeout=20
+    )
+    return secrets, data
+
+
+def test_the_password_is_random_private_and_stays(tmp_path: Path) -> None:
+    secrets, _ = init_volumes(tmp_path)
+    password = (secrets / "redis_password").read_text()
+    assert len(password) == 64 and int(password, 16) > 0
+    assert sorted(path.name for path in secrets.iterdir()) == ["redis_password", "valkey.conf"]
+    for path in secrets.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    init_volumes(tmp_path)
+    assert (secrets / "redis_password").read_text() == password
+    (tmp_path / "other").mkdir()
+    other, _ = init_volumes(tmp_path / "other")
+    assert (other / "redis_password").read_text() != password
+
+
+def test_the_broker_starts_with_its_configuration(tmp_path: Path) -> None:
+    secrets, data = init_volumes(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(find_server()), str(secrets / "valkey.conf"), "--bind", "127.0.0.1"]
+    server = subprocess.Popen([*command, "--port", str(port)], cwd=data, stdout=subprocess.DEVNULL)
+    password = (secrets / "redis_password").read_text()
+    try:
+        with redis.Redis(port=port, password=password) as client:
+            wait_until_it_answers(client)
+            assert client.config_get("appendonly", "maxmemory-policy") == {
+                "appendonly": "yes",
+                "maxmemory-policy": "noeviction",
+            }
+        assert (data / "appendonlydir").is_dir()
+        with redis.Redis(port=port) as stranger, pytest.raises(redis.AuthenticationError):
+            stranger.ping()
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def wait_until_it_answers(client: redis.Redis, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            client.ping()
+            return
+        except redis.ConnectionError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

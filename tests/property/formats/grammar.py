@@ -1,0 +1,117 @@
+"""The CSV grammar once more, as plainly as it can be said: the oracle of the property tests."""
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from ringhaul.formats.dialect import CsvDialect
+
+#: Every dialect that makes the scanner take another path.
+DIALECTS = [
+    CsvDialect(),
+    CsvDialect(quote=None),
+    CsvDialect(escape="\\"),
+    CsvDialect(comment="#"),
+    CsvDialect(escape="\\", comment="#"),
+    CsvDialect(quote="'", delimiter="|", escape="^", comment="-"),
+    CsvDialect(quote=None, escape="\\", comment="#", delimiter="\t"),
+]
+
+
+class Record(NamedTuple):
+    start: int
+    end: int
+    #: Where the next line begins.
+    next: int
+    #: The quote that is open at the end of the text.
+    open_quote: int | None
+
+
+def records(text: bytes, dialect: CsvDialect, *, final: bool = True) -> list[Record]:
+    """All records; the last one may lack its line end, or have a quote open."""
+    found = []
+    at = 0
+    while at < len(text):
+        record = _record(text, at, dialect)
+        if record is None:
+            break
+        is_comment = dialect.comment is not None and text[at:].startswith(dialect.comment.encode())
+        if record.end > at and not is_comment:
+            found.append(record)
+        at = record.next
+    return found
+
+
+def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
+    comment, quote, escape, delimiter = (
+        -1 if c is None else ord(c)
+        for c in (dialect.comment, dialect.quote, dialect.escape, dialect.delimiter)
+    )
+    in_comment = text[start] == comment
+    opened: int | None = None
+    field_start = True
+    at = start
+    while at < len(text):
+        byte = text[at]
+        if in_comment:
+            if byte in b"\r\n":
+                break
+            at += 1
+        elif opened is not None:
+            doubled = byte == quote and text[at + 1 : at + 2] == bytes([quote])
+            if byte == escape or doubled:
+                at += 2
+            else:
+                if byte == quote:
+                    opened = None
+                at += 1
+        elif field_start and byte == quote:
+            opened, field_start = at, False
+            at += 1
+        elif byte == escape:
+            field_start = False
+            at += 2
+        elif byte in b"\r\n":
+            break
+        else:
+            field_start = byte == delimiter
+            at += 1
+    at = min(at, len(text))
+    line_end = 2 if text[at : at + 2] == b"\r\n" else min(1, len(text) - at)
+    return Record(start, at, at + line_end, opened)
+
+
+def texts(dialect: CsvDialect, *, wild: bool = True) -> st.SearchStrategy[bytes]:
+    """Texts dense in what matters to `dialect`; `wild` adds bytes that are no UTF-8, and NUL."""
+    special = [c for c in (dialect.delimiter, dialect.quote, dialect.escape, dialect.comment) if c]
+    quote = dialect.quote or "x"
+    tokens = [c.encode() for c in special]
+    tokens += [b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "\u00e9".encode(), b"\xef\xbb\xbf"]
+    tokens += [(quote * 2).encode(), (dialect.delimiter + quote).encode(), b"\n" + quote.encode()]
+    tokens += [(quote + dialect.delimiter).encode(), quote.encode() + b"\n"]
+    if wild:
+        tokens += [b"\xff", b"\0"]
+    return st.lists(st.sampled_from(tokens), max_size=40).map(b"".join)
+
+
+def quoted_texts(dialect: CsvDialect) -> st.SearchStrategy[bytes]:
+    """Well-formed texts: each field is quoted, if at all, as a whole."""
+    quote = (dialect.quote or "x").encode()
+    inner = st.lists(st.sampled_from([b"a", b"\n", b"\r\n", quote * 2, b",", b"#"]), max_size=5)
+    field = st.one_of(
+        st.sampled_from([b"", b"a", b"bc"]),
+        inner.map(lambda parts: quote + b"".join(parts) + quote),
+    )
+    record = st.lists(field, min_size=1, max_size=4).map(dialect.delimiter.encode().join)
+    end = st.sampled_from([b"\n", b"\r\n", b"\r", b"\n\n"])
+    return st.lists(st.tuples(record, end).map(b"".join), max_size=8).map(b"".join)
+
+
+def dialect_texts(*, wild: bool = True) -> st.SearchStrategy[tuple[CsvDialect, bytes]]:
+    def both(dialect: CsvDialect) -> st.SearchStrategy[tuple[CsvDialect, bytes]]:
+        text = texts(dialect, wild=wild)
+        if dialect.quote is not None:
+            text |= quoted_texts(dialect)
+        return st.tuples(st.just(dialect), text)
+
+    return st.sampled_from(DIALECTS).flatmap(both)

@@ -1,0 +1,179 @@
+"""Reader and splitter agree: what pyarrow parses are the records the scanner found."""
+
+import csv
+import io
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringhaul.formats.csv_read import TextBlock, parse_fields, read_block
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.split import START, Position, read_blocks
+from tests.property.formats import grammar
+
+
+def fields_of(record: bytes, dialect: CsvDialect) -> list[tuple[bytes, bool]]:
+    """Text of each field, and whether it was quoted: the grammar once more."""
+    quote, escape, delimiter = (
+        -1 if c is None else ord(c) for c in (dialect.quote, dialect.escape, dialect.delimiter)
+    )
+    fields: list[tuple[bytes, bool]] = []
+    text, quoted, inside, field_start = bytearray(), False, False, True
+    at = 0
+    while at < len(record):
+        byte = record[at]
+        at += 1
+        if byte == escape:
+            text += record[at : at + 1]
+            at += 1
+            field_start = False
+        elif inside and byte == quote and record[at : at + 1] == bytes([quote]):
+            text.append(quote)
+            at += 1
+        elif inside and byte == quote:
+            inside = False
+        elif inside:
+            text.append(byte)
+        elif field_start and byte == quote:
+            quoted, inside, field_start = True, True, False
+        elif byte == delimiter:
+            fields.append((bytes(text), quoted))
+            text, quoted, field_start = bytearray(), False, True
+        else:
+            text.append(byte)
+            field_start = False
+    fields.append((bytes(text), quoted))
+    return fields
+
+
+def as_rows(block: TextBlock) -> dict[int, list[bytes | None]]:
+    columns = [column.to_pylist() for column in block.columns]
+    return {
+        int(record): [column[row] for column in columns] for row, record in enumerate(block.records)
+    }
+
+
+@settings(max_examples=800)
+@given(grammar.dialect_texts(), st.integers(1, 4), st.booleans(), st.booleans())
+def test_each_record_becomes_its_fields_or_one_reject(
+    case: tuple[CsvDialect, bytes], fields_count: int, extra: bool, missing: bool
+) -> None:
+    plain, text = case
+    options = plain.to_json() | {
+        "allow_extra_fields": extra,
+        "allow_missing_fields": missing,
+        "allow_nul": True,
+        "null_strings": ["", "bc"],
+    }
+    dialect = CsvDialect.from_json(options)
+    names = [f"f{i}" for i in range(fields_count)]
+    for block in read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=START):
+        if block.defect is not None:
+            continue
+        read = read_block(block, dialect, names, names)
+        rows = as_rows(read)
+        rejected = {reject.record: reject.reason for reject in read.rejects}
+        assert sorted([*rows, *rejected]) == list(range(len(block.starts)))
+        assert read.records.tolist() == sorted(rows)
+        for record, (start, end) in enumerate(zip(block.starts, block.ends, strict=True)):
+            fields = fields_of(block.data[start:end], dialect)
+            values = [None if t in (b"", b"bc") and not q else t for t, q in fields]
+            fits = len(fields) == fields_count
+            if fits or (extra if len(fields) > fields_count else missing):
+                padded = values + [None] * fields_count
+                assert rows[record] == padded[:fields_count]
+            else:
+                assert rejected[record].startswith(f"has {len(fields)} field")
+            assert parse_fields(block.data[start:end], dialect) == [t for t, _ in fields]
+
+
+@settings(max_examples=300)
+@given(grammar.dialect_texts(), st.integers(1, 4), st.data())
+def test_some_columns_in_any_order_are_those_columns_of_all(
+    case: tuple[CsvDialect, bytes], fields_count: int, data: st.DataObject
+) -> None:
+    dialect, text = case
+    names = [f"f{i}" for i in range(fields_count)]
+    wanted = data.draw(st.permutations(names))[: data.draw(st.integers(1, fields_count))]
+    allowing = CsvDialect.from_json(dialect.to_json() | {"allow_nul": True})
+    for block in read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=START):
+        if block.defect is None:
+            every = read_block(block, allowing, names, names)
+            some = read_block(block, allowing, names, wanted)
+            assert some.records.tolist() == every.records.tolist()
+            assert some.rejects == every.rejects
+            for name, column in zip(wanted, some.columns, strict=True):
+                assert column.equals(every.columns[names.index(name)])
+
+
+@settings(max_examples=200)
+@given(grammar.dialect_texts(), st.integers(1, 3))
+def test_a_nul_costs_its_record_and_no_other(
+    case: tuple[CsvDialect, bytes], fields_count: int
+) -> None:
+    dialect, text = case
+    names = [f"f{i}" for i in range(fields_count)]
+    allowing = CsvDialect.from_json(dialect.to_json() | {"allow_nul": True})
+    for block in read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=START):
+        if block.defect is None:
+            every = as_rows(read_block(block, allowing, names, names))
+            strict = read_block(block, dialect, names, names)
+            holding = {r for r, row in every.items() if any(b"\0" in (v or b"") for v in row)}
+            assert as_rows(strict) == {r: v for r, v in every.items() if r not in holding}
+            told = {reject.record for reject in strict.rejects if "NUL" in reject.reason}
+            assert told == holding
+
+
+cells = st.text(st.sampled_from('ab,"\n\r#\\ é\ufeff€😀'), max_size=6)
+
+
+@settings(max_examples=300)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=1, max_size=8)
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 50),
+)
+def test_what_pythons_csv_module_writes_is_read_back(
+    rows: list[list[str]], line_end: str, block_bytes: int
+) -> None:
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator=line_end, quoting=csv.QUOTE_ALL).writerows(rows)
+    names = [f"f{i}" for i in range(len(rows[0]))]
+    dialect = CsvDialect()
+    found: list[list[bytes | None]] = []
+    stream = io.BytesIO(out.getvalue().encode())
+    for block in read_blocks(stream, dialect, block_bytes=block_bytes, start=START):
+        found += as_rows(read_block(block, dialect, names, names)).values()
+    assert found == [[cell.encode() for cell in row] for row in rows]
+
+
+@settings(max_examples=200)
+@given(
+    st.binary(max_size=60), st.sampled_from(["latin-1", "cp1252", "koi8-r", "iso8859-3", "ascii"])
+)
+def test_single_byte_text_is_decoded_and_undecodable_bytes_stay_invalid(
+    text: bytes, encoding: str
+) -> None:
+    dialect = CsvDialect(encoding=encoding, quote=None, null_strings=(), allow_nul=True)
+    for block in read_blocks(io.BytesIO(text), dialect, block_bytes=20, start=Position(1, 0, 1)):
+        read = read_block(block, dialect, ["a"], ["a"])
+        rows = as_rows(read)
+        for record, (start, end) in enumerate(zip(block.starts, block.ends, strict=True)):
+            raw = block.data[start:end]
+            if b"," in raw:
+                assert record in {reject.record for reject in read.rejects}
+                continue
+            (value,) = rows[record]
+            assert value is not None
+            try:
+                assert value == raw.decode(encoding).encode()
+            except UnicodeDecodeError:
+                assert b"\xff" in value
+
+
+def test_records_index_is_int64() -> None:
+    (block,) = read_blocks(io.BytesIO(b"1\n2\n"), CsvDialect(), block_bytes=99, start=START)
+    assert read_block(block, CsvDialect(), ["a"], ["a"]).records.dtype == np.int64

@@ -1,0 +1,93 @@
+import ssl
+from pathlib import Path
+
+import pytest
+
+from config.broker import broker_tls, broker_url, redis_options
+from config.secrets import mask, read_secret
+from config.settings import ConfigError, Settings, load_settings
+
+
+def with_broker(**flags: object) -> Settings:
+    return load_settings({f"broker.{key}": value for key, value in flags.items()}).settings
+
+
+def test_the_password_comes_from_its_file(clean: Path) -> None:
+    (clean / "password").write_text("p@ss/word\nsecond line\n")
+    broker = with_broker(url="redis://worker@host:6380/2", password_file="password").broker
+    assert broker_url(broker) == "redis://worker:p%40ss%2Fword@host:6380/2"
+    broker = with_broker(url="redis://[::1]:6380", password_file="password").broker
+    assert broker_url(broker) == "redis://:p%40ss%2Fword@[::1]:6380"
+
+
+def test_redis_py_reads_back_the_password_that_was_filled_in(clean: Path) -> None:
+    redis = pytest.importorskip("redis")
+    (clean / "password").write_text("p@ss/w:rd %\N{SNOWMAN}")
+    broker = with_broker(url="redis://worker@host", password_file="password").broker
+    client = redis.Redis.from_url(broker_url(broker), **redis_options(broker))
+    arguments = client.connection_pool.connection_kwargs
+    assert arguments["password"] == "p@ss/w:rd %\N{SNOWMAN}"
+    assert arguments["username"] == "worker"
+    assert arguments["socket_timeout"] == 15
+
+
+def test_no_broker_says_how_to_get_one() -> None:
+    with pytest.raises(ConfigError, match=r"RINGHAUL_BROKER_URL.*ringhaul local up"):
+        broker_url(Settings().broker)
+
+
+def test_two_passwords_are_one_too_many(clean: Path) -> None:
+    (clean / "password").write_text("a")
+    with pytest.raises(ConfigError, match="names another one"):
+        broker_url(with_broker(url="redis://:b@host", password_file="password").broker)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot read .*: No such file"),
+        (b"", "is empty"),
+        (b"\nx", "is empty"),
+        (b"\xff", "is not UTF-8"),
+        (b"x" * 5000, "holds more than 4096 bytes"),
+    ],
+)
+def test_a_secret_that_cannot_be_used(clean: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (clean / "secret").write_bytes(content)
+    with pytest.raises(ConfigError, match=f"^a.key: .*{message}"):
+        read_secret(clean / "secret", "a.key")
+
+
+def test_tls_verifies_the_server(clean: Path) -> None:
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (clean / name).touch()
+    assert broker_tls(with_broker(url="redis://h").broker) is None
+    broker = with_broker(url="rediss://h", tls_ca="ca.pem", tls_cert="cert.pem", tls_key="key.pem")
+    assert broker_tls(broker.broker) == {
+        "ssl_cert_reqs": ssl.CERT_REQUIRED,
+        "ssl_check_hostname": True,
+        "ssl_ca_certs": str(clean / "ca.pem"),
+        "ssl_certfile": str(clean / "cert.pem"),
+        "ssl_keyfile": str(clean / "key.pem"),
+    }
+
+
+def test_a_missing_tls_file_is_told(clean: Path) -> None:
+    with pytest.raises(ConfigError, match=r"broker.tls_ca: no such file: .*/ca\.pem"):
+        broker_tls(with_broker(url="rediss://h", tls_ca="ca.pem").broker)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("redis://u:pw@h:1/0", "redis://u:***@h:1/0"),
+        ("redis://:pw@h", "redis://:***@h"),
+        ("rediss://u:p@w/'\"x@h", "rediss://u:***@h"),
+        ("lost redis://u:pw@h, and amqp://v:qw@i.", "lost redis://u:***@h, and amqp://v:***@i."),
+        ("redis://h:6379/0 is up", "redis://h:6379/0 is up"),
+        ("ops@example.org", "ops@example.org"),
+    ],
+)
+def test_mask(text: str, masked: str) -> None:
+    assert mask(text) == masked

@@ -1,0 +1,347 @@
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.layers import env_name
+from config.sections import Section, Settings, setting_keys
+from config.settings import ConfigError, load_settings
+
+EXAMPLE = Path(__file__).parents[3] / "config" / "ringhaul.example.toml"
+
+
+def write_stack(state_dir: Path, **values: Any) -> None:
+    state_dir.mkdir(parents=True, exist_ok=True)
+    stack = {
+        "contact_points": ["127.0.1.1", "127.0.1.2"],
+        "port": 9043,
+        "local_dc": "datacenter1",
+        "broker_url": "redis://:local@127.0.0.1:6380/0",
+    }
+    (state_dir / "local.json").write_text(json.dumps(stack | values))
+
+
+def refused(flags: dict[str, Any] | None = None, file: Path | None = None) -> str:
+    with pytest.raises(ConfigError) as error:
+        load_settings(flags, file)
+    assert error.value.exit_code == 2
+    return str(error.value)
+
+
+# --- precedence
+
+
+def test_nothing_configured_gives_the_defaults(clean: Path) -> None:
+    loaded = load_settings()
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {"default"}
+    assert loaded.config_file is None
+    assert loaded.settings.state_dir == clean / "home/.local/state/ringhaul"
+    assert loaded.settings.cache_dir == clean / "home/.cache/ringhaul"
+
+
+def test_each_layer_wins_over_the_one_below(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stack(clean / "home/.local/state/ringhaul")
+    steps: list[tuple[int, str]] = []
+
+    def look() -> None:
+        loaded = load_settings(flags)
+        steps.append((loaded.settings.cluster.port, loaded.origins["cluster.port"]))
+
+    flags: dict[str, Any] = {"cluster.port": None}
+    look()
+    (clean / "ringhaul.toml").write_text("[cluster]\nport = 3\n")
+    look()
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "2")
+    look()
+    flags = {"cluster.port": 1}
+    look()
+    assert steps == [
+        (9043, "local stack"),
+        (3, f"file {clean / 'ringhaul.toml'}"),
+        (2, "env RINGHAUL_CLUSTER_PORT"),
+        (1, "flag"),
+    ]
+
+
+def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Values that differ from every default and agree with each other.
+    values = {
+        "cluster.contact_points": "10.0.0.1, ::1",
+        "cluster.tls": "true",
+        "cluster.tls_verify_hostname": "false",
+        "cluster.consistency": "local_one",
+        "broker.url": "rediss://broker.example:6380/3",
+        "load.strategy": "concurrent",
+        "load.max_errors": "2.5%",
+        "logging.level": "debug",
+        "logging.format": "json",
+        "broker.visibility_timeout_s": "7777",
+        "worker.time_limit_hard_s": "2000",
+        "worker.sweep_s": "3",
+        "load.block_bytes": "64KiB",
+        "load.in_flight_bytes_max": "1MB",
+    }
+    for key, section in setting_keys().items():
+        annotation = section.model_fields[key.rpartition(".")[2]].annotation
+        plain = "33" if annotation in (int, float) else "a text"
+        monkeypatch.setenv(env_name(key), values.get(key, plain))
+    loaded = load_settings()
+    assert loaded.origins == {key: f"env {env_name(key)}" for key in setting_keys()}
+    defaults = {row.key: row.value for row in load_defaults(monkeypatch).describe()}
+    for row in loaded.describe():
+        assert row.value != defaults[row.key], row.key
+    assert loaded.settings.cluster.contact_points == ("10.0.0.1", "::1")
+    assert loaded.settings.load.block_bytes == 65536
+    assert loaded.settings.load.in_flight_bytes_max == 1_000_000
+    assert loaded.settings.cluster.consistency == "LOCAL_ONE"
+
+
+def load_defaults(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for key in setting_keys():
+        monkeypatch.delenv(env_name(key))
+    return load_settings()
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "")
+    assert load_settings().origins["cluster.port"] == "default"
+
+
+# --- files
+
+
+def test_the_file_is_found_here_then_in_the_users_folder(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = clean / "home/.config/ringhaul/ringhaul.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[cluster]\nport = 1\n")
+    assert load_settings().config_file == own
+    here = clean / "ringhaul.toml"
+    here.write_text("[cluster]\nport = 2\n")
+    assert load_settings().config_file == here
+    named = clean / "named.toml"
+    named.write_text("[cluster]\nport = 3\n")
+    monkeypatch.setenv("RINGHAUL_CONFIG", "named.toml")
+    assert load_settings().config_file == named
+    given = clean / "given.toml"
+    given.write_text("[cluster]\nport = 4\n")
+    assert load_settings(config_file=Path("given.toml")).settings.cluster.port == 4
+
+
+def test_a_file_asked_for_has_to_be_there(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused(file=Path("none.toml")) == (
+        f"no such settings file: {clean / 'none.toml'} (asked for by --config)"
+    )
+    monkeypatch.setenv("RINGHAUL_CONFIG", "gone.toml")
+    assert "gone.toml (asked for by RINGHAUL_CONFIG)" in refused()
+
+
+def test_paths_start_from_the_file_or_the_current_folder(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean / "etc").mkdir()
+    file = clean / "etc" / "ringhaul.toml"
+    file.write_text(
+        'state_dir = "~/state"\n[cluster]\nuser = "u"\npassword_file = "secrets/password"\n'
+    )
+    monkeypatch.setenv("RINGHAUL_CACHE_DIR", "cache")
+    settings = load_settings(config_file=file).settings
+    assert settings.cluster.password_file == clean / "etc/secrets/password"
+    assert settings.state_dir == clean / "home/state"
+    assert settings.cache_dir == clean / "cache"
+
+
+def test_the_example_lists_every_setting_with_its_default() -> None:
+    loaded = load_settings(config_file=EXAMPLE)
+    assert loaded.settings == Settings()
+    from_user = {"state_dir", "cache_dir"}  # empty in the file: their defaults depend on the user
+    assert {k for k, origin in loaded.origins.items() if origin == "default"} == from_user
+    assert all(f'\n{key} = ""\n' in EXAMPLE.read_text() for key in from_user)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[cluster]\nprot = 1\n", "FILE, line 2: there is no setting cluster.prot; did you mean"
+         " cluster.port?"),
+        ("[clutser]\nport = 1\n", "FILE, line 1: there is no setting clutser; did you mean"
+         " cluster?"),
+        ("statedir = 'x'\n", "FILE, line 1: there is no setting statedir; did you mean state_dir?"),
+        ("[load]\nconsistency = 'ONE'\n", "FILE, line 2: there is no setting load.consistency; did"
+         " you mean cluster.consistency?"),
+        ("[load]\n\nfrobnicate = 1\n", "FILE, line 3: there is no setting load.frobnicate"),
+        ("cluster = 5\n", "FILE: cluster is a section, expected [cluster] and its settings"),
+        ("[cluster]\nport = \n", "FILE is not valid TOML: Invalid value (at line 2, column 8)"),
+        ("[cluster]\nport = 'x'\n", 'cluster.port = "x" (file FILE, line 2): expected a whole'
+         " number"),
+        ("[cluster]\nport = true\n", "cluster.port = True (file FILE, line 2): expected a number"),
+        ("[cluster]\ntls = 'on and on'\n", 'cluster.tls = "on and on" (file FILE, line 2): expected'
+         " true or false"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_file_is_told_with_its_place(
+    clean: Path, text: str, message: str
+) -> None:
+    file = clean / "ringhaul.toml"
+    file.write_text(text)
+    assert refused() == message.replace("FILE", str(file))
+
+
+def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
+    file = clean / "ringhaul.toml"
+    file.write_bytes(b"\xff\xfe")
+    assert refused() == f"{file} is not UTF-8 text (byte 0)"
+
+
+# --- names and values
+
+
+def test_unknown_names_are_errors_that_suggest_the_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (
+        refused({"broker.ulr": "x"}) == "there is no setting broker.ulr; did you mean broker.url?"
+    )
+    monkeypatch.setenv("RINGHAUL_BROKER_ULR", "x")
+    assert refused() == (
+        "the environment variable RINGHAUL_BROKER_ULR is no setting of ringhaul;"
+        " did you mean RINGHAUL_BROKER_URL?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("cluster.port", "0", "expected greater than or equal to 1"),
+        ("cluster.port", "65536", "expected less than or equal to 65535"),
+        ("cluster.port", "9042.5", "expected a whole number"),
+        ("cluster.contact_points", "a,,b", "expected host names or addresses"),
+        ("cluster.contact_points", "a:9042", "without a port"),
+        ("cluster.contact_points", "redis://a", "expected host names or addresses"),
+        ("cluster.consistency", "SERIAL", "expected 'ANY', 'ONE'"),
+        ("cluster.request_timeout_s", "nan", "expected less than or equal to 600"),
+        ("broker.url", "amqp://host", "expected redis://"),
+        ("broker.url", "redis://", "expected redis://"),
+        ("broker.url", "redis://host:port", "expected redis://"),
+        ("broker.url", "redis://host/db", "expected redis://"),
+        ("load.unit_bytes", "5 parsecs", 'expected a size such as 65536, "64 KiB" or "1.5 MB"'),
+        ("load.block_bytes", "1 KiB", "expected greater than or equal to 65536"),
+        ("load.strategy", "fast", "expected 'token-batch' or 'concurrent'"),
+        ("load.max_errors", "-1", "expected a number of records such as 1000"),
+        ("load.max_errors", "100.1%", "expected a number of records such as 1000"),
+        ("worker.lease_s", "soon", "expected a number"),
+        ("logging.level", "LOUD", "expected 'DEBUG', 'INFO'"),
+    ],
+)
+def test_a_bad_value_is_told_with_key_value_and_origin(
+    monkeypatch: pytest.MonkeyPatch, key: str, value: str, expected: str
+) -> None:
+    monkeypatch.setenv(env_name(key), value)
+    message = refused()
+    assert message.startswith(f'{key} = "{value}" (env {env_name(key)}): expected ')
+    assert expected in message
+
+
+def test_all_bad_values_are_told_at_once() -> None:
+    lines = refused({"cluster.port": 0, "worker.concurrency": -1}).splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["cluster.port", "worker.concurrency"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"cluster.user": "u"}, "cluster.user needs cluster.password_file"),
+        ({"cluster.password_file": "p"}, "cluster.password_file needs cluster.user"),
+        ({"cluster.tls": True, "cluster.tls_cert": "c"}, "cluster.tls_cert and cluster.tls_key"),
+        ({"cluster.tls_ca": "c"}, "need cluster.tls = true"),
+        ({"broker.url": "rediss://h", "broker.tls_key": "k"}, "broker.tls_cert and broker.tls_key"),
+        ({"broker.url": "redis://h", "broker.tls_ca": "c"}, "need a broker.url with rediss://"),
+        ({"broker.password_file": "p"}, "broker.password_file needs broker.url"),
+        ({"broker.visibility_timeout_s": 1800}, "must be above worker.time_limit_hard_s"),
+        ({"worker.time_limit_soft_s": 1800}, "must be below worker.time_limit_hard_s"),
+        ({"worker.sweep_s": 60}, "worker.sweep_s must be below worker.lease_s"),
+    ],
+)
+def test_settings_that_do_not_agree(flags: dict[str, Any], message: str) -> None:
+    assert message in refused(flags)
+
+
+# --- the local stack
+
+
+def test_the_local_stack_is_used_when_nothing_else_is_configured(clean: Path) -> None:
+    write_stack(clean / "state")
+    loaded = load_settings({"state_dir": "state"})
+    assert loaded.settings.cluster.contact_points == ("127.0.1.1", "127.0.1.2")
+    assert loaded.settings.cluster.port == 9043
+    assert loaded.settings.cluster.local_dc == "datacenter1"
+    assert loaded.settings.broker.url == "redis://:local@127.0.0.1:6380/0"
+    assert {key for key, origin in loaded.origins.items() if origin == "local stack"} == {
+        "cluster.contact_points",
+        "cluster.port",
+        "cluster.local_dc",
+        "broker.url",
+    }
+
+
+def test_the_local_stack_does_not_mix_with_another_cluster(clean: Path) -> None:
+    write_stack(clean / "state", user="u", password_file="/p")
+    loaded = load_settings({"state_dir": "state", "cluster.contact_points": "10.0.0.1"})
+    assert (
+        loaded.settings.cluster
+        == Settings(
+            cluster={"contact_points": "10.0.0.1"}  # type: ignore[arg-type]
+        ).cluster
+    )
+    assert loaded.origins["broker.url"] == "local stack"
+    loaded = load_settings({"state_dir": "state", "broker.url": "redis://h"})
+    assert loaded.settings.broker.url == "redis://h"
+    assert loaded.settings.cluster.user == "u"
+    assert loaded.settings.cluster.password_file == Path("/p")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", ""])
+def test_a_spoilt_local_stack_file_is_told(clean: Path, content: str) -> None:
+    (clean / "local.json").write_text(content)
+    assert str(clean / "local.json") in refused({"state_dir": clean})
+
+
+# --- secrets
+
+
+def test_describe_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", "redis://me:S3cret@host:6379/0")
+    rows = load_settings().describe()
+    assert [row.key for row in rows] == list(setting_keys())
+    assert "S3cret" not in repr(rows)
+    assert ("broker.url", "redis://me:***@host:6379/0", "env RINGHAUL_BROKER_URL") in rows
+    json.dumps([row._asdict() for row in rows])
+
+
+@pytest.mark.parametrize(
+    "url", ["amqp://:S3cret@h", "redis://u:S3c/ret@h", "redis://u:S3c@ret@h:x", "redis://:S3cret@"]
+)
+def test_a_refused_url_is_told_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", url)
+    message = refused()
+    assert message.startswith("broker.url = ")
+    assert "S3c" not in message and "ret@" not in message
+
+
+def test_settings_cannot_be_changed_once_read() -> None:
+    settings = load_settings().settings
+    with pytest.raises(ValueError, match="frozen"):
+        settings.cluster.port = 1
+    assert all(issubclass(section, Section) for section in setting_keys().values())
+
+
+def test_reading_makes_nothing(clean: Path) -> None:
+    load_settings()
+    assert list(clean.iterdir()) == []
+    assert stat.S_ISDIR(clean.stat().st_mode)

@@ -1,0 +1,85 @@
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+
+
+def test_json_round_trip_keeps_every_option() -> None:
+    dialect = CsvDialect(
+        delimiter="|",
+        quote=None,
+        escape="\\",
+        comment="#",
+        encoding="cp1252",
+        null_strings=("", "NULL"),
+        allow_extra_fields=True,
+        allow_missing_fields=True,
+        allow_nul=True,
+        record_bytes_max=99,
+    )
+    assert CsvDialect.from_json(dialect.to_json()) == dialect
+    assert CsvDialect.from_json({}) == CsvDialect()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"delimiter": ""}, "delimiter: '' cannot be used"),
+        ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
+        ({"delimiter": "\n"}, "delimiter: '\\n' cannot be used"),
+        ({"quote": "«"}, "quote: '«' cannot be used"),
+        ({"escape": ","}, "escape: ',' is already the delimiter"),
+        ({"comment": '"'}, "comment: '\"' is already the quote"),
+        ({"encoding": "utf-88"}, "encoding: 'utf-88' is not known"),
+        ({"encoding": "base64"}, "encoding: 'base64' is not known"),
+        ({"null_strings": ("x" * 201,)}, "null_strings: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
+        ({"null_strings": tuple("abcdefghij" * 11)}, "null_strings: 110 given"),
+        ({"record_bytes_max": 0}, "record_bytes_max: 0"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_named(options: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        CsvDialect(**options)  # type: ignore[arg-type]
+    assert told in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_an_option_that_is_not_known_is_named() -> None:
+    with pytest.raises(UsageError, match="delimeter: no such CSV option"):
+        CsvDialect.from_json({"delimeter": ","})
+
+
+def test_a_tab_may_be_typed_and_the_quote_as_its_own_escape_means_doubling() -> None:
+    dialect = CsvDialect(delimiter="\\t", escape='"')
+    assert dialect.delimiter == "\t"
+    assert dialect.escape is None
+
+
+@pytest.mark.parametrize(
+    ("encoding", "decoding"),
+    [
+        ("utf-8", "none"),
+        ("UTF8", "none"),
+        ("utf-8-sig", "none"),
+        ("ascii", "block"),
+        ("latin-1", "block"),
+        ("cp1252", "block"),
+        ("koi8-r", "block"),
+        ("mac-roman", "block"),
+        ("iso-8859-15", "block"),
+        ("hz", "stream"),
+        ("utf-16", "stream"),
+        ("utf-16-le", "stream"),
+        ("utf-32", "stream"),
+        ("utf-7", "stream"),
+        ("cp037", "stream"),
+        ("gbk", "stream"),
+        ("gb18030", "stream"),
+        ("big5", "stream"),
+        ("shift_jis", "stream"),
+        ("euc-jp", "stream"),
+        ("iso2022_jp", "stream"),
+    ],
+)
+def test_where_an_encoding_is_decoded(encoding: str, decoding: str) -> None:
+    assert CsvDialect(encoding=encoding).decoding == decoding

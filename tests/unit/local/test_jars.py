@@ -1,0 +1,83 @@
+"""Only the pinned jars get into the cache, whole, and once."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from producer.local import jars
+from producer.local.errors import LocalStackError
+from producer.local.jar_list import CASSANDRA_VERSION, JARS
+from producer.local.jars import cassandra_jars, jar_name
+
+SMALL = {"org.example:one:1.0": b"first jar", "org.example:two:1.0:linux": b"second jar"}
+
+
+@pytest.fixture
+def two_jars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list of two jars whose downloads are local; returns the coordinates asked for."""
+    asked: list[str] = []
+
+    def download(coordinate: str, folder: Path) -> Path:
+        asked.append(coordinate)
+        folder.mkdir(parents=True)
+        (folder / "it.jar").write_bytes(SMALL[coordinate])
+        return folder / "it.jar"
+
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in SMALL.items()}
+    monkeypatch.setattr(jars, "JARS", digests)
+    monkeypatch.setattr(jars, "_download", download)
+    return asked
+
+
+def test_the_list_is_sound() -> None:
+    assert len(JARS) == 100
+    assert f"org.apache.cassandra:cassandra-all:{CASSANDRA_VERSION}" in JARS
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in JARS.values())
+    assert len({jar_name(coordinate) for coordinate in JARS}) == len(JARS)
+    assert sum("jamm" in jar_name(coordinate) for coordinate in JARS) == 1
+
+
+def test_jars_are_fetched_once(tmp_path: Path, two_jars: list[str]) -> None:
+    steps: list[tuple[int, int]] = []
+    paths = cassandra_jars(tmp_path, lambda done, total: steps.append((done, total)))
+    assert [path.read_bytes() for path in paths] == list(SMALL.values())
+    assert steps == [(1, 2), (2, 2)]
+    assert cassandra_jars(tmp_path) == paths
+    assert sorted(two_jars) == sorted(SMALL)
+
+
+def test_only_what_is_missing_is_fetched(tmp_path: Path, two_jars: list[str]) -> None:
+    paths = cassandra_jars(tmp_path)
+    two_jars.clear()
+    paths[1].unlink()
+    cassandra_jars(tmp_path)
+    assert two_jars == [list(SMALL)[1]]
+
+
+def test_another_file_than_the_pinned_one_is_refused(
+    tmp_path: Path, two_jars: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinate = next(iter(SMALL))
+    monkeypatch.setattr(jars, "JARS", dict.fromkeys(SMALL, "0" * 64))
+    with pytest.raises(LocalStackError, match=r"org\.example:.* was fetched, but its SHA-256 is"):
+        cassandra_jars(tmp_path)
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert jar_name(coordinate) not in left
+    assert "it.jar" not in left
+
+
+def test_a_registry_that_does_not_answer_is_named_with_what_to_do(
+    tmp_path: Path, two_jars: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[str] = []
+
+    def fail(coordinate: str, folder: Path) -> Path:
+        tries.append(coordinate)
+        raise RuntimeError("connection refused")
+
+    monkeypatch.setattr(jars, "_download", fail)
+    with pytest.raises(LocalStackError, match=r"cannot fetch org\.example:.*: connection refused"):
+        cassandra_jars(tmp_path)
+    assert max(tries.count(coordinate) for coordinate in SMALL) == jars.TRIES_MAX
