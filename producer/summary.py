@@ -109,7 +109,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
 
 def summary_text(summary: Summary) -> str:
     """The closing table and what to do next."""
-    status, report = summary.status, summary.report
+    report = summary.report
     lines = _shown(report.sources)
     total = SourceLine("total")
     for name in ("units", "records", "written", "rejected", "input_bytes"):

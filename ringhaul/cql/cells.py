@@ -185,8 +185,7 @@ class _Pieces:
         self._run.append((dtype, values))
 
     def add_binary(self, values: pa.BinaryArray) -> None:
-        offsets = _offsets_of(values, values.buffers()[1])
-        if offsets[0] == offsets[-1]:
+        if not _bytes_count(values):
             return  # every value is empty: a column that no row has
         self._flush(len(values))
         self._binaries.append(values)
@@ -195,7 +194,7 @@ class _Pieces:
         self._flush(rows_count)
         if len(self._binaries) == 1:
             return self._binaries[0]
-        bytes_count = sum(int(_lengths_of(piece).sum(dtype=np.int64)) for piece in self._binaries)
+        bytes_count = sum(_bytes_count(piece) for piece in self._binaries)
         if bytes_count > JOINED_BYTES_MAX:
             raise ValueError(
                 f"{rows_count} rows take {bytes_count} bytes, more than {JOINED_BYTES_MAX}: "
@@ -235,3 +234,8 @@ def _offsets_of(values: pa.BinaryArray, offsets_buffer: pa.Buffer | None) -> NDA
 
 def _lengths_of(values: pa.BinaryArray) -> NDArray[np.int32]:
     return np.diff(_offsets_of(values, values.buffers()[1]))
+
+
+def _bytes_count(values: pa.BinaryArray) -> int:
+    offsets = _offsets_of(values, values.buffers()[1])
+    return int(offsets[-1]) - int(offsets[0])

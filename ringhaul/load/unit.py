@@ -55,5 +55,5 @@ class UnitResult(NamedTuple):
     @classmethod
     def unpack(cls, packed: str) -> UnitResult:
         *numbers, worker = packed.split(",", 10)
-        source, *counts = map(int, numbers)
-        return cls(source, *counts, worker=worker)
+        counts = [int(number) for number in numbers]
+        return cls._make([*counts, worker])

@@ -135,8 +135,8 @@ def test_without_the_guard_a_repeated_commit_counts_double(client: redis.Redis) 
 
 
 def test_many_workers_at_once(shared_server: Server, client: redis.Redis) -> None:
-    """Eight threads with connections of their own, leases of milliseconds, each message delivered to
-    several of them, one attempt in four dying or stalling. Every worker also sweeps and issues."""
+    """Eight threads with connections of their own, leases of milliseconds, each message delivered
+    to several of them, one attempt in four dying or stalling. All of them also sweep and issue."""
     ledger = Ledger(client, max_starts=1000, unclaimed_ms=5)
     job = new_job(ledger, 300)
     counted: list[tuple[int, int]] = []

@@ -1,0 +1,65 @@
+"""The command in front of a real cluster: with a fleet's broker, and embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.services import running_valkey
+
+
+def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
+    """Settings that name the cluster, and a state folder of the test's own."""
+    return {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(endpoints.contact_points),
+        "RINGHAUL_CLUSTER_PORT": str(endpoints.port),
+        "RINGHAUL_STATE_DIR": str(state_dir),
+    }
+
+
+@pytest.fixture
+def embedded(endpoints: Endpoints, tmp_path: Path) -> Ringhaul:
+    """`ringhaul` with no broker configured: it starts workers of its own (a few seconds)."""
+    return Ringhaul(cluster_env(endpoints, tmp_path / "state"), tmp_path)
+
+
+@pytest.fixture(scope="session")
+def fleet_broker() -> Iterator[EmbeddedValkey]:
+    """The broker of `fleet`."""
+    with running_valkey() as valkey:
+        yield valkey
+
+
+@pytest.fixture(scope="session")
+def fleet_env(
+    endpoints: Endpoints, fleet_broker: EmbeddedValkey, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """One `ringhaul worker` with two processes that stays up for all tests of the session."""
+    folder = tmp_path_factory.mktemp("fleet")
+    env = cluster_env(endpoints, folder / "state") | {
+        "RINGHAUL_BROKER_URL": fleet_broker.url,
+        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+        "RINGHAUL_WORKER_SWEEP_S": "1",
+        "RINGHAUL_WORKER_LEASE_S": "10",
+    }
+    with (
+        Ringhaul(env, folder).started("worker", "-c", 2, log=folder / "worker.log"),
+        redis.Redis.from_url(fleet_broker.url) as client,
+    ):
+        workers = Workers(Caller(client))
+        wait_until(lambda: workers.slots() == 2, f"the worker; see {folder / 'worker.log'}")
+        yield env
+
+
+@pytest.fixture
+def fleet(fleet_env: dict[str, str], tmp_path: Path) -> Ringhaul:
+    """`ringhaul` in front of the standing worker: quick to run a load."""
+    return Ringhaul(fleet_env, tmp_path)
