@@ -104,6 +104,9 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # A child opens its Cassandra session before it says that it is up; the default of 4 s kills
         # the children of a slow cluster one after the other.
         "worker_proc_alive_timeout": 60.0,
+        # How long the parent waits for a last word of a child that was killed before it tells the
+        # ledger. A word that comes later does no harm; the default of 10 s is idle time.
+        "worker_lost_wait": 1.0,
         "worker_max_tasks_per_child": worker.max_tasks_per_child,
         "worker_max_memory_per_child": MEMORY_PER_CHILD_KB_MAX,
         # Time for running units to end or be given back when a worker is told to stop.

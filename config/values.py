@@ -15,6 +15,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 _SIZE_UNITS = {
     "": 1,
     "b": 1,
+    # A bare letter is binary, as in the JVM's heap sizes and in dd.
+    "k": 2**10,
+    "m": 2**20,
+    "g": 2**30,
     "kb": 10**3,
     "mb": 10**6,
     "gb": 10**9,
@@ -23,7 +27,7 @@ _SIZE_UNITS = {
     "gib": 2**30,
 }
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
-_MAX_ERRORS = re.compile(r"\d+|(?:100(?:\.0*)?|\d{1,2}(?:\.\d+)?)%")
+_MAX_ERRORS = re.compile(r"-1|\d+|(?:100(?:\.0*)?|\d{1,2}(?:\.\d+)?)%")
 
 
 def parse_bytes(value: Any) -> Any:
@@ -37,10 +41,12 @@ def parse_bytes(value: Any) -> Any:
 
 
 def parse_max_errors(value: Any) -> str:
-    """`"1000"` (records) or `"0.5%"` (share of the records), as text."""
+    """`"1000"` (records), `"0.5%"` (share of the records) or `"-1"` (no limit), as text."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not _MAX_ERRORS.fullmatch(text):
-        raise ValueError('expected a number of records such as 1000, or a share such as "0.5%"')
+        raise ValueError(
+            'expected a number of records such as 1000, a share such as "0.5%", or -1 for no limit'
+        )
     return text
 
 

@@ -118,6 +118,8 @@ class EmbeddedWorker:
             process.wait()
 
     def _start(self) -> None:
+        from tasks.keeper import PARENT_PID_VARIABLE  # Celery: not for commands that only look
+
         # A session of its own: Ctrl-C in the terminal is for the command to handle.
         self._process = subprocess.Popen(
             [
@@ -133,6 +135,11 @@ class EmbeddedWorker:
             stdout=self._out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            # A handful of processes on one host is no storm: no need to spread their start.
-            env=os.environ | {"RINGHAUL_WORKER_SESSION_JITTER_S": "0"},
+            env=os.environ
+            | {
+                # If this process is killed, its worker notices and ends too.
+                PARENT_PID_VARIABLE: str(os.getpid()),
+                # A handful of processes on one host is no storm: no need to spread their start.
+                "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+            },
         )

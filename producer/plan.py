@@ -5,6 +5,7 @@ Everything that can be wrong is found here, before the job exists and before any
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import read_header
 from ringhaul.formats.sources import SourceFile, estimate_records, open_whole
-from ringhaul.formats.split import START
+from ringhaul.formats.split import START, read_blocks
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.mapping import map_fields
@@ -28,8 +29,12 @@ from ringhaul.load.mapping import map_fields
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
 UNITS_PER_SLOT = 4
+#: Read at a time to see whether a file without a header holds a record at all.
+LOOK_BYTES = 64 * 1024
 #: Cassandra's TTL is at most 20 years (`Attributes.MAX_TTL`).
 TTL_S_MAX = 20 * 365 * 24 * 3600
+#: Row timestamps are int64; half of it leaves room for the ordinals of any input.
+TIMESTAMP_US_MAX = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +70,7 @@ def plan_load(
     """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work."""
     ErrorLimit.parse(request.max_errors)
     if not 0 <= request.ttl_s <= TTL_S_MAX:
-        raise UsageError(f"--ttl {request.ttl_s}: 0 to {TTL_S_MAX} seconds (20 years)")
+        raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
     consistency_level(settings.cluster.consistency)
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
@@ -116,8 +121,8 @@ def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
                 f"{', '.join(names[:12])}"
             )
         fields = fields or names
-    elif not file.size_bytes:
-        raise UsageError(f"{file.path}: the file is empty")
+    elif _is_empty(file, request.dialect):
+        raise UsageError(f"{file.path} is empty: it has no records")
     # Like COPY, a file without a header and without --columns has the table's columns in order.
     fields = fields or [c for c in table.column_names if c not in request.skip_columns]
     mapping = map_fields(
@@ -136,6 +141,12 @@ def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     )
 
 
+def _is_empty(file: SourceFile, dialect: CsvDialect) -> bool:
+    """Nothing in the file is a record, or what begins as one."""
+    with open_whole(file, dialect) as stream:
+        return not any(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START))
+
+
 def _base_us(request: LoadRequest, files: Sequence[SourceFile]) -> int:
     """The row timestamp of the first record.
 
@@ -149,8 +160,12 @@ def _base_us(request: LoadRequest, files: Sequence[SourceFile]) -> int:
 
 def parse_timestamp_us(text: str) -> int:
     """Microseconds since the epoch from a number of them or an ISO 8601 date and time."""
-    if text.lstrip("-").isdigit():
-        return int(text)
+    if re.fullmatch("-?[0-9]+", text):
+        if abs(timestamp_us := int(text)) > TIMESTAMP_US_MAX:
+            raise UsageError(
+                f"--timestamp {text}: beyond what Cassandra can hold; give microseconds since 1970"
+            )
+        return timestamp_us
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -16,6 +16,7 @@ from producer.dry_run import dry_run_text
 from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, is_embedded
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
+from producer.ledgers import READ_PATIENCE_MS
 from producer.options import comma_list, connection_flags, settle
 from producer.plan import LoadRequest, plan_load
 from producer.words import bytes_text, count_text
@@ -45,10 +46,14 @@ def run_load(options: Mapping[str, Any]) -> int:
     flags = connection_flags(options)
     flags |= {key: options[flag] for flag, key in SETTING_FLAGS.items()}
     loaded = settle(flags, options["config_file"])
+    if options["detach"] and is_embedded(loaded):
+        raise UsageError("--detach needs workers that stay: configure a broker and start some")
     request = load_request(options, loaded)
     job_id = f"ld-{secrets.token_hex(3)}"
-    with ExitStack() as stack:
-        files = _sources(options["sources"], request.dialect, loaded, job_id)
+    spool = spool_path(loaded.settings.state_dir, job_id)
+    with ExitStack() as unused:
+        unused.callback(spool.unlink, missing_ok=True)
+        files = _sources(options["sources"], request.dialect, spool)
         session = open_session(cluster_config(loaded.settings))
         try:
             slots = _slots(loaded)
@@ -58,7 +63,12 @@ def run_load(options: Mapping[str, Any]) -> int:
                 return EXIT_COMPLETE
         finally:
             close_session(session)
-        return _run(stack, loaded, options, request, job_id, job)
+        unused.pop_all()
+    with ExitStack() as stack:
+        code = _run(stack, loaded, options, request, job_id, job)
+    if code == EXIT_COMPLETE:
+        spool.unlink(missing_ok=True)
+    return code
 
 
 def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
@@ -134,8 +144,6 @@ def _run(
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
     )
-    if options["detach"] and embedded:
-        raise UsageError("--detach needs workers that stay: configure a broker and start some")
     workers = loaded.settings.worker.concurrency or default_workers()
     worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
     feeder = Feeder(ledger, job_id, 1, job)
@@ -162,15 +170,12 @@ def _run(
     )
 
 
-def _sources(
-    args: Sequence[str], dialect: CsvDialect, loaded: Loaded, job_id: str
-) -> list[SourceFile]:
+def _sources(args: Sequence[str], dialect: CsvDialect, spool: Path) -> list[SourceFile]:
     """The files to load; standard input is spooled to one first, workers read by ranges."""
     if "-" not in args:
         return find_sources(args, dialect)
     if len(args) > 1:
         raise UsageError("- (standard input) cannot be given together with other sources")
-    spool = spool_path(loaded.settings.state_dir, job_id)
     spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with spool.open("xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
@@ -178,7 +183,7 @@ def _sources(
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:
-    """Where a job's standard input is kept until the job is over."""
+    """Where a job's standard input is kept until all of it is loaded."""
     return state_dir / "spool" / f"{job_id}.csv"
 
 
@@ -186,7 +191,7 @@ def _slots(loaded: Loaded) -> int:
     """Worker processes that will share the job, for the size of units."""
     if is_embedded(loaded):
         return loaded.settings.worker.concurrency or default_workers()
-    return max(1, Workers(open_ledger(loaded.settings).caller).slots())
+    return max(1, Workers(open_ledger(loaded.settings, READ_PATIENCE_MS).caller).slots())
 
 
 def _mapping(text: str | None) -> dict[str, str]:

@@ -11,7 +11,9 @@ from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, i
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
+from producer.run_load import spool_path
 from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import LoadJob
@@ -44,7 +46,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             feeder.start()
         shown = Shown.from_options(options)
         shown.say(f"{job_id}  resume -> {job.table.name}   {status.done:,} units are done already")
-        return follow_job(
+        code = follow_job(
             ledger,
             job_id,
             job,
@@ -54,3 +56,6 @@ def run_resume(options: Mapping[str, Any]) -> int:
             worker=worker,
             on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
         )
+    if code == EXIT_COMPLETE:
+        spool_path(state_dir, job_id).unlink(missing_ok=True)
+    return code

@@ -156,7 +156,7 @@ def _verdict(summary: Summary) -> list[str]:
                 f" stopped: more records were rejected than --max-errors allows; {landed}, "
                 f"{report.rejected:,} rejected, from {status.done:,} of {status.units:,} units",
                 export,
-                f"{resume} --max-errors N",
+                *([f"{resume} --max-errors N"] if status.left or not status.sealed else []),
             ]
         case JobState.QUARANTINED:
             return [

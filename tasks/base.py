@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from billiard.einfo import ExceptionWithTraceback
 from billiard.exceptions import WorkerLostError
 from celery import Task
 from celery.worker.request import Request
@@ -30,7 +31,10 @@ class UnitRequest(Request):  # type: ignore[misc]
         Without this the unit waits for its lease to run out. It is only a short cut: if it fails,
         the sweep finds the expired lease.
         """
-        if isinstance(exc_info.exception, WorkerLostError) and self.worker_pid:
+        error = exc_info.exception
+        if isinstance(error, ExceptionWithTraceback):
+            error = error.exc
+        if isinstance(error, WorkerLostError) and self.worker_pid:
             token = attempt_token(self.id, self.hostname, self.worker_pid)
             from tasks.application import process_settings  # which lists the tasks
 

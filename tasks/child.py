@@ -20,11 +20,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from cassandra import InvalidRequest, Unauthorized
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.words import tell
 from ringhaul.errors import RinghaulError, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.job import LoadJob
@@ -68,9 +70,17 @@ class Child:
         return self._session
 
     def prepare(self, statement: str) -> PreparedStatement:
-        """The prepared form of a statement, prepared once per session."""
+        """The prepared form of a statement, prepared once per session.
+
+        Raises `ClusterError` (terminal) when the table is not the one the job was made for, or
+        may not be written to.
+        """
         if statement not in self._prepared:
-            self._prepared[statement] = self.session().prepare(statement)
+            try:
+                self._prepared[statement] = self.session().prepare(statement)
+            except (InvalidRequest, Unauthorized) as error:
+                where = cluster_config(self.settings).where
+                raise tell(error, where=where, user=self.settings.cluster.user) from error
         return self._prepared[statement]
 
     def job(self, job_id: str) -> LoadJob:

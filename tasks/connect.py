@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.broker import broker_url
 from config.secrets import read_secret
 from config.settings import Settings
-from ringhaul.cluster.connect import ClusterConfig
 from ringhaul.ledger.connection import PATIENCE_MS, connect
 from ringhaul.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from ringhaul.cluster.connect import ClusterConfig
 
 #: The worker's parent process serves all its children: it must not wait long for an absent Redis.
 PARENT_PATIENCE_MS = 1000
@@ -36,6 +39,8 @@ def open_ledger(settings: Settings, patience_ms: int = PATIENCE_MS) -> Ledger:
 
 def cluster_config(settings: Settings) -> ClusterConfig:
     """What the engine needs to know of the cluster, the password read from its file."""
+    from ringhaul.cluster.connect import ClusterConfig  # the driver: slow to import
+
     cluster = settings.cluster
     password = ""
     if cluster.password_file is not None:

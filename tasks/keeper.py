@@ -2,6 +2,9 @@
 
 It runs in the worker's parent process, on Celery's timer: no thread (children fork from this
 process) and nothing that could queue behind units. Any number of keepers may sweep at once.
+
+The worker of an embedded job ends with the command that started it: when that command was killed
+and could not stop its worker, the keeper does.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
 from typing import Any
 
@@ -25,6 +29,10 @@ log = logging.getLogger(__name__)
 #: Heartbeats may be missed this many times before a host counts as gone.
 MISSED_MAX = 4
 
+#: Set for a worker that belongs to a command: that command's process id.
+PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
+PARENT_LOOK_S = 1.0
+
 
 class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
     """Boot step of a worker."""
@@ -32,7 +40,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
     requires = {"celery.worker.components:Timer"}  # noqa: RUF012 - Celery reads a class attribute
 
     def __init__(self, worker: Any, **options: Any) -> None:
-        self._entry: Any = None
+        self._entries: list[Any] = []
         super().__init__(worker, **options)
 
     def start(self, worker: Any) -> None:
@@ -43,12 +51,15 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         self._me = Worker(socket.gethostname(), os.getpid(), worker.concurrency)
         self._keep()
-        self._entry = worker.timer.call_repeatedly(self._every_s, self._keep)
+        self._entries.append(worker.timer.call_repeatedly(self._every_s, self._keep))
+        if parent := os.environ.get(PARENT_PID_VARIABLE):
+            self._parent_pid = int(parent)
+            self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
 
     def stop(self, worker: Any) -> None:
-        if self._entry is not None:
-            self._entry.cancel()
-            self._entry = None
+        if self._entries:
+            while self._entries:
+                self._entries.pop().cancel()
             with contextlib.suppress(LedgerUnavailable):
                 Workers(self._ledger.caller).leave(self._me)
 
@@ -62,3 +73,11 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             sweep_running(self._ledger, window(self._ledger), publish_units)
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)
+
+    def _look_at_parent(self) -> None:
+        """Stop this worker, softly, once the command that started it is gone."""
+        if os.getppid() == self._parent_pid:
+            return
+        log.warning("the command that started this worker is gone: stopping")
+        self._parent_pid = os.getppid()  # one signal is soft, a second would hurry
+        os.kill(os.getpid(), signal.SIGTERM)

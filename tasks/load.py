@@ -20,6 +20,7 @@ from ringhaul.load.unit import LoadUnit, UnitResult
 from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import Child, SessionUnavailable, current_child
+from tasks.failpoints import reach
 from tasks.names import TaskNames
 from tasks.publish import publish_next
 from tasks.throttle import RowThrottle
@@ -82,6 +83,7 @@ def work(child: Child, job_id: str, unit: int, epoch: int, token: str) -> dict[s
         reason = f"{type(error).__name__}: {error}"
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
         return {"unit": unit, "released": type(error).__name__}
+    reach("after_commit", unit)
     publish_next(ledger, job_id)
     return {"unit": unit, "rows": result.written, "rejected": result.rejected}
 
@@ -90,6 +92,7 @@ def _attempt(
     child: Child, job_id: str, unit: int, epoch: int, token: str, claim: Claimed
 ) -> UnitResult:
     """Run the claimed unit and commit it."""
+    reach("after_claim", unit)
     job = child.job(job_id)
     spec = LoadUnit.unpack(claim.spec)
     outcome = run_load_unit(
@@ -103,6 +106,7 @@ def _attempt(
             throttle=RowThrottle(child.ledger, job_id, job.rate_rows_s),
         ),
     )
+    reach("after_write", unit)
     result = _result(child, spec, claim.attempt, outcome)
     child.ledger.commit(
         job_id,
@@ -156,7 +160,8 @@ class _Renewal:
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
 
-    def __call__(self, records: int, rejected: int, input_bytes: int) -> None:
+    def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
+        reach("mid_write", self._unit)
         now = time.monotonic()
         if now < self._due:
             return
@@ -166,7 +171,7 @@ class _Renewal:
             self._unit,
             self._token,
             self._lease_ms,
-            Live(rows=records - rejected, rejected=rejected, bytes=input_bytes),
+            Live(rows=rows, rejected=rejected, bytes=input_bytes),
         )
         if answer is not Lease.OK:
             raise UnitStopped(answer.value)

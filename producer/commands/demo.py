@@ -6,8 +6,17 @@ import rich_click as click
 
 
 @click.command("demo")
-@click.option("--rows", type=click.IntRange(1), default=200_000, show_default=True)
-@click.option("-c", "--workers", type=click.IntRange(2), default=2, show_default=True)
+@click.option(
+    "--rows", type=click.IntRange(1), default=200_000, show_default=True, help="Rows of the sample."
+)
+@click.option(
+    "-c",
+    "--workers",
+    type=click.IntRange(2),
+    default=2,
+    show_default=True,
+    help="Embedded worker processes.",
+)
 def demo_command(rows: int, workers: int) -> int:
     """Load a generated sample into a throw-away Cassandra and verify every row of it."""
     from producer.demo import run_demo

@@ -13,8 +13,15 @@ from producer.options import config_option
 
 @click.command("errors")
 @click.argument("job")
-@click.option("--limit", type=click.IntRange(0), default=20, show_default=True)
-@click.option("--export", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE")
+@click.option(
+    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most N."
+)
+@click.option(
+    "--export",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Write the original records to FILE; -: stdout.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
 @config_option
 def errors_command(

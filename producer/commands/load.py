@@ -29,7 +29,7 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 @click.option("--quote", default='"', show_default=True, help="Around fields; empty: none.")
 @click.option("--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".')
 @click.option("--comment", default="", help="Lines that begin with it are left out.")
-@click.option("--encoding", default="utf-8", show_default=True)
+@click.option("--encoding", default="utf-8", show_default=True, help="Of the text in the files.")
 @click.option(
     "--null", "null_strings", multiple=True, help="Unquoted text that means null [empty]."
 )
@@ -59,20 +59,24 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 @click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1].")
 @click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0].")
 @click.option("--blob", default="hex", show_default=True, help="Blobs are hex (0x...) or base64.")
-@click.option("--decimal-sep", default=".", show_default=True)
+@click.option("--decimal-sep", default=".", show_default=True, help="Decimal point of numbers.")
 @click.option("--thousands-sep", default="", help="Between groups of digits; empty: none.")
 @click.option(
     "--max-errors", metavar="N|N%", help="Stop when more records are rejected [1000]; -1: never."
 )
 @click.option("--rate", type=click.IntRange(1), metavar="ROWS/S", help="Limit of the whole job.")
-@click.option("--consistency", metavar="LEVEL", help="[LOCAL_QUORUM]")
+@click.option("--consistency", metavar="LEVEL", help="Of the writes [LOCAL_QUORUM].")
 @click.option("--ttl", type=int, default=0, metavar="S", help="Seconds until rows expire.")
 @click.option(
     "--timestamp",
     metavar="US|ISO",
     help="Write timestamp of the first record; each next is 1 us later.",
 )
-@click.option("--strategy", type=click.Choice(["token-batch", "concurrent"]))
+@click.option(
+    "--strategy",
+    type=click.Choice(["token-batch", "concurrent"]),
+    help="Batches by replicas, or one request per row [token-batch].",
+)
 @click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
@@ -82,7 +86,13 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
     type=click.Choice(["cancel", "detach"]),
     help="What Ctrl-C does [embedded: cancel, otherwise detach].",
 )
-@click.option("--progress", type=click.Choice(PROGRESS_KINDS), default="auto", show_default=True)
+@click.option(
+    "--progress",
+    type=click.Choice(PROGRESS_KINDS),
+    default="auto",
+    show_default=True,
+    help="auto: a bar on a terminal, else a line every 30 s.",
+)
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Only errors.")
 @click.option(

@@ -13,7 +13,8 @@ import rich_click as click
 from config.settings import load_settings
 
 if TYPE_CHECKING:
-    from producer.local.stack import ServerStatus, Stack, StackStatus
+    from producer.local.server_status import ServerStatus, StackStatus
+    from producer.local.stack import Stack
 
 
 @click.group("local")

@@ -15,7 +15,9 @@ from producer.options import config_option
 @click.argument("job", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Follow the job to its end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
+)
 @config_option
 def status_command(
     job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None

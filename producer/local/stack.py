@@ -25,6 +25,7 @@ from producer.local.jar_list import CASSANDRA_VERSION
 from producer.local.jars import cassandra_jars
 from producer.local.java import find_java
 from producer.local.layout import Layout, load_layout, new_layout
+from producer.local.server_status import StackStatus, node_status, valkey_status
 from producer.local.state import locked, private_dir, write_json, write_private
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.errors import UsageError
@@ -78,36 +79,6 @@ class Started:
     def anything(self) -> bool:
         """False when all of the stack was up already."""
         return self.nodes_started > 0 or self.valkey_started
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerStatus:
-    """One server of the stack."""
-
-    name: str  #: "cassandra" or "valkey"
-    address: str
-    port: int
-    pid: int | None  #: None when it does not run
-    answers: bool
-    rss_bytes: int
-    log: Path
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackStatus:
-    """The stack at one moment."""
-
-    servers: list[ServerStatus]  #: empty when there is no stack and no data of one
-
-    @property
-    def up(self) -> bool:
-        """Every server of it answers."""
-        return bool(self.servers) and all(server.answers for server in self.servers)
-
-    @property
-    def partly(self) -> bool:
-        """Some of it runs, but not all of it answers."""
-        return not self.up and any(server.pid is not None for server in self.servers)
 
 
 class Stack:
@@ -167,8 +138,8 @@ class Stack:
         layout = load_layout(self._layout_file)
         if layout is None:
             return StackStatus(servers=[])
-        servers = [_node_status(node) for node in layout.nodes]
-        servers.append(_valkey_status(self.valkey))
+        servers = [node_status(node) for node in layout.nodes]
+        servers.append(valkey_status(self.valkey))
         return StackStatus(servers=servers)
 
     def down(self, *, wipe: bool = False) -> bool:
@@ -336,32 +307,6 @@ def _stop(nodes: Sequence[Node], timeout_s: float) -> None:
     processes.stop_servers(servers, timeout_s)
     if any(node.runs() for node in nodes):
         raise LocalStackError("a local Cassandra node does not end, not even by SIGKILL")
-
-
-def _node_status(node: Node) -> ServerStatus:
-    runs = node.runs()
-    return ServerStatus(
-        name="cassandra",
-        address=node.address,
-        port=node.cql_port,
-        pid=node.pid if runs else None,
-        answers=runs and node.answers(),
-        rss_bytes=processes.rss_bytes(node.pid) if runs and node.pid is not None else 0,
-        log=node.log,
-    )
-
-
-def _valkey_status(valkey: EmbeddedValkey) -> ServerStatus:
-    pid = valkey.pid if valkey.running() else None
-    return ServerStatus(
-        name="valkey",
-        address="127.0.0.1",
-        port=valkey.port,
-        pid=pid,
-        answers=pid is not None and valkey.answers(),
-        rss_bytes=0 if pid is None else processes.rss_bytes(pid),
-        log=valkey.log,
-    )
 
 
 def _count(nodes_count: int) -> str:

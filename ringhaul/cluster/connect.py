@@ -19,9 +19,15 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, UnresolvableContactPoints
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    Session,
+)
 from cassandra.io.libevreactor import LibevConnection
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
@@ -93,29 +99,31 @@ def open_session(config: ClusterConfig) -> Session:
         consistency_level=consistency_level(config.consistency),
         request_timeout=config.request_timeout_s,
     )
-    cluster = Cluster(
-        contact_points=list(config.contact_points),
-        port=config.port,
-        connection_class=LibevConnection,
-        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        auth_provider=_auth(config),
-        ssl_context=_ssl_context(config),
-        ssl_options={"server_hostname": config.contact_points[0]}
-        if config.tls and config.tls_verify_hostname
-        else None,
-        connect_timeout=config.connect_timeout_s,
-        control_connection_timeout=config.connect_timeout_s,
-        reconnection_policy=ExponentialReconnectionPolicy(1.0, 30.0, max_attempts=None),
-        prepare_on_all_hosts=False,
-        reprepare_on_up=False,
-        monitor_reporting_enabled=False,
-        schema_event_refresh_window=EVENT_REFRESH_WINDOW_S,
-        topology_event_refresh_window=EVENT_REFRESH_WINDOW_S,
-        status_event_refresh_window=2,
-    )
     try:
-        session = cluster.connect()
-        _check_local_dc(cluster, config.local_dc)
+        cluster = Cluster(
+            contact_points=list(config.contact_points),
+            port=config.port,
+            connection_class=LibevConnection,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            auth_provider=_auth(config),
+            ssl_context=_ssl_context(config),
+            ssl_options={"server_hostname": config.contact_points[0]}
+            if config.tls and config.tls_verify_hostname
+            else None,
+            connect_timeout=config.connect_timeout_s,
+            control_connection_timeout=config.connect_timeout_s,
+            reconnection_policy=ExponentialReconnectionPolicy(1.0, 30.0, max_attempts=None),
+            prepare_on_all_hosts=False,
+            reprepare_on_up=False,
+            monitor_reporting_enabled=False,
+            schema_event_refresh_window=EVENT_REFRESH_WINDOW_S,
+            topology_event_refresh_window=EVENT_REFRESH_WINDOW_S,
+            status_event_refresh_window=2,
+        )
+    except UnresolvableContactPoints as error:
+        raise tell(error, where=config.where) from error
+    try:
+        session = _connect(cluster, config.local_dc)
     except Exception as error:
         cluster.shutdown()
         raise tell(error, where=config.where, user=config.user) from error
@@ -151,17 +159,37 @@ def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
     ):
         if path and not Path(path).is_file():
             raise UsageError(f"{option}: no such file {path}")
-    context = ssl.create_default_context(cafile=config.tls_ca or None)
+    try:
+        context = ssl.create_default_context(cafile=config.tls_ca or None)
+    except OSError as error:
+        raise UsageError(f"cluster.tls_ca: {config.tls_ca} cannot be used: {error}") from error
     context.check_hostname = config.tls_verify_hostname
     if config.tls_cert:
-        context.load_cert_chain(config.tls_cert, config.tls_key or None)
+        try:
+            context.load_cert_chain(config.tls_cert, config.tls_key or None)
+        except OSError as error:
+            raise UsageError(
+                f"cluster.tls_cert {config.tls_cert} with cluster.tls_key {config.tls_key} "
+                f"cannot be used: {error}"
+            ) from error
     return context
 
 
+def _connect(cluster: Cluster, local_dc: str) -> Session:
+    """The session. With a mistyped data centre the driver finds the nodes but uses none."""
+    try:
+        session = cluster.connect()
+    except NoHostAvailable:
+        _check_local_dc(cluster, local_dc)
+        raise
+    _check_local_dc(cluster, local_dc)
+    return session
+
+
 def _check_local_dc(cluster: Cluster, local_dc: str) -> None:
-    """A mistyped data centre leaves no local node; say which ones there are."""
+    """Raise `ClusterError` when nodes were found and none is in `local_dc`; say where they are."""
     known = sorted({host.datacenter for host in cluster.metadata.all_hosts() if host.datacenter})
-    if local_dc and local_dc not in known:
+    if local_dc and known and local_dc not in known:
         raise ClusterError(
             f"no data centre {local_dc!r} in this cluster; it has {', '.join(known)} "
             "(--local-dc, cluster.local_dc)"

@@ -7,7 +7,12 @@ do. Pure: it looks at exceptions only.
 
 from __future__ import annotations
 
-from cassandra import AuthenticationFailed, OperationTimedOut, Unauthorized
+from cassandra import (
+    AuthenticationFailed,
+    OperationTimedOut,
+    Unauthorized,
+    UnresolvableContactPoints,
+)
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 
@@ -24,6 +29,11 @@ def tell(error: BaseException, *, where: str, user: str = "") -> RinghaulError:
             return _refused(cause, where, user)
         if isinstance(cause, Unauthorized):
             return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
+    if isinstance(error, UnresolvableContactPoints):
+        return ClusterUnavailable(
+            f"no host name in {where} can be resolved; check the spelling "
+            "(--contact-points, cluster.contact_points)"
+        )
     if isinstance(error, (NoHostAvailable, OperationTimedOut, ConnectionException, OSError)):
         reason = _first_line(causes[-1]) if causes else type(error).__name__
         return ClusterUnavailable(
@@ -54,4 +64,5 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def _first_line(error: BaseException) -> str:
     text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__
+    # The driver lists every address it tried before it says what went wrong.
+    return text[0].rpartition("Last error: ")[2] if text else type(error).__name__

@@ -108,9 +108,9 @@ def _scaled(column: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int32]] |
     dots = np.flatnonzero(is_dot)
     if len(dots):
         rows = np.searchsorted(offsets, dots, side="right") - 1
-        if (np.diff(rows) == 0).any() or (
-            data[np.minimum(dots + 1, len(data) - 1)] == _MINUS
-        ).any():
+        after = dots + 1
+        after = after[after < offsets[rows + 1]]
+        if (np.diff(rows) == 0).any() or (data[after] == _MINUS).any():
             return None  # two points in one value, or a minus after one
         scales[rows] = offsets[rows + 1] - 1 - dots
         dots_before = np.zeros(len(offsets), np.int32)

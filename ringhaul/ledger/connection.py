@@ -144,8 +144,8 @@ class Caller:
                 return operation()
             except _REFUSALS as error:  # some of them are ConnectionErrors too
                 raise LedgerRefused(
-                    f"Redis at {self.address()} refuses: {error}. Check the user, password and "
-                    "access rules of the broker's settings."
+                    f"Redis at {self.address()} refuses: {_words(error)}. Check the user, password "
+                    "and access rules of the broker's settings."
                 ) from error
             except _PASSING as error:
                 # Spread out, so that a thousand workers do not all come back at once.
@@ -153,8 +153,8 @@ class Caller:
                 if time.monotonic() + wait_s > give_up_at:
                     raise LedgerUnavailable(
                         f"Redis at {self.address()} did not serve for "
-                        f"{self.patience_ms / 1000:.0f} s: {error}. Jobs go on by themselves when "
-                        "it is back."
+                        f"{self.patience_ms / 1000:.0f} s: {_words(error)}. Is the address right "
+                        "(broker.url)? Jobs go on by themselves when it is back."
                     ) from error
             time.sleep(wait_s)
             pause_s = min(pause_s * 2, _PAUSE_MAX_S)
@@ -165,3 +165,8 @@ class Caller:
         if "path" in options:
             return str(options["path"])
         return f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, to be followed by a full stop: redis-py sets one too."""
+    return str(error).rstrip(".")

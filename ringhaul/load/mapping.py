@@ -39,9 +39,9 @@ def map_fields(
         )
     for field, column in unknown:
         raise UsageError(
-            f"{source}: field {field!r} has no column {column!r} in {table.name}"
-            f"{nearest(column, known)}. Leave it out with --skip-columns {field}, or name its "
-            f"column with --mapping {field}=COLUMN"
+            f"{source}: field {field!r} has no column {column!r} in {table.name}. Leave it out "
+            f"with --skip-columns {field}, or name its column with --mapping {field}=COLUMN"
+            f"{nearest(column, known)}"
         )
     _check_pairs(pairs, table, source)
     return pairs
@@ -62,12 +62,12 @@ def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) 
     for name, column in mapping.items():
         if name in fields:
             wanted[name] = column
-        elif name.isdigit() and int(name) < len(fields):
+        elif name.isdecimal() and int(name) < len(fields):
             wanted[fields[int(name)]] = column
         else:
             raise UsageError(
-                f"{source}: --mapping names field {name!r}, which it does not have"
-                f"{nearest(name, fields)}; its fields are {', '.join(fields[:12])}"
+                f"{source}: --mapping names field {name!r}, which it does not have; its fields are "
+                f"{', '.join(fields[:12])}{nearest(name, fields)}"
             )
     return wanted
 

@@ -15,12 +15,16 @@ import pyarrow as pa
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells, join_rows, routing_keys
 from ringhaul.cql.text import encode_text
 from ringhaul.formats.csv_read import read_block
+from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block, record_position
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject
 
 #: Cassandra stores a partition key's length in 16 bits.
 PARTITION_KEY_BYTES_MAX = 65535
+
+#: (stage, column if one is at fault, reason) of a record that cannot become a row.
+Fault = tuple[str, str | None, str]
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class RowEncoder:
         if block.defect is not None:
             return None, [self.reject(block, 0, "split", None, block.defect)], 1
         text = read_block(block, job.dialect, self._source.fields, self._wanted)
-        faults: dict[int, tuple[str, str | None, str]] = {}
+        faults: dict[int, Fault] = {}
         for fault in text.rejects:
             if asked[fault.record]:
                 faults.setdefault(fault.record, (fault.stage, fault.column, fault.reason))
@@ -88,24 +92,36 @@ class RowEncoder:
                 faults.setdefault(int(records[value.row]), ("cast", column, value.reason))
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)
-        rejects = [
-            self.reject(block, record, stage, column, reason)
-            for record, (stage, column, reason) in sorted(faults.items())
-        ]
-        return rows, rejects, asked_count
+        return rows, self._rejects(block, faults), asked_count
 
     def reject(
         self, block: Block, record: int, stage: str, column: str | None, reason: str
     ) -> Reject:
         """The reject of one record of a block."""
+        line = record_position(block, record).line
+        return self._reject(block, record, line, (stage, column, reason))
+
+    def _rejects(self, block: Block, faults: dict[int, Fault]) -> list[Reject]:
+        """The rejects of a block in their order. Lines are counted once over the block: counted
+        anew for each, a block of bad records would take minutes."""
+        rejects = []
+        line, counted_bytes = block.position.line, 0
+        for record, fault in sorted(faults.items()):
+            start = int(block.starts[record])
+            line += count_line_ends(block.data, counted_bytes, start)
+            counted_bytes = start
+            rejects.append(self._reject(block, record, line, fault))
+        return rejects
+
+    def _reject(self, block: Block, record: int, line: int, fault: Fault) -> Reject:
         start, end = int(block.starts[record]), int(block.ends[record])
         whole = block.size_bytes == len(block.data)
-        position = record_position(block, record)
+        stage, column, reason = fault
         return Reject(
             file=self._source.file.path,
-            offset=position.offset_bytes,
+            offset=block.position.offset_bytes + start,
             length=end - start if whole else block.size_bytes,
-            line=position.line,
+            line=line,
             stage=stage,
             column=column,
             reason=reason,
@@ -116,7 +132,7 @@ class RowEncoder:
         self,
         cells: list[Cells],
         records: npt.NDArray[np.int64],
-        faults: dict[int, tuple[str, str | None, str]],
+        faults: dict[int, Fault],
     ) -> None:
         """Nulls in the primary key, and partition keys that Cassandra refuses by length."""
         for position in self._primary:
@@ -143,7 +159,7 @@ class RowEncoder:
         block: Block,
         cells: list[Cells],
         records: npt.NDArray[np.int64],
-        faults: dict[int, tuple[str, str | None, str]],
+        faults: dict[int, Fault],
     ) -> EncodedRows | None:
         if faults:
             good = ~np.isin(records, np.fromiter(faults, dtype=np.int64, count=len(faults)))

@@ -33,7 +33,7 @@ class UnitHooks:
     """What the unit asks of whoever runs it."""
 
     #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
-    #: Gets (records done, rejects, input bytes) so far.
+    #: Gets (rows written, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
     #: Seconds to wait before this many more rows may be sent (rate limit of the whole job).
     throttle: Callable[[int], float]
@@ -79,7 +79,7 @@ def run_load_unit(
     records = input_bytes = 0
 
     def tick() -> None:
-        hooks.tick(records, len(rejects), input_bytes)
+        hooks.tick(writer.stats.written, len(rejects), input_bytes)
 
     def throttle(rows: int) -> None:
         due = time.monotonic() + hooks.throttle(rows)

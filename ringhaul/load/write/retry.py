@@ -26,6 +26,11 @@ BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
 
 
+#: What the server says when the table is not the one that the job was made for; it says so when
+#: it prepares the statement anew, in the same kind of error as for a row that it refuses.
+_SCHEMA_CHANGED = ("does not exist", "unconfigured table", "Undefined column name")
+
+
 def classify(error: BaseException) -> Verdict:
     """The verdict on an error the driver raised for a write.
 
@@ -33,7 +38,8 @@ def classify(error: BaseException) -> Verdict:
     what the server says about the row itself.
     """
     if isinstance(error, InvalidRequest):
-        return Verdict.FATAL if "unconfigured table" in str(error) else Verdict.ROW
+        changed = any(words in str(error) for words in _SCHEMA_CHANGED)
+        return Verdict.FATAL if changed else Verdict.ROW
     if isinstance(
         error, (Unauthorized, AuthenticationFailed, SyntaxException, ConfigurationException)
     ):

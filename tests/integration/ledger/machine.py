@@ -214,6 +214,7 @@ class LedgerMachine(RuleBasedStateMachine):
             raise AssertionError(f"resumed in {self.state}")
         self.epoch += 1
         assert self.ledger.resume(self.job) == self.epoch
+        self.state = JobState.RUNNING  # if only for a moment: it may have nothing left to do
 
     # What must be true after every step.
 

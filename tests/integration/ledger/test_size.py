@@ -4,7 +4,7 @@ import redis
 
 from ringhaul.ledger.ledger import Ledger
 
-UNITS = 20_480
+UNITS = 8_192
 BYTES_PER_UNIT_MAX = 200
 
 
@@ -31,7 +31,7 @@ def test_bytes_per_unit(ledger: Ledger, client: redis.Redis) -> None:
     assert worked == UNITS
     assert split < done < BYTES_PER_UNIT_MAX
     # The hashes are in their compact form, and nothing is left of units that are done.
-    assert client.object("encoding", "ringhaul:{ld-size}:units:79") == b"listpack"
-    assert client.object("encoding", "ringhaul:{ld-size}:results:79") == b"listpack"
+    assert client.object("encoding", "ringhaul:{ld-size}:units:31") == b"listpack"
+    assert client.object("encoding", "ringhaul:{ld-size}:results:31") == b"listpack"
     left = {key.decode().split(":")[2] for key in client.keys("ringhaul:{ld-size}:*")}
     assert left == {"meta", "spec", "units", "results", "done", "tot", "lat"}

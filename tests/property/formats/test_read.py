@@ -54,7 +54,7 @@ def as_rows(block: TextBlock) -> dict[int, list[bytes | None]]:
     }
 
 
-@settings(max_examples=800)
+@settings(max_examples=800, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 4), st.booleans(), st.booleans())
 def test_each_record_becomes_its_fields_or_one_reject(
     case: tuple[CsvDialect, bytes], fields_count: int, extra: bool, missing: bool
@@ -88,7 +88,7 @@ def test_each_record_becomes_its_fields_or_one_reject(
             assert parse_fields(block.data[start:end], dialect) == [t for t, _ in fields]
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 4), st.data())
 def test_some_columns_in_any_order_are_those_columns_of_all(
     case: tuple[CsvDialect, bytes], fields_count: int, data: st.DataObject
@@ -107,7 +107,7 @@ def test_some_columns_in_any_order_are_those_columns_of_all(
                 assert column.equals(every.columns[names.index(name)])
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 3))
 def test_a_nul_costs_its_record_and_no_other(
     case: tuple[CsvDialect, bytes], fields_count: int
@@ -128,7 +128,7 @@ def test_a_nul_costs_its_record_and_no_other(
 cells = st.text(st.sampled_from('ab,"\n\r#\\ é\ufeff€😀'), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=1, max_size=8)
@@ -150,7 +150,7 @@ def test_what_pythons_csv_module_writes_is_read_back(
     assert found == [[cell.encode() for cell in row] for row in rows]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     st.binary(max_size=60), st.sampled_from(["latin-1", "cp1252", "koi8-r", "iso8859-3", "ascii"])
 )

@@ -3,6 +3,7 @@
 import csv
 import io
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ def spans(scan: scanner.Scan) -> list[tuple[int, int]]:
     return list(zip(scan.starts.tolist(), scan.ends.tolist(), strict=True))
 
 
-@settings(max_examples=600)
+@settings(max_examples=600, deadline=None)
 @given(grammar.dialect_texts())
 def test_final_scan_finds_the_records_of_the_grammar(case: tuple[CsvDialect, bytes]) -> None:
     dialect, text = case
@@ -29,7 +30,7 @@ def test_final_scan_finds_the_records_of_the_grammar(case: tuple[CsvDialect, byt
     assert scan.consumed_bytes == (broken[0].start if broken else len(text))
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(grammar.dialect_texts(), st.data())
 def test_prefix_scan_finds_the_whole_records_and_no_others(
     case: tuple[CsvDialect, bytes], data: st.DataObject
@@ -51,7 +52,7 @@ def test_prefix_scan_finds_the_whole_records_and_no_others(
     assert spans(scan) + again == spans(scan_records(text, dialect, final=True))
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from([d for d in grammar.DIALECTS if d.quote and not d.escape]).flatmap(
         lambda d: st.tuples(st.just(d), grammar.quoted_texts(d) | grammar.texts(d))
@@ -60,11 +61,11 @@ def test_prefix_scan_finds_the_whole_records_and_no_others(
 def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, bytes]) -> None:
     dialect, text = case
     dialect = CsvDialect(quote=dialect.quote, delimiter=dialect.delimiter)
-    view = scanner.np.frombuffer(text, scanner.np.uint8)
-    quotes = scanner.np.flatnonzero(view == ord(dialect.quote or ""))
+    view = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(view == ord(dialect.quote or ""))
     if not len(quotes) or not scanner._all_openings_proper(view, quotes, dialect):
         return
-    offsets = scanner.np.flatnonzero((view == 10) | (view == 13))
+    offsets = np.flatnonzero((view == 10) | (view == 13))
     walked, open_walked = scanner._hidden_exactly(text, len(text), dialect)
     hidden = scanner._by_parity(quotes)(offsets)
     assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
@@ -74,7 +75,7 @@ def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, byt
 cells = st.text(st.sampled_from('ab,"\n\r#\\ é'), max_size=6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.lists(cells, min_size=1, max_size=4), max_size=8), st.sampled_from(["\n", "\r\n"])
 )
@@ -93,6 +94,7 @@ def test_what_pythons_csv_module_writes_is_found_record_by_record(
     assert found == [record.removesuffix(line_end.encode()) for record in written]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([b"\n", b"\r", b"a"])).map(b"".join))
 def test_line_ends_are_counted_as_splitlines_does(text: bytes) -> None:
     lines = len(text.splitlines()) - (1 if text and not text.endswith((b"\n", b"\r")) else 0)

@@ -256,6 +256,14 @@ def test_numbers_with_separators() -> None:
     assert reason("varint", "", fmt) == 'cast varint: "" is not a whole number'
 
 
+def test_a_point_at_the_end_of_a_value_before_a_minus() -> None:
+    texts = pa.array([b"1.", b"-2", b"x"], pa.binary())
+    cells, bad = encode_text("decimal", texts, DEFAULT, null_length=-2)
+
+    assert [row for row, _ in bad] == [2]
+    assert cells.values[:2].to_pylist() == [cell("decimal", "1"), cell("decimal", "-2")]
+
+
 def test_boolean_words() -> None:
     fmt = TextFormat(true_words=("Ja",), false_words=("Nein",))
 

@@ -1,0 +1,73 @@
+"""EXECUTE frames of a whole file, made beforehand with ringhaul's own encoder."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import read_header
+from ringhaul.formats.sources import find_sources, open_whole
+from ringhaul.formats.split import read_blocks
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.rows import RowEncoder
+from ringhaul.load.statement import insert_statement
+
+_HEADER = np.dtype(
+    [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1"), ("length", ">i4")]
+)
+_EXECUTE = 0x0A
+_VALUES = 0x01
+
+
+def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int) -> pa.BinaryArray:
+    """One frame for each record. Stream ids repeat 0..streams-1: answers are only counted."""
+    dialect = CsvDialect()
+    file = find_sources([str(path)], dialect)[0]
+    with open_whole(file, dialect) as stream:
+        fields, start = read_header(stream, dialect)
+    source = LoadSource(
+        file=file, fields=tuple(fields), mapping=tuple((name, name) for name in fields)
+    )
+    job = LoadJob(
+        table=schema,
+        cluster_name="",
+        sources=(source,),
+        dialect=dialect,
+        text=TextFormat(),
+        base_us=1_700_000_000_000_000,
+        unit_bytes=1 << 40,
+    )
+    prepared = session.prepare(insert_statement(schema, fields, 0))
+    query_id = prepared.query_id
+    const = struct.pack(">H", len(query_id)) + query_id
+    const += struct.pack(">HBH", ConsistencyLevel.LOCAL_QUORUM, _VALUES, len(fields) + 1)
+    encoder = RowEncoder(job, source)
+    parts = []
+    with open_whole(file, dialect) as stream:
+        stream.read(start.offset_bytes)
+        for block in read_blocks(stream, dialect, block_bytes=8 << 20, start=start):
+            rows, rejects, _ = encoder.encode(block)
+            assert rows is not None and not rejects
+            parts.append(_frames(rows.joined(), const, streams))
+    return pa.concat_arrays(parts)
+
+
+def _frames(rows: pa.BinaryArray, const: bytes, streams: int) -> pa.BinaryArray:
+    bodies = pc.binary_join_element_wise(pa.scalar(const), rows, pa.scalar(b""))
+    headers = np.zeros(len(bodies), _HEADER)
+    headers["version"], headers["opcode"] = 4, _EXECUTE
+    headers["stream"] = np.arange(len(bodies)) % streams
+    headers["length"] = pc.binary_length(bodies).to_numpy()
+    head = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(_HEADER.itemsize), len(bodies), [None, pa.py_buffer(headers)]
+    )
+    return pc.binary_join_element_wise(head.cast(pa.binary()), bodies, pa.scalar(b""))

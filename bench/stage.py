@@ -1,0 +1,126 @@
+"""The stage: one Cassandra node, a broker and a standing worker, for the length of a bench."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cassandra.cluster import Session
+
+from bench.data import Table
+from config.sections import cache_dir_default
+from producer.local.stack import Endpoints, Stack
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+
+KEYSPACE = "bench"
+#: After a TRUNCATE the node deletes files and settles; a run that begins at once pays for it.
+SETTLE_S = 3.0
+HEAP = "4G"
+#: A count of the whole table in one query runs into the server's time-out.
+COUNT_SLICES = 64
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A running stack and how to reach it."""
+
+    endpoints: Endpoints
+    session: Session
+    folder: Path
+    env: dict[str, str]  #: for commands that work with the standing worker
+    env_embedded: dict[str, str]  #: for commands that start workers of their own
+
+    def create(self, table: Table) -> None:
+        """Make the table anew."""
+        self.session.execute(f"DROP TABLE IF EXISTS {KEYSPACE}.{table.name}", timeout=60)
+        self.session.execute(f"CREATE TABLE {KEYSPACE}.{table.name} ({table.schema})", timeout=60)
+
+    def truncate(self, table: Table) -> None:
+        """Empty the table and let the node settle."""
+        self.session.execute(f"TRUNCATE {KEYSPACE}.{table.name}", timeout=60)
+        time.sleep(SETTLE_S)
+
+    def count(self, table: Table) -> int:
+        """Rows in the table, counted by the server a slice of the ring at a time."""
+        key = table.columns[0]
+        name = f"{KEYSPACE}.{table.name}"
+        cuts = [-(2**63) + number * (2**64 // COUNT_SLICES) for number in range(COUNT_SLICES)]
+        total = 0
+        for first, last in itertools.pairwise([*cuts, 2**63 - 1]):
+            where = f"token({key}) > {first} AND token({key}) <= {last}"
+            counted = self.session.execute(f"SELECT count(*) FROM {name} WHERE {where}", timeout=60)
+            total += int(counted.one()[0])
+        return total
+
+    @contextmanager
+    def worker(self, processes: int) -> Iterator[int]:
+        """A standing `ringhaul worker`; its pid."""
+        log = (self.folder / "worker.log").open("wb")
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "producer", "worker", "-c", str(processes)],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            _wait_for_worker(self.env, process, Path(log.name))
+            yield process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+            log.close()
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """Start everything in a temporary folder; stop and remove it at the end."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ringhaul-bench-")))
+        local = Stack(folder / "stack", cache_dir_default())
+        stack.callback(local.down, wipe=True)
+        local.up(1, heap=HEAP, any_port=True)
+        ends = local.endpoints()
+        config = ClusterConfig(contact_points=tuple(ends.contact_points), port=ends.port)
+        session = open_session(config)
+        stack.callback(close_session, session)
+        session.execute(
+            f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = "
+            "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+            timeout=60,
+        )
+        plain = {k: v for k, v in os.environ.items() if not k.startswith("RINGHAUL_")}
+        embedded = plain | {
+            "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(ends.contact_points),
+            "RINGHAUL_CLUSTER_PORT": str(ends.port),
+            "RINGHAUL_STATE_DIR": str(folder / "state"),
+        }
+        env = embedded | {
+            "RINGHAUL_BROKER_URL": ends.broker_url,
+            "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+        }
+        yield Stage(ends, session, folder, env, embedded)
+
+
+def _wait_for_worker(env: dict[str, str], process: subprocess.Popen[bytes], log: Path) -> None:
+    import redis
+
+    from ringhaul.ledger.connection import Caller
+    from ringhaul.ledger.workers import Workers
+
+    with redis.Redis.from_url(env["RINGHAUL_BROKER_URL"]) as client:
+        workers = Workers(Caller(client))
+        deadline = time.monotonic() + 60
+        while not workers.slots():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the worker did not start:\n{log.read_text()[-2000:]}")
+            time.sleep(0.1)
+    time.sleep(2.0)  # its processes open their sessions

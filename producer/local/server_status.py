@@ -1,0 +1,66 @@
+"""How the servers of the local stack are doing at one moment."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from producer.local import processes
+from producer.local.cassandra import Node
+from producer.local.valkey import ADDRESS, EmbeddedValkey
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerStatus:
+    """One server of the stack."""
+
+    name: str  #: "cassandra" or "valkey"
+    address: str
+    port: int
+    pid: int | None  #: None when it does not run
+    answers: bool
+    rss_bytes: int
+    log: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackStatus:
+    """The stack at one moment."""
+
+    servers: list[ServerStatus]  #: empty when there is no stack and no data of one
+
+    @property
+    def up(self) -> bool:
+        """Every server of it answers."""
+        return bool(self.servers) and all(server.answers for server in self.servers)
+
+    @property
+    def partly(self) -> bool:
+        """Some of it runs, but not all of it answers."""
+        return not self.up and any(server.pid is not None for server in self.servers)
+
+
+def node_status(node: Node) -> ServerStatus:
+    """Look at a Cassandra node."""
+    runs = node.runs()
+    return ServerStatus(
+        name="cassandra",
+        address=node.address,
+        port=node.cql_port,
+        pid=node.pid if runs else None,
+        answers=runs and node.answers(),
+        rss_bytes=processes.rss_bytes(node.pid) if runs and node.pid is not None else 0,
+        log=node.log,
+    )
+
+
+def valkey_status(valkey: EmbeddedValkey) -> ServerStatus:
+    """Look at the Valkey."""
+    pid = valkey.pid if valkey.running() else None
+    return ServerStatus(
+        name="valkey",
+        address=ADDRESS,
+        port=valkey.port,
+        pid=pid,
+        answers=pid is not None and valkey.answers(),
+        rss_bytes=0 if pid is None else processes.rss_bytes(pid),
+        log=valkey.log,
+    )

@@ -1,0 +1,39 @@
+"""A load that is refused: told in one message, and nothing was begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+from cassandra.cluster import Session
+
+from tests.acceptance.command import Finished
+
+COLUMNS = "id int PRIMARY KEY, name text, total int"
+
+
+@contextmanager
+def nothing_begun(session: Session, table: str, broker_url: str) -> Iterator[None]:
+    """The block makes no job and writes no row into `table`, which is empty."""
+    with redis.Redis.from_url(broker_url) as client:
+        jobs = client.zrange("ringhaul:jobs", 0, -1)
+        yield
+        assert client.zrange("ringhaul:jobs", 0, -1) == jobs
+    assert session.execute(f"SELECT * FROM {table}").all() == []
+
+
+def assert_refused(finished: Finished, code: int, message: str) -> None:
+    """`message` is all the command says: no traceback, no progress, nothing on stdout."""
+    assert finished.err == f"error: {message}\n"
+    assert finished.out == ""
+    assert finished.code == code
+
+
+def assert_usage(finished: Finished, message: str) -> None:
+    """The command line itself was refused: how to call it, then what is wrong."""
+    lines = finished.err.splitlines()
+    assert lines[-1] == f"Error: {message}"
+    assert any(line.strip().startswith("Usage: ringhaul") for line in lines)
+    assert finished.out == ""
+    assert finished.code == 2

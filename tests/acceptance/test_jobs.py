@@ -1,0 +1,346 @@
+"""A job's life from the command line: looked at, let go of, cancelled, stopped, resumed."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
+
+COLUMNS = "id int PRIMARY KEY, a text"
+
+
+@pytest.fixture
+def table(cassandra_session: Session, keyspace: str) -> str:
+    """An empty table of two columns."""
+    return create_table(cassandra_session, keyspace, COLUMNS)
+
+
+def write_numbers(path: Path, count: int) -> list[tuple[int, str]]:
+    """A file with `count` records; what the table must hold."""
+    rows = [(n, f"a{n}") for n in range(count)]
+    path.write_text("id,a\n" + "".join(f"{n},{a}\n" for n, a in rows))
+    return rows
+
+
+def job_in(log: Path) -> str:
+    """The id of the job that a command's first line names, once it is there."""
+    found: list[str] = []
+
+    def there() -> bool:
+        found[:] = re.findall(r"^ld-[0-9a-f]{6}", log.read_text(), re.MULTILINE)
+        return bool(found)
+
+    wait_until(there, f"a job in {log}")
+    return found[0]
+
+
+def status_of(command: Ringhaul, job: str) -> dict[str, Any]:
+    """What `status JOB --json` says."""
+    done = command.run("status", job, "--json")
+    answer = json.loads(done.out)
+    assert answer["exit_code"] == done.code
+    return answer  # type: ignore[no-any-return]
+
+
+def assert_whole(
+    session: Session, table: str, rows: list[tuple[int, str]], summary: dict[str, Any]
+) -> None:
+    """The table holds all rows, written with the timestamps the job was given at first."""
+    assert_table(session, table, "id, a", rows)
+    base_us = summary["first_timestamp_us"]
+    assert write_times(session, table, "id", "a") == {n: base_us + n for n, _ in rows}
+
+
+def test_jobs_are_listed_and_shown(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a job with a reject that has ended
+    (fleet.cwd / "in.csv").write_text("id,a\n1,x\nx,y\n2,z\n")
+    summary = assert_report(
+        fleet.run("load", "in.csv", "-t", table, "--json"), rows=2, rejected=1
+    )
+    job = summary["job"]
+
+    # Then the list names it, for people
+    listed = fleet.run("status", "--limit", 1000)
+    assert listed.code == 0
+    (line,) = [line.split() for line in listed.out.splitlines() if job in line]
+    assert line[:6] == [job, "load", table, "PARTIAL", "100%", "2"]
+    assert line[7] == "1"
+    # and for programs
+    (row,) = [
+        row for row in json.loads(fleet.run("status", "--json").out) if row["job"] == job
+    ]
+    assert (row["state"], row["done"], row["rows"], row["rejected"]) == ("PARTIAL", 1.0, 2, 1)
+    # and the job itself is shown as at its end, with the exit code of its load
+    shown = fleet.run("status", job)
+    assert shown.code == 1
+    assert f"complete with rejects: 2 rows are in {table}, 1 rejected" in shown.err + shown.out
+    assert status_of(fleet, job) == summary
+    followed = fleet.run("status", "-f", job, "--json")
+    assert (followed.code, followed.summary) == (1, summary)
+    assert_table(cassandra_session, table, "id, a", [(1, "x"), (2, "z")])
+
+
+def test_a_job_that_is_not_there_is_told(fleet: Ringhaul) -> None:
+    for command in (["status"], ["errors"], ["cancel"], ["resume"]):
+        done = fleet.run(*command, "ld-000000")
+        assert done.code == 2
+        assert "there is no job ld-000000: `ringhaul status` lists the jobs" in done.err
+
+
+def test_rejects_are_exported_mended_and_loaded_again(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given two files with the same header, with rejects of several kinds in units of one record
+    (fleet.cwd / "one.csv").write_text(
+        'id,a\n1,x\nnope,"a ""quoted""\nvalue"\n2,y\n,no key\n', newline=""
+    )
+    (fleet.cwd / "two.csv").write_bytes(b"id,a\r\n3,z\r\n4,\xff\r\n5,u,v\r\n")
+    done = fleet.run("load", "one.csv", "two.csv", "-t", table, "--json", "--unit-size", "1")
+    job = assert_report(done, rows=3, rejected=4)["job"]
+
+    # Then each is told with its file, line, byte, stage, column and reason
+    told = fleet.run("errors", job)
+    assert told.code == 0
+    one, two = fleet.cwd / "one.csv", fleet.cwd / "two.csv"
+    assert told.out.splitlines() == [
+        f'{one}:3  byte 9  cast  column id: cast int: "nope" is not a whole number',
+        f"{one}:6  byte 42  key  column id: null in the primary key; it needs a value",
+        f"{two}:3  byte 11  cast  column a: cast text: byte 0xff at position 0 is not valid UTF-8",
+        f"{two}:4  byte 16  parse  has 3 fields, expected 2",
+    ]
+    # and a limit cuts the list
+    assert fleet.run("errors", job, "--limit", 1).out.splitlines()[1].startswith("... 3 more")
+    # and programs get the same
+    as_json = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
+    assert [reject["line"] for reject in as_json] == [3, 6, 3, 4]
+
+    # When they are exported
+    exported = fleet.run("errors", job, "--export", "bad.csv")
+    assert exported.code == 0
+    assert "4 rejected records written to bad.csv" in exported.err
+    # Then the file holds their original bytes under the header
+    bad = (fleet.cwd / "bad.csv").read_bytes()
+    assert bad == b'id,a\nnope,"a ""quoted""\nvalue"\n,no key\n4,\xff\n5,u,v\n'
+
+    # When it is mended and loaded
+    mended = bad.replace(b"nope", b"7").replace(b",no key", b"8,key").replace(b"\xff", b"")
+    (fleet.cwd / "bad.csv").write_bytes(mended.replace(b"u,v", b"u"))
+    again = fleet.run("load", "bad.csv", "-t", table, "--json")
+
+    # Then all records of both files are in the table
+    assert_report(again, rows=4)
+    expected = [(1, "x"), (2, "y"), (3, "z"), (4, None), (5, "u"), (7, 'a "quoted"\nvalue'),
+                (8, "key")]  # fmt: skip
+    assert_table(cassandra_session, table, "id, a", expected)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_an_export_is_in_the_encoding_of_its_source(
+    fleet: Ringhaul, cassandra_session: Session, table: str, encoding: str
+) -> None:
+    # Given rejects in a file that is not UTF-8
+    text = "id,a\n1,ä\nzwei,ö\ndrei,ü\n"
+    (fleet.cwd / "in.csv").write_bytes(text.encode(encoding))
+    options = ["-t", table, "--json", "--encoding", encoding]
+    job = assert_report(fleet.run("load", "in.csv", *options), rows=1, rejected=2)["job"]
+
+    # When they are exported
+    assert fleet.run("errors", job, "--export", "bad.csv").code == 0
+
+    # Then the file reads with the same encoding, and loads with the same options once mended
+    bad = (fleet.cwd / "bad.csv").read_bytes().decode(encoding)
+    assert bad == "id,a\nzwei,ö\ndrei,ü\n"
+    mended = bad.replace("zwei", "2").replace("drei", "3")
+    (fleet.cwd / "bad.csv").write_bytes(mended.encode(encoding))
+    assert_report(fleet.run("load", "bad.csv", *options), rows=2)
+    assert_table(cassandra_session, table, "id, a", [(1, "ä"), (2, "ö"), (3, "ü")])
+
+
+def test_an_export_without_a_header_loads_with_the_same_options(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    (fleet.cwd / "in.csv").write_text("x;1\ny;z\n")
+    options = ["-t", table, "--json", "-d", ";", "--no-header", "--columns", "a,id"]
+    job = assert_report(fleet.run("load", "in.csv", *options), rows=1, rejected=1)["job"]
+
+    out = fleet.run("errors", job, "--export", "-").out
+
+    assert out == "y;z\n"
+    (fleet.cwd / "bad.csv").write_text(out.replace("z", "2"))
+    assert_report(fleet.run("load", "bad.csv", *options), rows=1)
+    assert_table(cassandra_session, table, "id, a", [(1, "x"), (2, "y")])
+
+
+def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    # Given a load that takes seconds
+    rows = write_numbers(fleet.cwd / "in.csv", 600)
+    log = tmp_path / "load.log"
+    with fleet.started("load", "in.csv", "-t", table, "--rate", 150, "--unit-size", 200,
+                       "--json", log=log) as load:  # fmt: skip
+        job = job_in(log)
+        wait_until(lambda: status_of(fleet, job)["rows"] > 20, "some rows")
+
+        # When it is cancelled
+        cancelled = fleet.run("cancel", job)
+
+        # Then the command that watches it ends with the code for that
+        assert cancelled.code == 0
+        assert f"{job} is CANCELLED" in cancelled.err
+        assert load.wait(30) == 6
+    part = Finished(6, "\n".join(log.read_text().splitlines()[1:]), "")
+    first = assert_report(part, rows=part.summary["rows"], code=6, state="CANCELLED")
+    assert 0 < first["rows"] < 600
+
+    # When it is resumed
+    done = fleet.run("resume", job, "--json")
+
+    # Then only the units that were missing ran, and the counts are those of the whole file
+    assert f"{first['units_done']} units are done already" in done.err
+    summary = assert_report(done, rows=600)
+    assert_whole(cassandra_session, table, rows, summary)
+    # and it cannot be resumed or cancelled any more
+    again = fleet.run("resume", job)
+    assert (again.code, f"job {job} cannot be resumed: it is COMPLETE" in again.err) == (2, True)
+    assert fleet.run("cancel", job).code == 2
+
+
+def test_a_detached_job_goes_on_without_its_command(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a load that is left to the workers
+    rows = write_numbers(fleet.cwd / "in.csv", 300)
+    left = fleet.run("load", "in.csv", "-t", table, "--detach", "--rate", 200,
+                     "--unit-size", 500)  # fmt: skip
+    assert left.code == 7
+    (job,) = set(re.findall(r"ld-[0-9a-f]{6}", left.err))
+    assert f"watch: ringhaul status -f {job}" in left.err
+
+    # When it is looked at, it runs; when it is followed, it ends
+    assert status_of(fleet, job)["state"] == "RUNNING"
+    followed = fleet.run("status", "-f", job, "--json")
+
+    # Then it is complete, and counted as always
+    assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
+
+
+def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    # Given a load that somebody watches
+    rows = write_numbers(fleet.cwd / "in.csv", 300)
+    log = tmp_path / "load.log"
+    with fleet.started("load", "in.csv", "-t", table, "--rate", 100, log=log) as load:
+        job = job_in(log)
+        wait_until(lambda: status_of(fleet, job)["state"] == "RUNNING", "the job")
+
+        # When Ctrl-C is pressed
+        load.send_signal(signal.SIGINT)
+
+        # Then the command ends and says how to get back
+        assert load.wait(30) == 7
+    assert f"detached; the job goes on.   watch: ringhaul status -f {job}" in log.read_text()
+    # and the job goes on to its end
+    followed = fleet.run("status", "-f", job, "--json")
+    assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
+
+
+def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
+    embedded: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    # Given an embedded load that takes seconds
+    rows = write_numbers(embedded.cwd / "in.csv", 400)
+    log = tmp_path / "load.log"
+    with embedded.started("load", "in.csv", "-t", table, "--rate", 100, "--unit-size", 100,
+                          "--json", "-c", 2, log=log) as load:  # fmt: skip
+        job = job_in(log)
+        wait_until(lambda: status_of(embedded, job)["rows"] > 0, "some rows")
+
+        # When Ctrl-C is pressed once
+        load.send_signal(signal.SIGINT)
+
+        # Then it stops with the code for that, having said what landed
+        assert load.wait(60) == 130
+    part = json.loads(log.read_text().splitlines()[-1])
+    assert part["state"] == "CANCELLED"
+    assert 0 < part["rows"] < 400
+    # and `status` still knows the job
+    assert status_of(embedded, job)["rows"] == part["rows"]
+
+    # When it is resumed
+    done = embedded.run("resume", job, "--json", "-c", 2)
+
+    # Then the counts are those of the whole file
+    assert_whole(cassandra_session, table, rows, assert_report(done, rows=400))
+
+
+def write_every_tenth_bad(path: Path, count: int) -> list[tuple[int, str]]:
+    """A file in which every tenth record has a bad key; the good rows."""
+    path.write_text(
+        "id,a\n" + "".join(f"{'bad' if n % 10 == 9 else n},a{n}\n" for n in range(count))
+    )
+    return [(n, f"a{n}") for n in range(count) if n % 10 != 9]
+
+
+@pytest.mark.parametrize("limit", ["15", "5%"])
+def test_too_many_rejects_stop_the_job_and_a_higher_limit_lets_it_end(
+    fleet: Ringhaul, cassandra_session: Session, table: str, limit: str
+) -> None:
+    # Given a file with a bad record in every ten
+    rows = write_every_tenth_bad(fleet.cwd / "in.csv", 8000)
+
+    # When fewer are allowed
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--max-errors", limit,
+                     "--unit-size", "1KiB", "--rate", 8000)  # fmt: skip
+
+    # Then the job stops early with the code for that, and everything it did is counted
+    part = done.summary
+    assert_report(done, rows=part["rows"], rejected=part["rejected"], code=3, state="STOPPED")
+    assert 16 <= part["rejected"] < 800
+    assert 0 < part["rows"] < 7200
+    assert fleet.run("status", part["job"]).code == 3
+    # and the rejects are all told
+    told = fleet.run("errors", part["job"], "--json").out.splitlines()
+    assert len(told) == part["rejected"]
+
+    # When it is resumed with a limit that is high enough
+    again = fleet.run("resume", part["job"], "--json", "--max-errors", "100%")
+
+    # Then it comes to its end with all counts right, none twice
+    summary = assert_report(again, rows=7200, rejected=800)
+    assert_table(cassandra_session, table, "id, a", rows)
+    assert summary["reject_reasons"] == {"cast id": 800}
+    lines = {
+        json.loads(line)["line"]
+        for line in fleet.run("errors", summary["job"], "--json").out.splitlines()
+    }
+    assert lines == set(range(11, 8002, 10))
+
+
+def test_the_closing_words_of_a_stopped_job_say_what_landed(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given the same, watched by a person, as one unit
+    rows = write_every_tenth_bad(fleet.cwd / "in.csv", 200)
+
+    done = fleet.run("load", "in.csv", "-t", table, "--max-errors", 3)
+
+    # Then the words say that it stopped, how much is in the table, and what to do
+    assert done.code == 3
+    assert (
+        f"stopped: more records were rejected than --max-errors allows; 180 rows are in {table}, "
+        "20 rejected, from 1 of 1 units" in done.err
+    )
+    assert re.search(r"ringhaul resume ld-\w+ --max-errors N", done.err)
+    assert_table(cassandra_session, table, "id, a", rows)

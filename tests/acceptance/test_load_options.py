@@ -1,0 +1,302 @@
+"""Options that say how a file reads and which of its fields go where."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Sequence
+
+import pytest
+from cassandra.cluster import Session
+
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.oracle import assert_report, assert_table, create_table
+
+COLUMNS = "id int PRIMARY KEY, a text, b text"
+
+
+@pytest.fixture
+def table(cassandra_session: Session, keyspace: str) -> str:
+    """An empty table of three columns."""
+    return create_table(cassandra_session, keyspace, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        pytest.param(
+            "id\ta\tb\n1\tx, y\t\n2\t\"t\ta\tb\"\t''\n",
+            ["-d", "\\t"],
+            [(1, "x, y", None), (2, "t\ta\tb", "''")],
+            id="tab",
+        ),
+        pytest.param(
+            "id|a|b\n1|'it''s | it'|\"\n2|''|x\n",
+            ["-d", "|", "--quote", "'"],
+            [(1, "it's | it", '"'), (2, "", "x")],
+            id="quote",
+        ),
+        pytest.param(
+            'id,a,b\n1,"x,"y"\n2,"",5"\n',
+            ["--quote", ""],
+            [(1, '"x', '"y"'), (2, '""', '5"')],
+            id="no quote",
+        ),
+        pytest.param(
+            "id,a,b\n1,NULL,\n2,\\N,\"NULL\"\n3,null,''\n",
+            ["--null", "NULL", "--null", "\\N"],
+            [(1, None, ""), (2, None, "NULL"), (3, "null", "''")],
+            id="null strings",
+        ),
+        pytest.param(
+            "# a title, with commas\nid,a,b\n#1,x,y\n2,x,#y\n#\"\n\n3,\"#\n#z\",\n# end",
+            ["--comment", "#"],
+            [(2, "x", "#y"), (3, "#\n#z", None)],
+            id="comment",
+        ),
+        pytest.param(
+            "id;a;b\n" + "".join(f"{n};{n};x\n" for n in range(1, 30)),
+            ["-d", ";", "--skip-rows", "10", "--max-rows", "7", "--unit-size", "20"],
+            [(n, str(n), "x") for n in range(11, 18)],
+            id="skip and max rows",
+        ),
+        pytest.param(
+            "id,a,junk,b,more\n1,x,?,y,?\n2,,?,,?\n",
+            ["--skip-columns", "junk,more"],
+            [(1, "x", "y"), (2, None, None)],
+            id="skip columns",
+        ),
+        pytest.param(
+            "key,left,right\n1,x,y\n",
+            ["-m", "key=id,right=a,left=b"],
+            [(1, "y", "x")],
+            id="mapping by name",
+        ),
+        pytest.param(
+            "id,a,b\n1,x,y\n",
+            ["-m", "0=id,2=a"],
+            [(1, "y", None)],
+            id="mapping by position",
+        ),
+        pytest.param(
+            "x,1,y\n,2,\n",
+            ["--no-header", "-m", "1=id,0=a,2=b", "--columns", "f0,f1,f2"],
+            [(1, "x", "y"), (2, None, None)],
+            id="no header, mapping by position",
+        ),
+        pytest.param("1,x,y\n2,,\n", ["--no-header"], [(1, "x", "y"), (2, None, None)],
+                     id="no header"),
+        pytest.param("x,y,1\n", ["--no-header", "--columns", "b, a, id"], [(1, "y", "x")],
+                     id="no header, columns"),
+        pytest.param("Nr,Name,Wert\n1,x,y\n", ["--columns", "id,a,b"], [(1, "x", "y")],
+                     id="columns instead of the header"),
+        pytest.param("B,ID,A\ny,1,x\n", ["-m", "ID=id,A=a,B=b"], [(1, "x", "y")],
+                     id="header in another case"),
+        pytest.param("b, id ,a\ny,1,x\n", [], [(1, "x", "y")], id="header in another order"),
+        pytest.param(
+            "id,a,b\n1,x,y,z\n2,x,y\n3,x,y,,\n",
+            ["--allow-extra-fields"],
+            [(1, "x", "y"), (2, "x", "y"), (3, "x", "y")],
+            id="extra fields",
+        ),
+        pytest.param(
+            'id,a,b\n1,x\n2,x,y\n3\n4,""\n',
+            ["--allow-missing-fields"],
+            [(1, "x", None), (2, "x", "y"), (3, None, None), (4, "", None)],
+            id="missing fields",
+        ),
+        pytest.param("id,a,b\n1,x\0y,\n", ["--allow-nul"], [(1, "x\0y", None)], id="nul"),
+        pytest.param("id,a,b\n", [], [], id="header only"),
+    ],
+)  # fmt: skip
+def test_the_file_reads_as_the_options_say(
+    fleet: Ringhaul,
+    cassandra_session: Session,
+    table: str,
+    text: str,
+    options: Sequence[str],
+    expected: Sequence[tuple[int, str | None, str | None]],
+) -> None:
+    (fleet.cwd / "in.csv").write_text(text, newline="")
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json", *options)
+
+    assert_report(done, rows=len(expected))
+    assert_table(cassandra_session, table, "id, a, b", expected)
+
+
+TEXT = "id,a,b\n" + "".join(
+    f'{n},"ä €\n{n}",{"é" * n}\n' if n % 2 else f"{n},ß{n},\n" for n in range(1, 60)
+)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("latin-1", "plain.csv"),
+        ("cp1252", "plain.csv"),
+        ("utf-16", "plain.csv"),
+        ("utf-16-le", "packed.csv.gz"),
+        ("utf-8-sig", "packed.csv.gz"),
+        ("shift_jis", "plain.csv"),
+    ],
+)
+def test_other_encodings_become_the_same_text(
+    fleet: Ringhaul, cassandra_session: Session, table: str, encoding: str, name: str
+) -> None:
+    # Given a text with the letters that the encoding has, plain or compressed
+    text = TEXT.encode(encoding, "ignore").decode(encoding)
+    data = text.encode(encoding)
+    (fleet.cwd / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    # (the oracle is Python's csv module on Python's own decoding)
+    _, *rows = csv.reader(io.StringIO(text, newline=""))
+    expected = [(int(number), a, b or None) for number, a, b in rows]
+
+    # When it is loaded in units far smaller than it
+    done = fleet.run("load", name, "-t", table, "--json", "--encoding", encoding,
+                     "--unit-size", "100")  # fmt: skip
+
+    # Then all letters are right
+    assert_report(done, rows=59)
+    assert_table(cassandra_session, table, "id, a, b", expected)
+
+
+def test_extra_and_missing_fields_are_rejects_by_default(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    (fleet.cwd / "in.csv").write_text("id,a,b\n1,x\n2,x,y\n3,x,y,z\n")
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json")
+
+    summary = assert_report(done, rows=1, rejected=2)
+    assert_table(cassandra_session, table, "id, a, b", [(2, "x", "y")])
+    told = fleet.run("errors", summary["job"])
+    assert told.out.splitlines() == [
+        f"{fleet.cwd}/in.csv:2  byte 7  parse  has 2 fields, expected 3",
+        f"{fleet.cwd}/in.csv:4  byte 17  parse  has 4 fields, expected 3",
+    ]
+
+
+def test_globs_and_directories_name_their_files(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a tree of files, some of which are no input
+    for number, name in enumerate(
+        ["b/1.csv", "b/deep/2.TSV", "c_3.csv", "c_4.csv", "b/5.txt.gz", "b/.6.csv", "b/7.json"]
+    ):
+        path = fleet.cwd / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = f"id,a,b\n{number},{name},\n".encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    # When the directory and a glob are given, and one file twice
+    done = fleet.run("load", "b", "c_*.csv", "c_3.csv", "-t", table, "--json")
+
+    # Then visible files that hold text are loaded, each once
+    summary = assert_report(done, rows=5)
+    assert [source["path"] for source in summary["sources"]] == [
+        str(fleet.cwd / name)
+        for name in ("b/1.csv", "b/5.txt.gz", "b/deep/2.TSV", "c_3.csv", "c_4.csv")
+    ]
+    expected = [(0, "b/1.csv"), (1, "b/deep/2.TSV"), (2, "c_3.csv"), (3, "c_4.csv"),
+                (4, "b/5.txt.gz")]  # fmt: skip
+    assert_table(cassandra_session, table, "id, a", expected)
+
+
+def test_standard_input_is_a_source(
+    embedded: Ringhaul, fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a text on standard input, with quoted line ends
+    text = 'id,a,b\n1,"two\nlines",x\n2,,\n3,"",y\n'
+    expected = [(1, "two\nlines", "x"), (2, None, None), (3, "", "y")]
+    for command in (fleet, embedded):
+        cassandra_session.execute(f"TRUNCATE {table}")
+
+        # When it is loaded, by workers that stand and by workers of our own
+        done = command.run("load", "-", "-t", table, "--json", "--unit-size", "1",
+                           stdin=text.encode())  # fmt: skip
+
+        # Then it is in the table, and no copy of the data is left behind
+        assert assert_report(done, rows=3)["units"] == 3
+        assert_table(cassandra_session, table, "id, a, b", expected)
+        assert list((embedded.cwd / "state").rglob("*.csv")) == []
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a file with a bad record on its third line
+    table = create_table(cassandra_session, keyspace, "p int, c date, v text, PRIMARY KEY (p, c)")
+    (fleet.cwd / "in.csv").write_text("p,when,v,x\n1,2024-01-01,a,?\n2,yesterday,b,?\n")
+
+    # When a load of it is only planned
+    done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run")
+
+    # Then the mapping, the plan and the reject are on stdout
+    assert done.code == 0, done
+    lines = [line.split() for line in done.out.splitlines()]
+    for mapped in (["p", "p", "int", "partition"], ["when", "c", "date", "clustering"],
+                   ["v", "v", "text"]):  # fmt: skip
+        assert mapped in lines
+    assert "not loaded: x" in done.out
+    assert f'INSERT INTO "{keyspace}"."t" ("p", "c", "v") VALUES (?, ?, ?)' in done.out
+    assert "2 records, 1 rejected" in done.out
+    assert f'{fleet.cwd}/in.csv:3 c: cast date: "yesterday" is not a date' in done.out
+    # and the table is as it was, and there is no job
+    assert_table(cassandra_session, table, "p, c, v", [])
+    jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
+    assert table not in [job["table"] for job in jobs]
+
+
+def test_the_summary_is_shown_as_asked_for(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    (fleet.cwd / "in.csv").write_text("id,a,b\n1,x,y\nno,x,y\n2,x,y\n")
+
+    # On stderr for people: a table and the next command; stdout stays free
+    shown = fleet.run("load", "in.csv", "-t", table)
+    assert (shown.code, shown.out) == (1, "")
+    assert f"load -> {table}" in shown.err
+    assert f"complete with rejects: 2 rows are in {table}, 1 rejected" in shown.err
+    assert "ringhaul errors ld-" in shown.err
+
+    # As JSON Lines for programs, with nothing on stderr but the first line
+    as_json = fleet.run("load", "in.csv", "-t", table, "--json")
+    kinds = [json.loads(line)["message_type"] for line in as_json.out.splitlines()]
+    assert kinds[-1] == "summary"
+    assert set(kinds[:-1]) <= {"status"}
+    assert_report(as_json, rows=2, rejected=1)
+
+    # Not at all, and in a file
+    quiet = fleet.run("load", "in.csv", "-t", table, "-q", "--summary", "sum.json")
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", "")
+    saved = json.loads((fleet.cwd / "sum.json").read_text())
+    assert (saved["rows"], saved["rejected"], saved["exit_code"]) == (2, 1, 1)
+    assert_table(cassandra_session, table, "id, a, b", [(1, "x", "y"), (2, "x", "y")])
+
+
+def test_sizes_and_limits_are_taken_as_help_spells_them(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given more bad records than are allowed by default, and the spellings that --help shows
+    (fleet.cwd / "in.csv").write_text("id,a,b\n" + "bad,x,y\n" * 1500 + "1,x,y\n")
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", "16M",
+                     "--max-errors", "-1")  # fmt: skip
+
+    assert_report(done, rows=1, rejected=1500)
+    assert_table(cassandra_session, table, "id, a, b", [(1, "x", "y")])
+
+
+def test_names_keep_their_case_where_the_schema_has_it(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    create_table(cassandra_session, keyspace, '"Id" int PRIMARY KEY, "a b" text', name='"Tab"')
+    (fleet.cwd / "in.csv").write_text("Id,a b\n1,x\n")
+
+    done = fleet.run("load", "in.csv", "-k", keyspace, "-t", "Tab", "--json")
+
+    assert_report(done, rows=1)
+    assert_table(cassandra_session, f'{keyspace}."Tab"', '"Id", "a b"', [(1, "x")])

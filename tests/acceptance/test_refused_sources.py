@@ -1,0 +1,230 @@
+"""Sources that cannot be loaded: each is told before a job exists (exit code 2, or 4 for damage).
+
+Given a fleet, a table and a source that is missing, empty, misnamed or not for this table,
+when it is loaded, then one message says what is wrong, where and what to do, and nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.valkey import EmbeddedValkey
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.refusals import COLUMNS, assert_refused, nothing_begun
+from tests.services import fresh_keyspace
+
+GOOD = b"id,name,total\n1,a,10\n"
+
+
+@pytest.fixture(scope="module")
+def table(cassandra_session: Session) -> Iterator[str]:
+    """A table that no test here fills."""
+    with fresh_keyspace(cassandra_session) as keyspace:
+        cassandra_session.execute(f"CREATE TABLE {keyspace}.orders ({COLUMNS})")
+        yield f"{keyspace}.orders"
+
+
+@pytest.fixture(autouse=True)
+def nothing_written(
+    cassandra_session: Session, table: str, fleet_broker: EmbeddedValkey
+) -> Iterator[None]:
+    """No test here makes a job or writes a row."""
+    with nothing_begun(cassandra_session, table, fleet_broker.url):
+        yield
+
+
+def test_a_file_that_is_not_there_and_one_that_was_meant(fleet: Ringhaul, table: str) -> None:
+    # Given
+    (fleet.cwd / "orders.csv").write_bytes(GOOD)
+    # When
+    finished = fleet.run("load", "ordres.csv", "-t", table)
+    # Then
+    assert_refused(finished, 2, "ordres.csv: no such file; did you mean orders.csv?")
+
+
+def test_a_file_in_a_folder_that_is_not_there(fleet: Ringhaul, table: str) -> None:
+    finished = fleet.run("load", "nowhere/orders.csv", "-t", table)
+    assert_refused(finished, 2, "nowhere/orders.csv: no such file; there is no directory nowhere")
+
+
+def test_one_missing_file_among_others_stops_all(fleet: Ringhaul, table: str) -> None:
+    (fleet.cwd / "first.csv").write_bytes(GOOD)
+    finished = fleet.run("load", "first.csv", "2.csv", "-t", table)
+    assert_refused(finished, 2, "2.csv: no such file")
+
+
+def test_a_glob_that_matches_nothing(fleet: Ringhaul, table: str) -> None:
+    finished = fleet.run("load", "2026-*.csv", "-t", table)
+    assert_refused(finished, 2, "2026-*.csv: no file matches")
+
+
+def test_a_directory_without_a_csv_file(fleet: Ringhaul, table: str) -> None:
+    (fleet.cwd / "in").mkdir()
+    (fleet.cwd / "in" / "orders.json").write_text("{}")
+    finished = fleet.run("load", "in", "-t", table)
+    assert_refused(
+        finished,
+        2,
+        "in: the directory holds no .csv, .tsv, .txt file, plain or compressed "
+        "(.gz, .bz2, .xz, .zst); name the files, or use a glob",
+    )
+
+
+def test_a_pipe_by_name(fleet: Ringhaul, table: str) -> None:
+    os.mkfifo(fleet.cwd / "pipe.csv")
+    finished = fleet.run("load", "pipe.csv", "-t", table)
+    path = fleet.cwd / "pipe.csv"
+    assert_refused(finished, 2, f"{path}: not a regular file; pipe it in with - as the source")
+
+
+EMPTY = {
+    "nothing": b"",
+    "only a byte order mark": b"\xef\xbb\xbf",
+    "only line ends": b"\n\r\n\n",
+}
+
+
+@pytest.mark.parametrize("content", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("header", ["--header", "--no-header"])
+def test_an_empty_file(fleet: Ringhaul, table: str, content: bytes, header: str) -> None:
+    path = fleet.cwd / "orders.csv"
+    path.write_bytes(content)
+    finished = fleet.run("load", path, "-t", table, header)
+    lacks = "no header and no records" if header == "--header" else "no records"
+    assert_refused(finished, 2, f"{path} is empty: it has {lacks}")
+
+
+def test_an_empty_archive_and_an_empty_standard_input(fleet: Ringhaul, table: str) -> None:
+    path = fleet.cwd / "orders.csv.gz"
+    path.write_bytes(gzip.compress(b""))
+    assert_refused(
+        fleet.run("load", path, "-t", table, "--no-header"),
+        2,
+        f"{path} is empty: it has no records",
+    )
+    finished = fleet.run("load", "-", "-t", table, stdin=b"")
+    assert finished.err.endswith(".csv is empty: it has no header and no records\n")
+    assert finished.code == 2
+
+
+def test_standard_input_is_not_kept_when_it_is_refused(fleet: Ringhaul, table: str) -> None:
+    # Given a state folder of the test's own, in which standard input is spooled
+    state = fleet.cwd / "state"
+    # When its header fits no column
+    finished = fleet.run(
+        "load", "-", "-t", table, stdin=b"x,y\n1,2\n", RINGHAUL_STATE_DIR=str(state)
+    )
+    # Then nothing of it stays on the disk
+    assert finished.code == 2
+    assert "the header names no column" in finished.err
+    assert list((state / "spool").iterdir()) == []
+
+
+def test_standard_input_beside_other_sources(fleet: Ringhaul, table: str) -> None:
+    message = "- (standard input) cannot be given together with other sources"
+    assert_refused(fleet.run("load", "-", "a.csv", "-t", table, stdin=GOOD), 2, message)
+    assert_refused(fleet.run("load", "-", "-", "-t", table, stdin=GOOD), 2, message)
+
+
+HEADERS = {
+    "no column of the table": (
+        b"x,y,z\n1,a,1\n",
+        "{path}: the header names no column of {table} (it reads x, y, z; the table has "
+        "id, name, total). If the file has no header, give --no-header",
+    ),
+    "an unknown column": (
+        b"id,name,totl\n1,a,1\n",
+        "{path}: field 'totl' has no column 'totl' in {table}. Leave it out with "
+        "--skip-columns totl, or name its column with --mapping totl=COLUMN; "
+        "did you mean 'total'?",
+    ),
+    "no primary key": (
+        b"name,total\na,1\n",
+        "{path}: no field for primary key column 'id' of {table}; name one with --mapping FIELD=id",
+    ),
+    "a name twice": (
+        b"id,name,name\n1,a,b\n",
+        "{path} header: 'name' names 2 fields (2, 3); make the names differ, "
+        "or give --no-header if the first record is data",
+    ),
+    "no name": (
+        b"id,,total\n1,a,1\n",
+        "{path} header: field 2 of 3 has no name; name it, "
+        "or give --no-header if the first record is data",
+    ),
+    "another encoding": (
+        "id,größe,total\n".encode("latin-1"),
+        "{path} header: field 2 is not valid utf-8; give the file's encoding, "
+        "for example --encoding latin-1",
+    ),
+    "UTF-16": (
+        "id,name,total\n".encode("utf-16"),
+        "{path} holds NUL bytes in its header, as UTF-16 text does; give its encoding, "
+        "for example --encoding utf-16",
+    ),
+    "an open quote": (
+        b'"id,name,total\n1,a,1\n',
+        "{path} has no readable header: line 1: the quote that opens at byte 1 of the line is not "
+        "closed before the end of the input; close it, or double it if it belongs to the value, "
+        "or load with another --quote",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), HEADERS.values(), ids=HEADERS)
+def test_a_header_that_cannot_be_used(
+    fleet: Ringhaul, table: str, content: bytes, message: str
+) -> None:
+    path = fleet.cwd / "orders.csv"
+    path.write_bytes(content)
+    finished = fleet.run("load", path, "-t", table)
+    assert_refused(finished, 2, message.format(path=path, table=table))
+
+
+def test_a_header_of_100_megabytes(fleet: Ringhaul, table: str) -> None:
+    path = fleet.cwd / "orders.csv"
+    write_long(path, b"", b",name,total\n1,a,1\n")
+    finished = fleet.run("load", path, "-t", table)
+    assert_refused(
+        finished,
+        2,
+        f"{path} has no readable header: line 1: the record is longer than 16,777,216 bytes, "
+        "the most that is read; shorten it, or check that --delimiter and --quote fit the file",
+    )
+
+
+def write_long(path: Path, before: bytes, after: bytes) -> None:
+    """100 MB of x between two texts."""
+    with path.open("wb") as file:
+        file.write(before)
+        for _ in range(100):
+            file.write(b"x" * 10**6)
+        file.write(after)
+
+
+ARCHIVES = {
+    "cut short": (
+        gzip.compress(b"id,name,total\n" + os.urandom(3000).hex().encode())[:-9],
+        "Compressed file ended before the end-of-stream marker was reached",
+    ),
+    "misnamed": (GOOD, "Not a gzipped file (b'id')"),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), ARCHIVES.values(), ids=ARCHIVES)
+def test_an_archive_that_is(fleet: Ringhaul, table: str, content: bytes, reason: str) -> None:
+    path = fleet.cwd / "orders.csv.gz"
+    path.write_bytes(content)
+    finished = fleet.run("load", path, "-t", table)
+    assert_refused(
+        finished,
+        4,
+        f"{path}: cannot be decompressed as .gz: {reason}; it is cut short, damaged, or misnamed",
+    )

@@ -1,0 +1,336 @@
+"""Targets and options that cannot be used: told before a job exists.
+
+Exit code 2 for what the command line or a setting says, 4 for what the cluster or the broker
+answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.refusals import COLUMNS, assert_refused, assert_usage, nothing_begun
+from tests.services import fresh_keyspace
+
+
+@pytest.fixture(scope="module")
+def keyspace(cassandra_session: Session) -> Iterator[str]:
+    """A keyspace with the table `orders`, which no test here fills."""
+    with fresh_keyspace(cassandra_session) as name:
+        cassandra_session.execute(f"CREATE TABLE {name}.orders ({COLUMNS})")
+        cassandra_session.execute(f"CREATE TABLE {name}.sets (id int PRIMARY KEY, tags set<text>)")
+        cassandra_session.execute(f"CREATE TABLE {name}.hits (id int PRIMARY KEY, n counter)")
+        yield name
+
+
+@pytest.fixture(autouse=True)
+def nothing_written(
+    cassandra_session: Session, keyspace: str, fleet_broker: EmbeddedValkey
+) -> Iterator[None]:
+    """No test here makes a job or writes a row."""
+    with nothing_begun(cassandra_session, f"{keyspace}.orders", fleet_broker.url):
+        yield
+
+
+@pytest.fixture
+def source(fleet: Ringhaul) -> Path:
+    path = fleet.cwd / "orders.csv"
+    path.write_text("id,name,total\n1,a,10\n")
+    return path
+
+
+# The schema.
+
+
+def test_a_keyspace_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    near = keyspace[:-1]
+    finished = fleet.run("load", source, "-k", near, "-t", "orders")
+    assert_refused(finished, 4, f"no keyspace {near!r} in this cluster; did you mean {keyspace!r}?")
+    finished = fleet.run("load", source, "-k", "zzz", "-t", "orders")
+    assert_refused(finished, 4, "no keyspace 'zzz' in this cluster")
+
+
+def test_a_table_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    finished = fleet.run("load", source, "-k", keyspace, "-t", "order")
+    assert_refused(
+        finished, 4, f"no table 'order' in keyspace {keyspace!r}; did you mean 'orders'?"
+    )
+    finished = fleet.run("load", source, "-k", keyspace, "-t", "ORDERS")
+    assert_refused(
+        finished, 4, f"no table 'ORDERS' in keyspace {keyspace!r}; did you mean 'orders'?"
+    )
+
+
+@pytest.mark.parametrize(("table", "column", "cql"), [("sets", "tags", "set<text>")])
+def test_a_type_that_is_not_loaded(
+    fleet: Ringhaul, keyspace: str, table: str, column: str, cql: str
+) -> None:
+    path = fleet.cwd / "in.csv"
+    path.write_text(f"id,{column}\n1,x\n")
+    finished = fleet.run("load", path, "-k", keyspace, "-t", table)
+    assert_refused(
+        finished,
+        2,
+        f"{path}: column '{column}' has type {cql}, which load does not write yet; "
+        "leave it out with --skip-columns",
+    )
+
+
+# The cluster and the broker.
+
+
+def test_a_cluster_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    table = f"{keyspace}.orders"
+    finished = fleet.run("load", source, "-t", table, "--contact-points", "127.0.0.1", "--port", 1)
+    assert_refused(
+        finished,
+        4,
+        "no node answers at 127.0.0.1:1: Connection refused. Is it the right address "
+        "(--contact-points, cluster.contact_points) and is the node up? "
+        "`ringhaul local up` starts one to try with",
+    )
+
+
+def test_a_host_name_that_does_not_exist(
+    fleet: Ringhaul, source: Path, keyspace: str, endpoints: Endpoints
+) -> None:
+    table = f"{keyspace}.orders"
+    finished = fleet.run("load", source, "-t", table, "--contact-points", "no-host.invalid")
+    assert_refused(
+        finished,
+        4,
+        f"no host name in no-host.invalid:{endpoints.port} can be resolved; check the spelling "
+        "(--contact-points, cluster.contact_points)",
+    )
+
+
+def test_a_data_centre_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    finished = fleet.run("load", source, "-t", f"{keyspace}.orders", "--local-dc", "dc9")
+    assert_refused(
+        finished,
+        4,
+        "no data centre 'dc9' in this cluster; it has datacenter1 (--local-dc, cluster.local_dc)",
+    )
+
+
+def test_a_broker_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    begun = time.monotonic()
+    finished = fleet.run(
+        "load", source, "-t", f"{keyspace}.orders", "--broker", "redis://127.0.0.1:1"
+    )
+    assert_refused(
+        finished,
+        4,
+        "Redis at 127.0.0.1:1 did not serve for 5 s: Error 111 connecting to 127.0.0.1:1. "
+        "Connection refused. Is the address right (broker.url)? "
+        "Jobs go on by themselves when it is back.",
+    )
+    assert time.monotonic() - begun < 30
+
+
+def test_a_broker_that_wants_another_password(
+    fleet: Ringhaul, source: Path, keyspace: str, fleet_broker: EmbeddedValkey
+) -> None:
+    (fleet.cwd / "password").write_text("sesame\n")
+    url = f"redis://127.0.0.1:{fleet_broker.port}/0"
+    finished = fleet.run(
+        *("load", source, "-t", f"{keyspace}.orders"),
+        RINGHAUL_BROKER_URL=url,
+        RINGHAUL_BROKER_PASSWORD_FILE="password",
+    )
+    assert_refused(
+        finished,
+        4,
+        f"Redis at 127.0.0.1:{fleet_broker.port} refuses: invalid username-password pair or user "
+        "is disabled. Check the user, password and access rules of the broker's settings.",
+    )
+
+
+def test_a_password_on_the_command_line(fleet: Ringhaul, source: Path, keyspace: str) -> None:
+    finished = fleet.run(
+        *("load", source, "-t", f"{keyspace}.orders"),
+        *("--broker", "redis://:sesame@127.0.0.1:1/0"),
+    )
+    assert_refused(
+        finished,
+        2,
+        "--broker holds a password, which every user of this host can see; put the URL into "
+        "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)",
+    )
+
+
+def test_tls_files_that_are_not_there_or_no_certificates(
+    fleet: Ringhaul, source: Path, keyspace: str
+) -> None:
+    load = ("load", source, "-t", f"{keyspace}.orders")
+    finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
+    assert_refused(finished, 2, "cluster.tls_ca: no such file ca.pem")
+    (fleet.cwd / "ca.pem").write_text("no certificate\n")
+    finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
+    assert finished.err.startswith("error: cluster.tls_ca: ca.pem cannot be used: [X509")
+    assert (finished.code, finished.out) == (2, "")
+
+
+def test_detaching_from_workers_that_end_with_the_command(
+    embedded: Ringhaul, keyspace: str
+) -> None:
+    (embedded.cwd / "in.csv").write_text("id,name,total\n1,a,10\n")
+    finished = embedded.run("load", "in.csv", "-t", f"{keyspace}.orders", "--detach")
+    assert_refused(
+        finished,
+        2,
+        "--detach needs workers that stay: configure a broker and start some",
+    )
+    assert embedded.run("status", "--json").out == "[]\n", "no job was left behind"
+
+
+# The options.
+
+OPTIONS = {
+    "an unknown consistency": (
+        ["--consistency", "LOCAL_QUORM"],
+        "cluster.consistency = \"LOCAL_QUORM\" (flag): expected 'ANY', 'ONE', 'TWO', 'THREE', "
+        "'QUORUM', 'ALL', 'LOCAL_QUORUM', 'EACH_QUORUM' or 'LOCAL_ONE'",
+    ),
+    "a mapping without =": (
+        ["--mapping", "id"],
+        "--mapping 'id': give FIELD=COLUMN, several parted by commas",
+    ),
+    "a mapping of no field": (
+        ["--mapping", "idd=id,name=name"],
+        "{path}: --mapping names field 'idd', which it does not have; its fields are "
+        "id, name, total; did you mean 'id'?",
+    ),
+    "a mapping to no column": (
+        ["--mapping", "id=id,name=nam"],
+        "{path}: field 'name' has no column 'nam' in {table}. Leave it out with "
+        "--skip-columns name, or name its column with --mapping name=COLUMN; did you mean 'name'?",
+    ),
+    "a mapping of two fields to a column": (
+        ["--mapping", "id=id,total=id"],
+        "{path}: two fields go to column 'id' (--mapping)",
+    ),
+    "a mapping without the key": (
+        ["--mapping", "name=name"],
+        "{path}: no field for primary key column 'id' of {table}; name one with --mapping FIELD=id",
+    ),
+    "the key left out": (
+        ["--skip-columns", "id"],
+        "{path}: no field for primary key column 'id' of {table}; name one with --mapping FIELD=id",
+    ),
+    "no field left out": (
+        ["--skip-columns", "nme"],
+        "{path}: --skip-columns names 'nme', which is no field of it; did you mean 'name'?",
+    ),
+    "too few names of fields": (
+        ["--columns", "id,name"],
+        "{path}: --columns names 2 fields, its header has 3: id, name, total",
+    ),
+    "a ttl below 0": (["--ttl", "-5"], "--ttl -5: give 0 to 630720000 seconds (20 years)"),
+    "a ttl of 32 years": (
+        ["--ttl", "999999999"],
+        "--ttl 999999999: give 0 to 630720000 seconds (20 years)",
+    ),
+    "a delimiter of two": (
+        ["--delimiter", "::"],
+        "delimiter: '::' cannot be used; give one ASCII character that is no line end",
+    ),
+    "a quote that delimits": (
+        ["--quote", ","],
+        "quote: ',' is already the delimiter; give another character",
+    ),
+    "an unknown encoding": (
+        ["--encoding", "utf9"],
+        "encoding: 'utf9' is not known; give for example utf-8, utf-16, latin-1 or cp1252",
+    ),
+    "no number of errors": (
+        ["--max-errors", "many"],
+        'load.max_errors = "many" (flag): expected a number of records such as 1000, '
+        'or a share such as "0.5%"',
+    ),
+    "no size": (
+        ["--unit-size", "1X"],
+        'load.unit_bytes = "1X" (flag): expected a size such as 65536, "64 KiB" or "1.5 MB"',
+    ),
+    "no moment": (
+        ["--timestamp", "yesterday"],
+        "--timestamp 'yesterday': give microseconds since 1970 or a date such as "
+        "2026-01-31T12:00:00Z",
+    ),
+    "no time zone": (
+        ["--timezone", "Mars/Olympus"],
+        'time zone "Mars/Olympus" is unknown: use an IANA name such as Europe/Paris',
+    ),
+    "no unit of time": (
+        ["--epoch-unit", "h"],
+        'epoch unit "h" is unknown: use one of s, ms, us, ns',
+    ),
+    "another keyspace": (
+        ["--keyspace", "shop"],
+        "--table names keyspace {keyspace}, --keyspace shop",
+    ),
+    "no settings file": (
+        ["--config", "no.toml"],
+        "no such settings file: {cwd}/no.toml (asked for by --config)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS.values(), ids=OPTIONS)
+def test_an_option_that_cannot_be_used(
+    fleet: Ringhaul, source: Path, keyspace: str, options: list[str], message: str
+) -> None:
+    table = f"{keyspace}.orders"
+    finished = fleet.run("load", source, "-t", table, *options)
+    told = message.format(path=source, table=table, keyspace=keyspace, cwd=fleet.cwd)
+    assert_refused(finished, 2, told)
+
+
+def test_a_table_without_a_keyspace(fleet: Ringhaul, source: Path) -> None:
+    finished = fleet.run("load", source, "-t", "orders")
+    assert_refused(finished, 2, "no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+
+
+USAGE = {
+    "no source": (["load", "-t", "k.t"], "Missing argument 'SOURCE...'."),
+    "no table": (["load", "a.csv"], "Missing option '-t' / '--table'."),
+    "no such option": (["load", "a.csv", "-t", "k.t", "--tll", "1"], "No such option '--tll'."),
+    "no rows": (
+        ["load", "a.csv", "-t", "k.t", "--max-rows", "0"],
+        "Invalid value for '--max-rows': 0 is not in the range x>=1.",
+    ),
+    "no such strategy": (
+        ["load", "a.csv", "-t", "k.t", "--strategy", "fast"],
+        "Invalid value for '--strategy': 'fast' is not one of 'token-batch', 'concurrent'.",
+    ),
+    "no such command": (["lod"], "No such command 'lod'."),
+    "no job": (["errors"], "Missing argument 'JOB'."),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), USAGE.values(), ids=USAGE)
+def test_a_command_line_that_cannot_be_read(fleet: Ringhaul, args: list[str], message: str) -> None:
+    finished = fleet.run(*args)
+    lines = finished.err.splitlines()
+    # click adds what may have been meant
+    said = next(line for line in lines if line.startswith("Error: "))
+    assert said.startswith(f"Error: {message}")
+    assert_usage(finished, said.removeprefix("Error: "))
+
+
+@pytest.mark.parametrize("command", ["status", "errors", "cancel", "resume"])
+def test_a_job_that_nobody_knows(fleet: Ringhaul, command: str) -> None:
+    finished = fleet.run(command, "ld-zzzzzz")
+    assert_refused(
+        finished,
+        2,
+        "there is no job ld-zzzzzz: `ringhaul status` lists the jobs; one that ended more than "
+        "7 days ago is forgotten",
+    )

@@ -1,0 +1,97 @@
+"""A fleet whose workers a test may kill, and an embedded command."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.chaos.rig import TIMING, Looker, Rig
+from tests.services import running_valkey
+
+#: start_worker(slots, *options, **environment) -> the worker's parent process, once it is up.
+StartWorker = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def valkey() -> Iterator[EmbeddedValkey]:
+    """A broker that this test alone uses, and may kill."""
+    with running_valkey() as server:
+        yield server
+
+
+@pytest.fixture
+def cluster_env(endpoints: Endpoints, tmp_path: Path) -> dict[str, str]:
+    return TIMING | {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(endpoints.contact_points),
+        "RINGHAUL_CLUSTER_PORT": str(endpoints.port),
+        "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+    }
+
+
+@pytest.fixture
+def looker(valkey: EmbeddedValkey) -> Iterator[Looker]:
+    """The ledger in the fleet's broker."""
+    watching = Looker(valkey.url)
+    yield watching
+    watching.close()
+
+
+@pytest.fixture
+def fleet(
+    valkey: EmbeddedValkey,
+    cluster_env: dict[str, str],
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+) -> Rig:
+    """A command in front of the broker; `start_worker` gives it workers."""
+    env = cluster_env | {"RINGHAUL_BROKER_URL": valkey.url}
+    return Rig(Ringhaul(env, tmp_path), cassandra_session, keyspace, tmp_path)
+
+
+@pytest.fixture
+def embedded(
+    cluster_env: dict[str, str], cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> Rig:
+    """A command with no broker configured."""
+    return Rig(Ringhaul(cluster_env, tmp_path), cassandra_session, keyspace, tmp_path)
+
+
+@pytest.fixture
+def own_valkey(embedded: Rig) -> EmbeddedValkey:
+    """The Valkey that `embedded` starts; only to be looked at."""
+    return EmbeddedValkey(embedded.folder / "state" / "valkey")
+
+
+@pytest.fixture
+def start_worker(fleet: Rig, looker: Looker) -> Iterator[StartWorker]:
+    """Start workers of the fleet; each has a log file in the test's folder."""
+    with ExitStack() as stack:
+        started: list[subprocess.Popen[str]] = []
+
+        def start(slots: int = 2, *options: str, **env: str) -> subprocess.Popen[str]:
+            log = fleet.folder / f"worker-{len(started)}.log"
+            name = f"--hostname=w{len(started)}@%h"
+            process = stack.enter_context(
+                fleet.command.started("worker", "-c", slots, name, *options, log=log, **env)
+            )
+            started.append(process)
+
+            def is_up() -> bool:
+                assert process.poll() is None, log.read_text()
+                alive = Workers(looker.ledger.caller).alive()
+                return any(worker.pid == process.pid for worker in alive)
+
+            wait_until(is_up, f"the worker; see {log}")
+            return process
+
+        yield start

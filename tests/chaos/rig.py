@@ -1,0 +1,257 @@
+"""A load to strike at, and the invariants that hold after every strike.
+
+Invariants (`check_exact`): the table equals the source, value by value and write timestamp by
+write timestamp; the report counts each record once; the ledger agrees with the report and is
+clean, with nothing issued, leased, due or blamed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from cassandra.cluster import Session
+
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.load.rejects import unpack_rejects
+from ringhaul.load.unit import LoadUnit, UnitResult
+from tests.acceptance.command import Ringhaul, wait_until
+
+#: Short, so that what was lost is soon found: a fault costs at most lease + sweep.
+TIMING = {
+    "RINGHAUL_WORKER_LEASE_S": "3",
+    "RINGHAUL_WORKER_SWEEP_S": "0.5",
+    "RINGHAUL_WORKER_UNCLAIMED_S": "2",
+    "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+}
+#: From a fault's end to the next commit (RELIABILITY's I5, with room for a busy machine).
+RECOVERY_S = 3 + 0.5 + 25
+
+Row = tuple[str, int, str | None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and what the table must hold once it is loaded."""
+
+    path: Path
+    good: dict[int, Row]  #: ordinal (also the key) -> the other columns
+    bad: dict[int, str]  #: ordinal -> the record's text
+
+    @property
+    def records(self) -> int:
+        return len(self.good) + len(self.bad)
+
+
+def write_source(path: Path, records: int, first: int = 0) -> Source:
+    """A CSV file with quoted newlines, nulls, and every 401st record bad in its number."""
+    good: dict[int, Row] = {}
+    bad: dict[int, str] = {}
+    with path.open("w", newline="") as file:
+        file.write("id,name,amount,note\n")
+        for ordinal in range(first, first + records):
+            name = f'"line 1 of {ordinal}\nline ""2"""' if ordinal % 50 == 3 else f"näme {ordinal}"
+            note = "" if ordinal % 5 == 0 else f"note {ordinal * 7919 % 1000}"
+            amount = "many" if ordinal % 401 == 7 else str(ordinal * 1_000_003)
+            text = f"{ordinal},{name},{amount},{note}\n"
+            file.write(text)
+            if amount == "many":
+                bad[ordinal] = text
+    # What was meant is read back by another parser than ours.
+    with path.open(newline="") as file:
+        for record in csv.DictReader(file):
+            if record["amount"] != "many":
+                row = (record["name"], int(record["amount"]), record["note"] or None)
+                good[int(record["id"])] = row
+    return Source(path, good, bad)
+
+
+@dataclass
+class Load:
+    """A `ringhaul load` (or `resume`) that runs beside the test."""
+
+    process: subprocess.Popen[str]
+    summary_file: Path
+
+    def finish(self, code: int, timeout_s: float = 120.0) -> dict[str, Any]:
+        """Wait for its end; its summary."""
+        _, told = self.process.communicate(timeout=timeout_s)
+        assert self.process.returncode == code, told
+        summary: dict[str, Any] = json.loads(self.summary_file.read_text())
+        return summary
+
+
+class Rig:
+    """One table, one broker, one command."""
+
+    def __init__(self, command: Ringhaul, session: Session, keyspace: str, folder: Path) -> None:
+        self.command, self.session, self.folder = command, session, folder
+        self.table = f"{keyspace}.t"
+        session.execute(
+            f"CREATE TABLE {self.table} (id int PRIMARY KEY, name text, amount bigint, note text)"
+        )
+
+    @contextmanager
+    def load(self, *sources: Source | Path, **env: str) -> Iterator[Load]:
+        """Start loading in units of some 200 records, slowly enough to strike."""
+        paths = [item.path if isinstance(item, Source) else item for item in sources]
+        options = ["-t", self.table, "--unit-size", "6 KiB", "--rate", "2500"]
+        with self.started("load", *paths, *options, **env) as load:
+            yield load
+
+    @contextmanager
+    def started(self, *args: object, **env: str) -> Iterator[Load]:
+        """Start a command that ends with a summary; ended with the block."""
+        summary = self.folder / f"summary-{len(list(self.folder.glob('summary-*')))}.json"
+        summary.touch()
+        with self.command.started(
+            *args, "-q", "--progress", "none", "--summary", summary, **env
+        ) as process:
+            yield Load(process, summary)
+
+
+class Looker:
+    """The ledger of the one job in a broker, as a test sees it."""
+
+    def __init__(self, url: str) -> None:
+        self.client = connect(url)
+        self.ledger = Ledger(self.client)
+
+    def close(self) -> None:
+        self.client.close()
+
+    @property
+    def job(self) -> str:
+        """The id of the one job."""
+        (status,) = self.ledger.jobs()
+        return status.job
+
+    def status(self) -> JobStatus:
+        return self.ledger.status(self.job)
+
+    def wait_done(self, units: int, timeout_s: float = 60.0) -> None:
+        """Wait until this many units are committed, or the job has ended."""
+        wait_until(lambda: self.ledger.jobs() != [], "the job", timeout_s)
+        wait_until(lambda: self.status().done >= units, f"{units} units done", timeout_s)
+        assert not self.status().finished, "the job ended before it was struck"
+
+    def child_at_work(self, units_before: int = 3) -> tuple[int, int]:
+        """(unit, process id) of a pool process that is in the middle of a unit."""
+        self.wait_done(units_before)
+        found: list[tuple[int, int]] = []
+
+        def working() -> bool:
+            owners = self.client.hgetall(keys.job_key(self.job, "owner"))
+            found.extend((int(unit), int(token.rsplit(b":", 1)[1])) for unit, token in owners.items())
+            return bool(found)
+
+        wait_until(working, "a unit that is being worked on")
+        return found[0]
+
+    def leftovers(self) -> dict[str, Any]:
+        """What a job that is over should have none of."""
+        job = self.job
+        parts = ("issued", "due", "lease", "owner", "live", "starts", "fails", "suspects", "bad")
+        kept = {part: keys.job_key(job, part) for part in parts}
+        return {part: self.client.type(key) for part, key in kept.items() if self.client.exists(key)}
+
+
+@contextmanager
+def looking_at(valkey: EmbeddedValkey) -> Iterator[Looker]:
+    """The ledger in the Valkey of an embedded command, which is starting it.
+
+    The test counts as a user of the server: it stays until the ledger was looked at.
+    """
+    wait_until(lambda: valkey.port and valkey.answers(), "the command's Valkey")
+    with valkey:
+        looker = Looker(valkey.url)
+        yield looker
+        looker.close()
+
+
+def check_exact(rig: Rig, looker: Looker, summary: dict[str, Any], *sources: Source) -> None:
+    """Every invariant of a job that did all its records."""
+    good = {ordinal: row for source in sources for ordinal, row in source.good.items()}
+    bad = {ordinal: text for source in sources for ordinal, text in source.bad.items()}
+    check_table(rig, summary, good)
+    counts = {name: summary[name] for name in ("records", "rows", "rejected", "state")}
+    assert counts == {
+        "records": len(good) + len(bad),
+        "rows": len(good),
+        "rejected": len(bad),
+        "state": "PARTIAL" if bad else "COMPLETE",
+    }
+    status = looker.status()
+    assert status.left == 0 and status.bad == 0
+    assert summary["units"] == summary["units_done"] == status.units
+    done = looker.client.bitcount(keys.job_key(status.job, "done"))
+    assert done == status.units
+    assert looker.leftovers() == {}
+    results = dict(looker.ledger.results(status.job))
+    assert sorted(results) == list(range(status.units))
+    packed = [UnitResult.unpack(result) for result in results.values()]
+    assert sum(result.written for result in packed) == status.totals["rows"] == len(good)
+    assert sum(result.rejected for result in packed) == status.totals["rejected"] == len(bad)
+    rejects = [
+        reject.data
+        for _, blob in looker.ledger.rejects(status.job)
+        for reject in unpack_rejects(blob)
+    ]
+    assert rejects == [bad[ordinal].rstrip("\n").encode() for ordinal in sorted(bad)]
+
+
+def check_table(rig: Rig, summary: dict[str, Any], good: dict[int, Row]) -> None:
+    """The table holds exactly these rows, each written at the time that its ordinal gives it."""
+    found: dict[int, Row] = {}
+    times: dict[int, set[int]] = {}
+    for row in rig.session.execute(
+        f"SELECT id, name, amount, note, writetime(name), writetime(amount), writetime(note) "
+        f"FROM {rig.table}"
+    ):
+        found[row[0]] = (row[1], row[2], row[3])
+        times[row[0]] = {row[4], row[5]} | ({row[6]} if row[3] is not None else set())
+    missing, extra = good.keys() - found.keys(), found.keys() - good.keys()
+    assert not missing and not extra, (sorted(missing)[:20], sorted(extra)[:20])
+    wrong = {key: (found[key], good[key]) for key in good if found[key] != good[key]}
+    assert not wrong, dict(list(wrong.items())[:5])
+    base_us = summary["first_timestamp_us"]
+    late = {key: at for key, at in times.items() if at != {base_us + key}}
+    assert not late, (base_us, dict(list(late.items())[:5]))
+
+
+def unit_records(looker: Looker, unit: int) -> range:
+    """The ordinals of a unit's records."""
+    packed = looker.ledger.unit_spec(looker.job, unit)
+    assert packed is not None
+    spec = LoadUnit.unpack(packed)
+    return range(spec.first_ordinal, spec.first_ordinal + spec.records_count)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL one process."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def children_of(pid: int) -> list[psutil.Process]:
+    """The pool processes of a worker's parent process."""
+    return psutil.Process(pid).children()
+
+
+def gone(processes: list[psutil.Process]) -> Callable[[], bool]:
+    """Whether all of these processes have ended."""
+    return lambda: not any(
+        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes
+    )

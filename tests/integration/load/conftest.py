@@ -1,0 +1,106 @@
+"""A table, a file and a unit, run by hand on a real cluster: no worker, no ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.query import PreparedStatement
+
+from producer.local.stack import Endpoints
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
+from ringhaul.load.statement import insert_statement
+from ringhaul.load.unit import LoadUnit
+from tests.loads import load_job, load_source
+
+REQUEST_TIMEOUT_S = 30.0
+
+
+def cluster_config(endpoints: Endpoints) -> ClusterConfig:
+    return ClusterConfig(contact_points=tuple(endpoints.contact_points), port=endpoints.port)
+
+
+@pytest.fixture(scope="session")
+def worker_session(endpoints: Endpoints) -> Iterator[Session]:
+    """A session as a worker process opens it."""
+    session = open_session(cluster_config(endpoints))
+    yield session
+    assert close_session(session)
+
+
+def make_table(session: Session, keyspace: str, definition: str) -> TableSchema:
+    """Create `keyspace.t (definition)`; its schema as the producer reads it."""
+    session.execute(f"CREATE TABLE {keyspace}.t ({definition})", timeout=60)
+    # A worker's session hears of new keyspaces half a minute late, so as not to ask too often.
+    session.cluster.refresh_schema_metadata()
+    return find_table(session.cluster.metadata, keyspace, "t")
+
+
+def no_wait(rows: int) -> float:
+    """A rate limit that is never used up."""
+    return 0.0
+
+
+@dataclass
+class Ticks:
+    """What a unit told while it ran; `then` may stop it."""
+
+    seen: list[tuple[int, int, int]] = field(default_factory=list)
+    then: Callable[[], None] = lambda: None
+
+    def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
+        self.seen.append((rows, rejected, input_bytes))
+        self.then()
+
+
+def run_file(
+    session: Session,
+    table: TableSchema,
+    path: Path,
+    fields: Sequence[str],
+    *,
+    ticks: Ticks | None = None,
+    throttle: Callable[[int], float] = no_wait,
+    request_timeout_s: float = REQUEST_TIMEOUT_S,
+    prepared: PreparedStatement | None = None,
+    **options: Any,
+) -> UnitOutcome:
+    """Load all of a plain file without a header as one unit. `options` are the job's."""
+    size_bytes = path.stat().st_size
+    source = load_source(fields, path=str(path), size_bytes=size_bytes)
+    job = load_job(table, source, **({"consistency": "ONE"} | options))
+    if prepared is None:
+        prepared = session.prepare(insert_statement(table, fields, job.ttl_s))
+    return run_load_unit(
+        LoadUnit(0, 0, size_bytes, 0, 1, -1),
+        job,
+        session,
+        prepared,
+        request_timeout_s,
+        UnitHooks(tick=ticks or Ticks(), throttle=throttle),
+    )
+
+
+def read_table(
+    session: Session, keyspace: str, columns: str, *, timeout_s: float = 60
+) -> list[tuple[Any, ...]]:
+    """All rows of `keyspace.t`, sorted by their text."""
+    rows = session.execute(f"SELECT {columns} FROM {keyspace}.t", timeout=timeout_s)
+    return sorted((tuple(row) for row in rows), key=repr)
+
+
+def batch_warnings(logs: Mapping[Path, int]) -> list[str]:
+    """Warnings about batches in the nodes' logs since the offsets given."""
+    found = []
+    for log, offset in logs.items():
+        text = log.read_bytes()[offset:].decode()
+        found += [
+            line for line in text.splitlines() if "batch" in line.lower() and "WARN" in line
+        ]
+    return found

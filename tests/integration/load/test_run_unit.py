@@ -1,0 +1,322 @@
+"""One unit on a real node: every record is a row or a reject, with the timestamp of its place."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.errors import ClusterError, SourceChanged
+from ringhaul.formats.sources import SourceFile
+from ringhaul.load.run import UnitHooks, run_load_unit
+from ringhaul.load.statement import insert_statement
+from ringhaul.load.unit import TO_THE_END, LoadUnit
+from ringhaul.load.write import WRITERS
+from ringhaul.load.write.base import WriteFailed
+from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
+from tests.loads import load_job, load_source
+
+STRATEGIES = sorted(WRITERS)
+BASE_US = 1_700_000_000_000_000
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_record_is_in_the_table_or_among_the_rejects(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    # Given a file in which every 50th record has a bad value, over several blocks
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text, n bigint")
+    records = [
+        f"{i},v{i},{'bad' if i % 50 == 49 else '' if i % 7 == 0 else i * i}" for i in range(3000)
+    ]
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(records) + "\n")
+    # When its one unit is run
+    ticks = Ticks()
+    outcome = run_file(
+        worker_session,
+        table,
+        path,
+        ["id", "v", "n"],
+        strategy=strategy,
+        block_bytes=8192,
+        ticks=ticks,
+        base_us=BASE_US,
+    )
+    # Then the counts are exact
+    assert (outcome.records, outcome.written, len(outcome.rejects)) == (3000, 2940, 60)
+    assert outcome.input_bytes == path.stat().st_size
+    assert outcome.retries == 0
+    # And the table holds every good record with the timestamp of its ordinal
+    assert read_table(worker_session, keyspace, "id, v, n, writetime(v)") == sorted(
+        [
+            (i, f"v{i}", None if i % 7 == 0 else i * i, BASE_US + i)
+            for i in range(3000)
+            if i % 50 != 49
+        ],
+        key=repr,
+    )
+    # And the rejects name the others in their order
+    assert [(r.line, r.column, r.stage) for r in outcome.rejects] == [
+        (i + 1, "n", "cast") for i in range(49, 3000, 50)
+    ]
+    assert [r.data for r in outcome.rejects] == [
+        records[i].encode() for i in range(49, 3000, 50)
+    ]
+    # And what it told while it ran only ever grew, up to all there was to tell
+    assert len(ticks.seen) >= 5
+    assert ticks.seen == sorted(ticks.seen)
+    assert all(rows >= 0 and rejected >= 0 for rows, rejected, _ in ticks.seen)
+    assert ticks.seen[-1][1:] == (60, path.stat().st_size)
+    # And there is a latency for each request
+    assert sum(outcome.latencies.values()) >= (2940 if strategy == "concurrent" else 294)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_of_two_records_with_one_key_the_later_wins_whole(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text, n int")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i % 10},v{i},{i}\n" for i in range(2000)))
+    # When a file with 200 records for each key is loaded, and then loaded again
+    for _ in range(2):
+        run_file(worker_session, table, path, ["id", "v", "n"], strategy=strategy, base_us=BASE_US)
+    # Then the last record of each key is what stands there
+    assert read_table(worker_session, keyspace, "id, v, n, writetime(n)") == sorted(
+        ((i % 10, f"v{i}", i, BASE_US + i) for i in range(1990, 2000)), key=repr
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_missing_values_leave_what_is_there_or_delete_it(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    # Given rows that have values
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text, n int")
+    path = tmp_path / "in.csv"
+    path.write_text("1,a,1\n2,b,2\n")
+    run_file(worker_session, table, path, ["id", "v", "n"], strategy=strategy, base_us=BASE_US)
+    # When records without a value are loaded over them, unset
+    path.write_text('1,,10\n2,"",20\n')
+    options = {"strategy": strategy, "base_us": BASE_US + 100}
+    run_file(worker_session, table, path, ["id", "v", "n"], **options)
+    # Then the missing value stays, and a quoted empty one is written
+    assert read_table(worker_session, keyspace, "id, v, n") == [(1, "a", 10), (2, "", 20)]
+    # When the same is loaded with tombstones, it is deleted
+    run_file(
+        worker_session,
+        table,
+        path,
+        ["id", "v", "n"],
+        strategy=strategy,
+        base_us=BASE_US + 200,
+        nulls="tombstone",
+    )
+    assert read_table(worker_session, keyspace, "id, v, n") == [(1, None, 10), (2, "", 20)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_rows_expire_when_told_to(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text")
+    path = tmp_path / "in.csv"
+    path.write_text("1,a\n2,b\n")
+    run_file(worker_session, table, path, ["id", "v"], strategy=strategy, ttl_s=5000)
+    for _, left_s in read_table(worker_session, keyspace, "id, ttl(v)"):
+        assert 4900 < left_s <= 5000
+
+
+def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
+    worker_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a unit whose first record is number 1000 of the job, on line 2001
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    path = tmp_path / "in.csv"
+    path.write_text("1\n2\nx\n4\n5\n")
+    source = load_source(["id"], path=str(path), size_bytes=10)
+    job = load_job(table, source, consistency="ONE", base_us=BASE_US, ordinal_end=1003)
+    prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
+    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    # When it is run over the bytes of records 2 to 5, of which the job asked for three
+    outcome = run_load_unit(
+        LoadUnit(0, 2, 8, 1000, 2001, 4), job, worker_session, prepared, 30.0, hooks
+    )
+    assert (outcome.records, outcome.written, len(outcome.rejects)) == (3, 2, 1)
+    assert [(r.line, r.offset) for r in outcome.rejects] == [(2002, 4)]
+    assert outcome.input_bytes == 8
+    assert read_table(worker_session, keyspace, "id") == [(2,), (4,)]
+
+
+def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
+    worker_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    import gzip
+
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    text = b"id\n" + b"".join(b"%d\n" % i for i in range(500))
+    path = tmp_path / "in.csv.gz"
+    path.write_bytes(gzip.compress(text))
+    source = load_source(
+        ["id"], path=str(path), size_bytes=path.stat().st_size, whole=True
+    )
+    job = load_job(table, source, consistency="ONE")
+    prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
+    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    outcome = run_load_unit(
+        LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, worker_session, prepared, 30.0, hooks
+    )
+    assert (outcome.records, outcome.written, outcome.rejects) == (500, 500, [])
+    assert outcome.input_bytes == len(text) - 3
+    assert len(read_table(worker_session, keyspace, "id")) == 500
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_rate_limit_is_asked_before_rows_are_sent(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i}\n" for i in range(500)))
+    asked: list[int] = []
+
+    def throttle(rows: int) -> float:
+        asked.append(rows)
+        return 0.8 if len(asked) == 1 else 0.0
+
+    started = time.monotonic()
+    ticks = Ticks()
+    run_file(
+        worker_session, table, path, ["id"], strategy=strategy, throttle=throttle, ticks=ticks
+    )
+    # Then every row was paid for, the first wait was waited, and the lease was kept during it
+    assert sum(asked) == 500
+    assert time.monotonic() - started >= 0.8
+    assert ticks.seen[:2] == [(0, 0, 0), (0, 0, 0)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_unit_can_be_stopped_between_blocks(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stop
+
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i}\n" for i in range(50_000)))
+    with pytest.raises(Stop):
+        run_file(
+            worker_session,
+            table,
+            path,
+            ["id"],
+            strategy=strategy,
+            ticks=Ticks(then=stop),
+            block_bytes=1000,
+        )
+    # Then the rest of the file was not written
+    assert len(read_table(worker_session, keyspace, "id")) < 5000
+
+
+def test_a_file_that_grew_since_it_was_split_is_refused(
+    worker_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    path = tmp_path / "in.csv"
+    path.write_text("1\n2\n")
+
+    def grow() -> None:
+        with path.open("a") as file:
+            file.write("3\n")
+
+    # When the file grows while the unit runs
+    with pytest.raises(SourceChanged, match="is .* bytes now and was 4 when the job began"):
+        run_file(worker_session, table, path, ["id"], ticks=Ticks(then=grow))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("gone", ["table", "keyspace", "column"])
+def test_a_table_that_is_gone_ends_the_job_and_blames_no_record(
+    worker_session: Session,
+    cassandra_session: Session,
+    tmp_path: Path,
+    strategy: str,
+    gone: str,
+) -> None:
+    # Given a table that goes away after the job was planned
+    name = f"gone_{strategy.replace('-', '_')}_{gone}"
+    cassandra_session.execute(
+        f"CREATE KEYSPACE {name} WITH replication = "
+        "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    )
+    try:
+        table = make_table(worker_session, name, "id int PRIMARY KEY, v int")
+        path = tmp_path / "in.csv"
+        path.write_text("".join(f"{i},{i}\n" for i in range(100)))
+        prepared = worker_session.prepare(insert_statement(table, ["id", "v"], 0))
+        options = {"strategy": strategy, "prepared": prepared}
+        outcome = run_file(worker_session, table, path, ["id", "v"], **options)
+        assert outcome.written == 100
+        cassandra_session.execute(
+            {
+                "table": f"DROP TABLE {name}.t",
+                "keyspace": f"DROP KEYSPACE {name}",
+                "column": f"ALTER TABLE {name}.t DROP v",
+            }[gone]
+        )
+        # When the next unit uses the statement that was prepared before
+        with pytest.raises(ClusterError, match="the cluster takes no rows"):
+            run_file(worker_session, table, path, ["id", "v"], **options)
+    finally:
+        cassandra_session.execute(f"DROP KEYSPACE IF EXISTS {name}")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_consistency_that_cannot_be_had_is_tried_again_and_then_given_back(
+    worker_session: Session, cassandra_session: Session, tmp_path: Path, strategy: str
+) -> None:
+    # Given a keyspace that wants three replicas where there is one node
+    name = f"three_{strategy.replace('-', '_')}"
+    cassandra_session.execute(
+        f"CREATE KEYSPACE {name} WITH replication = "
+        "{'class': 'SimpleStrategy', 'replication_factor': 3}"
+    )
+    try:
+        table = make_table(worker_session, name, "id int PRIMARY KEY")
+        path = tmp_path / "in.csv"
+        path.write_text("1\n2\n")
+        # When a quorum is asked for, it is tried as often as allowed and the unit given back
+        with pytest.raises(WriteFailed, match=r"failed 3 times, the last time with: .*QUORUM"):
+            run_file(
+                worker_session,
+                table,
+                path,
+                ["id"],
+                strategy=strategy,
+                consistency="QUORUM",
+                retries_max=2,
+            )
+    finally:
+        cassandra_session.execute(f"DROP KEYSPACE {name}")
+
+
+def test_sources_are_read_from_where_the_job_says(
+    worker_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a job whose file is gone
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    source = load_source(["id"], path=str(tmp_path / "gone.csv"), size_bytes=4)
+    assert source.file == SourceFile(str(tmp_path / "gone.csv"), 4, False)
+    prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
+    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    with pytest.raises(SourceChanged, match=r"gone.csv: the file is gone; it was 4 bytes"):
+        run_load_unit(
+            LoadUnit(0, 0, 4, 0, 1, 2), load_job(table, source), worker_session, prepared, 30, hooks
+        )

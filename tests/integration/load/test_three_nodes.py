@@ -1,0 +1,95 @@
+"""Three replicas: rows go to those that own them, and a load outlives the loss of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.query import SimpleStatement
+
+from producer.local.stack import Stack
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.load.write.routing import Routing
+from tests.acceptance.command import wait_until
+from tests.integration.load.conftest import Ticks, cluster_config, make_table, run_file
+from tests.services import fresh_keyspace
+
+import numpy as np
+import pyarrow as pa
+
+
+@pytest.fixture(scope="module")
+def three_session(three_nodes: Stack) -> Iterator[Session]:
+    session = open_session(cluster_config(three_nodes.endpoints()))
+    wait_until(lambda: len(session.hosts) == 3, "all three nodes")
+    yield session
+    assert close_session(session)
+
+
+def test_rows_are_assigned_to_the_replicas_that_the_server_names(three_session: Session) -> None:
+    # Given a keyspace of two replicas on three nodes
+    with fresh_keyspace(three_session, replication_factor=2) as keyspace:
+        three_session.cluster.refresh_schema_metadata()
+        keys = [number.to_bytes(4, "big") for number in range(3000)]
+        routing = Routing(three_session, keyspace)
+        sets, tokens = routing.assign(pa.array(keys, pa.binary()))
+        # Then each row's replica set is what the driver computes for its key, one by one
+        metadata = three_session.cluster.metadata
+        for key, number, token in zip(keys, sets.tolist(), tokens.tolist(), strict=True):
+            expected = metadata.get_replicas(keyspace, key)
+            assert set(routing.replica_sets[number]) == set(expected)
+            assert token == metadata.token_map.token_class.from_key(key).value
+        # And all nodes get their share
+        assert len({host for hosts in routing.replica_sets for host in hosts}) == 3
+        assert np.unique(sets).size == len(routing.replica_sets)
+
+
+@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+def test_a_load_goes_on_when_a_replica_stops_answering(
+    three_nodes: Stack, three_session: Session, tmp_path: Path, strategy: str
+) -> None:
+    # 1. Three replicas of everything, written at a quorum
+    with fresh_keyspace(three_session, replication_factor=3) as keyspace:
+        table = make_table(three_session, keyspace, "id int PRIMARY KEY, v text")
+        path = tmp_path / "in.csv"
+        path.write_text("".join(f"{i},v{i}\n" for i in range(4000)))
+        victim = three_nodes.nodes()[2].pid
+        assert victim is not None
+        stopped: list[int] = []
+
+        def strike() -> None:
+            # 2. One node is stopped after the first block, as if its host hung
+            if not stopped:
+                os.kill(victim, signal.SIGSTOP)
+                stopped.append(victim)
+
+        try:
+            outcome = run_file(
+                three_session,
+                table,
+                path,
+                ["id", "v"],
+                strategy=strategy,
+                consistency="QUORUM",
+                block_bytes=4096,
+                request_timeout_s=1.5,
+                ticks=Ticks(then=strike),
+            )
+        finally:
+            os.kill(victim, signal.SIGCONT)
+        # 3. Then every row was written all the same, some of them at the second try
+        assert stopped == [victim]
+        assert (outcome.written, outcome.rejects) == (4000, [])
+        if strategy == "token-batch":
+            assert outcome.retries > 0
+        read = SimpleStatement(f"SELECT id, v FROM {keyspace}.t", fetch_size=1000)
+        rows = sorted(tuple(row) for row in three_session.execute(read, timeout=60))
+        assert rows == [(i, f"v{i}") for i in range(4000)]
+        wait_until(
+            lambda: all(host.is_up for host in three_session.cluster.metadata.all_hosts()),
+            "the node that was stopped",
+        )

@@ -1,0 +1,67 @@
+"""Load jobs for tests, made by hand: no cluster, no settings, no command line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cql.text import TextFormat
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.sources import SourceFile
+from ringhaul.formats.split import START, Block, Position, read_blocks
+from ringhaul.load.job import LoadJob, LoadSource
+
+
+def table_schema(
+    columns: Mapping[str, str], partition_key: Sequence[str], clustering_key: Sequence[str] = ()
+) -> TableSchema:
+    """`shop.orders` with these columns (name -> CQL type)."""
+    return TableSchema(
+        keyspace="shop",
+        table="orders",
+        columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in columns.items()),
+        partition_key=tuple(partition_key),
+        clustering_key=tuple(clustering_key),
+    )
+
+
+def load_source(
+    fields: Sequence[str],
+    *,
+    path: str = "/data/orders.csv",
+    size_bytes: int = 0,
+    whole: bool = False,
+    mapping: Sequence[tuple[str, str]] | None = None,
+    start: Position = START,
+) -> LoadSource:
+    """A source whose fields go to the columns of their names, unless `mapping` says otherwise."""
+    return LoadSource(
+        file=SourceFile(path, size_bytes, whole),
+        fields=tuple(fields),
+        mapping=tuple(mapping if mapping is not None else ((name, name) for name in fields)),
+        start_offset_bytes=start.offset_bytes,
+        start_line=start.line,
+    )
+
+
+def load_job(table: TableSchema, *sources: LoadSource, **options: Any) -> LoadJob:
+    """A job over `sources`, by default one with the fields of the table."""
+    return LoadJob(
+        **{
+            "table": table,
+            "cluster_name": "test",
+            "sources": sources or (load_source(table.column_names),),
+            "dialect": CsvDialect(),
+            "text": TextFormat(),
+            "base_us": 1_700_000_000_000_000,
+            "unit_bytes": 1 << 20,
+        }
+        | options
+    )
+
+
+def blocks(text: bytes, dialect: CsvDialect, *, start: Position = START) -> list[Block]:
+    """The blocks of a source that holds `text`, which stands at `start`."""
+    return list(read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=start))

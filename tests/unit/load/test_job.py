@@ -1,0 +1,47 @@
+"""A job goes through the ledger as JSON and means the same on every worker."""
+
+import json
+
+from ringhaul.cql.text import TextFormat
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.split import Position
+from ringhaul.load.job import ORDINAL_END, LoadJob
+from tests.loads import load_job, load_source, table_schema
+
+TABLE = table_schema({"id": "int", "Ünits": "text"}, ["id"])
+
+
+def test_a_job_survives_json() -> None:
+    job = load_job(
+        TABLE,
+        load_source(
+            ["id", "x"],
+            path="/data/ü b.csv",
+            size_bytes=77,
+            mapping=[("x", "id")],
+            start=Position(12, 0, 3),
+        ),
+        load_source(["id"], path="/data/c.csv.gz", size_bytes=23, whole=True),
+        dialect=CsvDialect(delimiter="\t", quote=None, escape="\\", null_strings=("", "NULL")),
+        text=TextFormat(timestamp_formats=("%d.%m.%Y",), timezone="Europe/Berlin"),
+        ttl_s=60,
+        nulls="tombstone",
+        consistency="QUORUM",
+        strategy="concurrent",
+        ordinal_first=3,
+        ordinal_end=9,
+        rate_rows_s=1000,
+        options={"asked": ["-k", "shop"]},
+    )
+    assert LoadJob.from_json(json.loads(json.dumps(job.to_json()))) == job
+    assert job.total_bytes == 100
+
+
+def test_by_default_every_record_is_asked_for_and_missing_values_are_unset() -> None:
+    job = LoadJob.from_json(json.loads(json.dumps(load_job(TABLE).to_json())))
+    assert (job.ordinal_first, job.ordinal_end, job.nulls) == (0, ORDINAL_END, "unset")
+    assert (job.consistency, job.strategy) == ("LOCAL_QUORUM", "token-batch")
+
+
+def test_the_job_says_what_kind_it_is() -> None:
+    assert load_job(TABLE).to_json()["kind"] == "load"

@@ -1,0 +1,128 @@
+"""Fields to columns: by name, by mapping, by position; every refusal says what to give."""
+
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.load.mapping import map_fields
+from tests.loads import table_schema
+
+TABLE = table_schema(
+    {"id": "bigint", "Total": "decimal", "note": "text", "tags": "list<text>", "n": "int"},
+    ["id"],
+    ["n"],
+)
+
+
+def mapped(
+    *fields: str, mapping: dict[str, str] | None = None, skip: tuple[str, ...] = ()
+) -> tuple[tuple[str, str], ...]:
+    return map_fields(fields, TABLE, mapping=mapping or {}, skip=skip, source="a.csv")
+
+
+def test_fields_go_to_the_columns_of_their_names_in_the_order_of_the_file() -> None:
+    assert mapped("note", "n", "id") == (("note", "note"), ("n", "n"), ("id", "id"))
+
+
+def test_a_mapping_loads_only_the_fields_it_names() -> None:
+    pairs = mapped("a", "b", "c", "d", mapping={"c": "id", "a": "n", "d": "Total"})
+    assert pairs == (("a", "n"), ("c", "id"), ("d", "Total"))
+
+
+def test_a_mapping_may_name_fields_by_position() -> None:
+    assert mapped("a", "b", "c", mapping={"2": "id", "0": "n"}) == (("a", "n"), ("c", "id"))
+
+
+def test_a_field_whose_name_is_a_number_is_meant_by_its_name() -> None:
+    assert mapped("1", "0", mapping={"0": "id", "1": "n"}) == (("1", "n"), ("0", "id"))
+
+
+def test_skipped_fields_are_left_out_mapped_or_not() -> None:
+    assert mapped("id", "n", "other", skip=("other",)) == (("id", "id"), ("n", "n"))
+    pairs = mapped("a", "b", "c", mapping={"a": "id", "b": "n", "c": "note"}, skip=("c",))
+    assert pairs == (("a", "id"), ("b", "n"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "mapping", "skip", "told"),
+    [
+        (
+            ("7", "x"),
+            {},
+            (),
+            "a.csv: the header names no column of shop.orders (it reads 7, x; the table has id, "
+            "Total, note, tags, n). If the file has no header, give --no-header",
+        ),
+        (
+            ("id", "n", "nota"),
+            {},
+            (),
+            "a.csv: field 'nota' has no column 'nota' in shop.orders; did you mean 'note'?. Leave "
+            "it out with --skip-columns nota, or name its column with --mapping nota=COLUMN",
+        ),
+        (
+            ("id", "n", "total"),
+            {},
+            (),
+            "a.csv: field 'total' has no column 'total' in shop.orders; did you mean 'Total'?. "
+            "Leave it out with --skip-columns total, or name its column with --mapping total=COLUMN",
+        ),
+        (
+            ("a", "b"),
+            {"c": "id"},
+            (),
+            "a.csv: --mapping names field 'c', which it does not have; its fields are a, b",
+        ),
+        (
+            ("a", "b"),
+            {"2": "id"},
+            (),
+            "a.csv: --mapping names field '2', which it does not have; its fields are a, b",
+        ),
+        (
+            ("a", "b"),
+            {"²": "id"},
+            (),
+            "a.csv: --mapping names field '²', which it does not have; its fields are a, b",
+        ),
+        (
+            ("id", "n", "b"),
+            {},
+            ("bb",),
+            "a.csv: --skip-columns names 'bb', which is no field of it; did you mean 'b'?",
+        ),
+        (
+            ("a", "b", "c"),
+            {"a": "id", "b": "n", "c": "id"},
+            (),
+            "a.csv: two fields go to column 'id' (--mapping)",
+        ),
+        (
+            ("id", "n", "tags"),
+            {},
+            (),
+            "a.csv: column 'tags' has type list<text>, which load does not write yet; leave it "
+            "out with --skip-columns",
+        ),
+        (
+            ("id", "note"),
+            {},
+            (),
+            "a.csv: no field for primary key column 'n' of shop.orders; name one with "
+            "--mapping FIELD=n",
+        ),
+        (
+            ("id", "n", "note"),
+            {},
+            ("id", "n"),
+            "a.csv: no field for primary key column 'id', 'n' of shop.orders; name one with "
+            "--mapping FIELD=id",
+        ),
+    ],
+)
+def test_what_cannot_be_mapped_is_refused_in_words(
+    fields: tuple[str, ...], mapping: dict[str, str], skip: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        mapped(*fields, mapping=mapping, skip=skip)
+    assert str(refusal.value) == told
+    assert refusal.value.exit_code == 2

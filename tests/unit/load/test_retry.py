@@ -1,0 +1,81 @@
+"""What an error says of the row, and how long to wait before the next try."""
+
+import random
+
+import pytest
+from cassandra import (
+    AuthenticationFailed,
+    CoordinationFailure,
+    InvalidRequest,
+    OperationTimedOut,
+    Unauthorized,
+    Unavailable,
+    WriteFailure,
+    WriteTimeout,
+)
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionException
+from cassandra.protocol import (
+    ConfigurationException,
+    OverloadedErrorMessage,
+    ServerError,
+    SyntaxException,
+)
+
+from ringhaul.load.write.retry import BACKOFF_MAX_S, Verdict, backoff_s, classify, message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationTimedOut(),
+        WriteTimeout("timed out", write_type=1),
+        Unavailable("unavailable", consistency=1),
+        WriteFailure("failed", write_type=1),
+        CoordinationFailure("failed"),
+        NoHostAvailable("nobody", {}),
+        ConnectionException("closed"),
+        OverloadedErrorMessage(0x1001, "overloaded", None),
+        ServerError(0, "oops", None),
+        OSError("reset"),
+    ],
+)
+def test_what_may_pass_is_tried_again(error: Exception) -> None:
+    assert classify(error) is Verdict.RETRY
+
+
+def test_a_row_that_the_server_calls_invalid_is_never_sent_again() -> None:
+    assert classify(InvalidRequest("Key length of 70000 is longer than 65535")) is Verdict.ROW
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidRequest('code=2200 message="unconfigured table orders"'),
+        InvalidRequest('code=2200 [Invalid query] message="table orders does not exist"'),
+        InvalidRequest('code=2200 [Invalid query] message="keyspace shop does not exist"'),
+        InvalidRequest("Undefined column name total in table shop.orders"),
+        Unauthorized("no MODIFY permission"),
+        AuthenticationFailed("bad credentials"),
+        SyntaxException(0x2000, "no viable alternative", None),
+        ConfigurationException(0x2300, "odd", None),
+    ],
+)
+def test_what_no_row_can_get_past_ends_the_job(error: Exception) -> None:
+    assert classify(error) is Verdict.FATAL
+
+
+def test_pauses_double_up_to_a_bound_and_are_spread_by_half() -> None:
+    jitter = random.Random(1)
+    for tries, middle_s in [(1, 0.1), (2, 0.2), (3, 0.4), (6, 3.2), (7, 5.0), (500, 5.0)]:
+        pauses = [backoff_s(tries, jitter) for _ in range(500)]
+        assert all(0.5 * middle_s <= pause <= 1.5 * middle_s for pause in pauses)
+        # Requests that were refused together do not come back together
+        assert max(pauses) - min(pauses) > 0.8 * middle_s
+    assert BACKOFF_MAX_S == 5.0
+
+
+def test_a_message_is_one_line() -> None:
+    assert message(ServerError(0, "  first\n  second ", None)) == "first second"
+    assert message(OSError(104, "reset")) == "[Errno 104] reset"
+    assert message(ValueError()) == "ValueError"

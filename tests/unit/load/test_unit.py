@@ -1,0 +1,49 @@
+"""Units and results are packed small and come back equal; the report is their sum."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit, UnitResult
+
+SIZES = st.integers(0, 2**44)
+UNITS = st.builds(
+    LoadUnit,
+    source=st.integers(0, 99_999),
+    offset_bytes=SIZES,
+    length_bytes=SIZES | st.just(TO_THE_END),
+    first_ordinal=st.integers(0, 2**40),
+    first_line=st.integers(1, 2**40),
+    records_count=st.integers(0, 2**32) | st.just(UNCOUNTED),
+)
+COUNTS = st.integers(0, 2**50)
+RESULTS = st.builds(
+    UnitResult,
+    source=COUNTS,
+    records=COUNTS,
+    written=COUNTS,
+    rejected=COUNTS,
+    input_bytes=COUNTS,
+    retries=COUNTS,
+    elapsed_ms=COUNTS,
+    cpu_ms=COUNTS,
+    attempt=st.integers(1, 3),
+    rss_bytes_max=COUNTS,
+    worker=st.text(),
+)
+
+
+@given(UNITS)
+def test_units_come_back_equal(unit: LoadUnit) -> None:
+    assert LoadUnit.unpack(unit.pack()) == unit
+
+
+@given(RESULTS)
+def test_results_come_back_equal_whatever_the_host_is_called(result: UnitResult) -> None:
+    assert UnitResult.unpack(result.pack()) == result
+
+
+def test_a_unit_in_the_middle_of_a_terabyte_keeps_the_ledger_compact() -> None:
+    # 64 bytes: the longest value that Redis keeps in a listpack by default
+    unit = LoadUnit(999, 2**40, 64 << 20, 10**10, 10**10, 10**6)
+    assert unit.pack() == "999,1099511627776,67108864,10000000000,10000000000,1000000"
+    assert len(unit.pack()) <= 64

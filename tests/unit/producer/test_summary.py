@@ -1,0 +1,216 @@
+"""How a job ended: in words, as JSON, as an exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from producer.summary import EXIT_CODES, SOURCES_SHOWN, Summary, summary_json, summary_text
+from ringhaul.ledger.states import JobState
+from ringhaul.load.latency import bucket
+from ringhaul.load.report import build_report
+from ringhaul.load.unit import UnitResult
+from tests.loads import load_job, load_source, table_schema
+from tests.unit.producer.statuses import STARTED_MS, status
+
+TABLE = table_schema({"id": "int"}, ["id"])
+
+
+def summary(
+    state: JobState, *, sources: int = 2, reasons: dict[str, int] | None = None, **facts: object
+) -> Summary:
+    """A job of 4 s over `sources` files, 100 rows and one reject in each."""
+    paths = [f"/data/{number:02}.csv" for number in range(sources)]
+    results = [
+        UnitResult(
+            source=number,
+            records=101,
+            written=100,
+            rejected=1,
+            input_bytes=2048,
+            retries=1,
+            elapsed_ms=900,
+            cpu_ms=5,
+            attempt=1 + (number == 0),
+            rss_bytes_max=(80 + number) << 20,
+            worker=f"h:{number % 2}",
+        )
+        for number in range(sources)
+    ]
+    return Summary(
+        status=status(
+            100, state=state, finished_ms=STARTED_MS + 4000, **({"left": 0, "done": 8} | facts)
+        ),
+        job=load_job(TABLE, *(load_source(["id"], path=path) for path in paths), base_us=123),
+        report=build_report(paths, results, {bucket(2000): 9, bucket(40_000): 1}),
+        reasons={} if reasons is None else reasons,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "verdict"),
+    [
+        (JobState.COMPLETE, 0, [" complete: 200 rows are in shop.orders"]),
+        (
+            JobState.PARTIAL,
+            1,
+            [
+                " complete with rejects: 200 rows are in shop.orders, 2 rejected",
+                " next     ringhaul errors ld-7f3a9c --export rejects.csv",
+            ],
+        ),
+        (
+            JobState.STOPPED,
+            3,
+            [
+                " stopped: more records were rejected than --max-errors allows; 200 rows are in "
+                "shop.orders, 2 rejected, from 5 of 8 units",
+                " next     ringhaul errors ld-7f3a9c --export rejects.csv",
+                " next     ringhaul resume ld-7f3a9c --max-errors N",
+            ],
+        ),
+        (
+            JobState.QUARANTINED,
+            4,
+            [
+                " complete with quarantine: 200 rows are in shop.orders; 1 unit kept killing "
+                "their worker and were given up",
+                " next     ringhaul resume ld-7f3a9c",
+            ],
+        ),
+        (
+            JobState.FAILED,
+            4,
+            [
+                " failed: the disk is on fire",
+                " so far 200 rows are in shop.orders",
+                " next     ringhaul resume ld-7f3a9c",
+            ],
+        ),
+        (
+            JobState.CANCELLED,
+            6,
+            [
+                " cancelled: 200 rows are in shop.orders",
+                " next     ringhaul resume ld-7f3a9c",
+            ],
+        ),
+        (
+            JobState.RUNNING,
+            7,
+            [
+                " still running: 200 rows are in shop.orders so far",
+                " next     ringhaul status -f ld-7f3a9c",
+            ],
+        ),
+    ],
+)
+def test_every_end_has_its_words_and_its_code(
+    state: JobState, code: int, verdict: list[str]
+) -> None:
+    facts = {"left": 3, "done": 5} if state is JobState.STOPPED else {}
+    ended = summary(state, bad=1, last_error="the disk is on fire", **facts)
+    assert ended.exit_code == code
+    assert summary_text(ended).splitlines()[-len(verdict) :] == verdict
+    # And only an unfinished job says how to go on
+    assert ("resume" in summary_text(ended)) == (
+        state in (JobState.STOPPED, JobState.QUARANTINED, JobState.FAILED, JobState.CANCELLED)
+    )
+
+
+def test_a_stop_at_the_last_unit_leaves_nothing_to_resume() -> None:
+    assert "resume" not in summary_text(summary(JobState.STOPPED, left=0, done=8))
+    assert "resume" in summary_text(summary(JobState.STOPPED, left=0, done=8, sealed=False))
+
+
+def test_no_state_is_without_an_exit_code_and_only_one_is_success() -> None:
+    assert set(EXIT_CODES) == set(JobState)
+    assert [state for state, code in EXIT_CODES.items() if code == 0] == [JobState.COMPLETE]
+
+
+def test_the_closing_table() -> None:
+    ended = summary(JobState.PARTIAL, reasons={"key id": 1, "cast total": 1_000})
+    assert summary_text(ended).splitlines()[:8] == [
+        " source              units           rows   rejected        size",
+        " ----------------  -------  -------------  ---------  ----------",
+        " /data/00.csv            1            100          1     2.0 KiB",
+        " /data/01.csv            1            100          1     2.0 KiB",
+        " ----------------  -------  -------------  ---------  ----------",
+        " total                   2            200          2     4.0 KiB   0:04   50 rows/s",
+        " p50 2.0 ms  p99 41 ms   2 retries   2 worker processes   client CPU 49.5 us/row"
+        "   1 unit done again after a loss",
+        " rejects  cast total 1,000 | key id 1",
+    ]
+
+
+def test_many_sources_are_summed_in_one_line() -> None:
+    lines = summary_text(summary(JobState.COMPLETE, sources=25)).splitlines()
+    shown = lines[2 : 2 + SOURCES_SHOWN]
+    assert shown[0].split()[:2] == ["/data/00.csv", "1"]
+    assert shown[-1].split() == ["...", "16", "more", "16", "1,600", "16", "32.0", "KiB"]
+    assert lines[3 + SOURCES_SHOWN].split()[:4] == ["total", "25", "2,500", "25"]
+
+
+def test_as_many_sources_as_fit_are_all_named() -> None:
+    text = summary_text(summary(JobState.COMPLETE, sources=SOURCES_SHOWN))
+    assert f"/data/{SOURCES_SHOWN - 1:02}.csv" in text
+    assert "more" not in text
+
+
+def test_the_summary_for_programs() -> None:
+    ended = summary(JobState.PARTIAL, reasons={"cast id": 2})
+    found = json.loads(json.dumps(summary_json(ended)))
+    sources = found.pop("sources")
+    assert found == {
+        "message_type": "summary",
+        "job": "ld-7f3a9c",
+        "kind": "load",
+        "table": "shop.orders",
+        "state": "PARTIAL",
+        "exit_code": 1,
+        "units": 8,
+        "units_done": 8,
+        "units_quarantined": 0,
+        "records": 202,
+        "rows": 200,
+        "rejected": 2,
+        "bytes": 4096,
+        "retries": 2,
+        "repeated_units": 1,
+        "elapsed_s": 4.0,
+        "rows_per_s": 50.0,
+        "cpu_us_per_row": 10_000 / 202,
+        "worker_rss_bytes_max": 81 << 20,
+        "p50_ms": 2.047,
+        "p99_ms": 40.959,
+        "workers": {"h:0": 1, "h:1": 1},
+        "reject_reasons": {"cast id": 2},
+        "first_timestamp_us": 123,
+        "last_error": None,
+    } | {key: found[key] for key in found if key not in EXPECTED_KEYS}
+    assert sources[1] == {
+        "path": "/data/01.csv",
+        "units": 1,
+        "records": 101,
+        "written": 100,
+        "rejected": 1,
+        "input_bytes": 2048,
+    }
+
+
+#: Fields are only ever added: another one here breaks no program.
+EXPECTED_KEYS = set(
+    """
+    message_type job kind table state exit_code units units_done units_quarantined records rows
+    rejected bytes retries repeated_units elapsed_s rows_per_s cpu_us_per_row worker_rss_bytes_max
+    p50_ms p99_ms workers reject_reasons first_timestamp_us last_error
+    """.split()  # noqa: SIM905
+)
+
+
+def test_a_job_that_nobody_started_has_no_rate() -> None:
+    ended = summary(JobState.CANCELLED, started_ms=None)
+    assert summary_json(ended)["elapsed_s"] == 0
+    assert summary_json(ended)["rows_per_s"] is None
+    assert "- rows/s" in summary_text(ended)
