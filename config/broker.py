@@ -1,7 +1,7 @@
 """The broker's address as clients need it: the password filled in, TLS checked, sockets bounded.
 
-Redis carries Celery's messages and holds the ledger; both are reached through what is here, so
-that no client waits for ever on a connection whose other end is gone.
+Redis carries Celery's messages and holds the ledger. Celery's clients get the bounds that are here,
+so that none waits for ever on a connection whose other end is gone; the ledger has its own.
 """
 
 import ssl
@@ -56,14 +56,3 @@ def broker_tls(broker: BrokerSettings) -> dict[str, Any] | None:
             raise ConfigError(f"broker.{name}: no such file: {path}")
         options[option] = str(path)
     return options
-
-
-def redis_options(broker: BrokerSettings) -> dict[str, Any]:
-    """Arguments for `redis.Redis.from_url(broker_url(broker), **redis_options(broker))`."""
-    return {
-        "socket_timeout": SOCKET_TIMEOUT_S,
-        "socket_connect_timeout": SOCKET_CONNECT_TIMEOUT_S,
-        "socket_keepalive": True,
-        "health_check_interval": HEALTH_CHECK_INTERVAL_S,
-        **(broker_tls(broker) or {}),
-    }

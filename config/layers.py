@@ -1,25 +1,42 @@
 """Where settings come from: flags, environment, a TOML file, the running local stack.
 
-Each reader gives a `Layer`: raw values by dotted key, and for each the words that say where it
-was written. Nothing is checked here beyond the names; `config.settings` puts the layers over
-each other and checks the values.
+Each of them is a source of pydantic-settings, which puts the first over the next, all of them over
+the defaults, and checks the result. The sources here add what the library does not have: where
+each value was written, paths that keep their meaning when the current folder changes, and no
+silence about a name that is no setting.
 """
 
-import difflib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from collections.abc import Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from config.errors import ConfigError
-from config.sections import is_path, setting_keys
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    TomlConfigSettingsSource,
+)
 
-ENV_PREFIX = "RINGHAUL_"
-ENV_CONFIG = "RINGHAUL_CONFIG"
+from config.errors import ConfigError
+from config.names import (
+    ENV_CONFIG,
+    ENV_PREFIX,
+    env_name,
+    flat,
+    nearest,
+    nested,
+    sections,
+    setting_fields,
+)
+
 FILE_NAME = "ringhaul.toml"
 LOCAL_STACK_FILE = "local.json"
 
@@ -34,79 +51,180 @@ _LOCAL_STACK_KEYS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layer:
-    """Settings of one source."""
-
-    #: Raw values by dotted key.
-    values: dict[str, Any] = field(default_factory=dict)
-    #: `flag`, `env RINGHAUL_X`, `file PATH`, `local stack`; by dotted key.
-    origins: dict[str, str] = field(default_factory=dict)
-    #: 1-based line of the file, by dotted key, where it was found.
-    lines: dict[str, int] = field(default_factory=dict)
-
-
-def env_name(key: str) -> str:
-    """`RINGHAUL_BROKER_URL` of `broker.url`."""
-    return ENV_PREFIX + key.replace(".", "_").upper()
+def all_layers(
+    settings_cls: type[BaseSettings], flags: Mapping[str, Any], file: Path | None
+) -> "tuple[Layer, ...]":
+    """Every layer of settings, the one that wins over all others first."""
+    return (
+        Flags(settings_cls, flags),
+        Environment(settings_cls),
+        File(settings_cls, file),
+        LocalStack(settings_cls),
+    )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """`; did you mean X?`, or nothing when no known name is near.
+class Layer(PydanticBaseSettingsSource):
+    """A source that can tell where each of its values was written."""
 
-    Of `section.name` the names are compared, those of the same section first.
-    """
-    section, _, last = name.rpartition(".")
-    by_last: dict[str, str] = {}
-    for known in sorted(names, key=lambda known: known.rpartition(".")[0] == section):
-        by_last[known.rpartition(".")[2]] = known  # the same section comes last, and stays
-    close = difflib.get_close_matches(last, by_last, n=1)
-    return f"; did you mean {by_last[close[0]]}?" if close else ""
+    #: What it gave when it was called: raw values by dotted key.
+    values: dict[str, Any]
+
+    @abstractmethod
+    def origin(self, key: str) -> str:
+        """`flag`, `env RINGHAUL_X`, `file PATH` or `local stack`."""
+
+    def place(self, key: str) -> str:
+        """The origin, and the line where there is one."""
+        return self.origin(key)
+
+    def unknown(self, key: str, guess: str) -> str:
+        """What to tell of a name that is no setting; `guess` is what `nearest` said of it."""
+        return f"there is no setting {key}{guess}"
+
+    def keep(self, tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """The tables with every path made absolute from `folder`; `values` remembers them."""
+        self.values = flat(tables)
+        for key, field in setting_fields(self.settings_cls).items():
+            value = self.values.get(key)
+            if not _is_path(field) or not isinstance(value, str | Path):
+                continue
+            if str(value):
+                self.values[key] = folder / Path(value).expanduser()
+            elif field.annotation is Path:  # stands for the default, which depends on the user
+                del self.values[key]
+        return nested(self.values)
 
 
-def read_flags(flags: Mapping[str, Any]) -> Layer:
+class Flags(InitSettingsSource, Layer):
     """The command line's values by dotted key; `None` means that the flag was not given."""
-    values = {key: value for key, value in flags.items() if value is not None}
-    for key in values:
-        if key not in setting_keys():
-            raise ConfigError(f"there is no setting {key}{nearest(key, setting_keys())}")
-    return Layer(values=_absolute(values, Path.cwd()), origins=dict.fromkeys(values, "flag"))
+
+    def __init__(self, settings_cls: type[BaseSettings], flags: Mapping[str, Any]) -> None:
+        given = {key: value for key, value in flags.items() if value is not None}
+        super().__init__(settings_cls, nested(given))
+
+    def __call__(self) -> dict[str, Any]:
+        return self.keep(super().__call__(), Path.cwd())
+
+    def origin(self, key: str) -> str:
+        return "flag"
 
 
-def read_environment(environ: Mapping[str, str]) -> Layer:
+class Environment(EnvSettingsSource, Layer):
     """Every `RINGHAUL_*` variable. One that is set but empty counts as not set."""
-    keys_by_name = {env_name(key): key for key in setting_keys()}
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for name, value in environ.items():
-        if not name.startswith(ENV_PREFIX) or name == ENV_CONFIG:
-            continue
-        if name not in keys_by_name:
-            known = [known.removeprefix(ENV_PREFIX) for known in (*keys_by_name, ENV_CONFIG)]
-            guess = nearest(name.removeprefix(ENV_PREFIX), known)
-            raise ConfigError(
-                f"the environment variable {name} is no setting of ringhaul"
-                + guess.replace("mean ", f"mean {ENV_PREFIX}")
-            )
-        if value:
-            values[keys_by_name[name]] = value
-            origins[keys_by_name[name]] = f"env {name}"
-    return Layer(values=_absolute(values, Path.cwd()), origins=origins)
+
+    def __init__(self, settings_cls: type[BaseSettings]) -> None:
+        # The names of the fields are small letters, those of the variables capitals.
+        super().__init__(settings_cls, case_sensitive=False)
+
+    def __call__(self) -> dict[str, Any]:
+        known = {env_name(key) for key in setting_fields(self.settings_cls)}
+        for name in os.environ:
+            # Not seeing capitals, the library takes a name in any case: so does this check.
+            ours = name.upper().startswith(ENV_PREFIX) and name != ENV_CONFIG
+            if ours and name.upper() not in known:
+                names = [name.removeprefix(ENV_PREFIX) for name in (*sorted(known), ENV_CONFIG)]
+                guess = nearest(name.upper().removeprefix(ENV_PREFIX), names)
+                raise ConfigError(
+                    f"the environment variable {name} is no setting of ringhaul"
+                    + guess.replace("mean ", f"mean {ENV_PREFIX}")
+                )
+        return self.keep(super().__call__(), Path.cwd())
+
+    def origin(self, key: str) -> str:
+        return f"env {env_name(key)}"
 
 
-def find_file(given: Path | None, environ: Mapping[str, str]) -> Path | None:
+class File(TomlConfigSettingsSource, Layer):
+    """A `ringhaul.toml`. A relative path in it is relative to the folder that the file is in."""
+
+    def __init__(self, settings_cls: type[BaseSettings], path: Path | None) -> None:
+        self.path = path
+        #: 1-based line by dotted key.
+        self.lines: dict[str, int] = {}
+        super().__init__(settings_cls, toml_file=path)
+
+    def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
+        try:
+            text = file_path.read_text(encoding="utf-8")
+            tables = tomllib.loads(text)
+        except OSError as error:
+            raise ConfigError(f"cannot read {file_path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{file_path} is not UTF-8 text (byte {error.start})") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{file_path} is not valid TOML: {error}") from error
+        self.lines = _key_lines(text)
+        return tables
+
+    def __call__(self) -> dict[str, Any]:
+        tables = super().__call__()
+        for section in sections(self.settings_cls):
+            # Told here, as a section given in a layer above would hide it from the check.
+            if not isinstance(tables.get(section, {}), dict):
+                raise ConfigError(
+                    f"{self.path}: {section} is a section, expected [{section}] and its settings"
+                )
+        return self.keep(tables, self.path.parent if self.path else Path.cwd())
+
+    def origin(self, key: str) -> str:
+        return f"file {self.path}"
+
+    def place(self, key: str) -> str:
+        return f"file {self._place(key)}"
+
+    def unknown(self, key: str, guess: str) -> str:
+        return f"{self._place(key)}: {super().unknown(key, guess)}"
+
+    def _place(self, key: str) -> str:
+        return f"{self.path}, line {self.lines[key]}" if key in self.lines else str(self.path)
+
+
+class LocalStack(Layer):
+    """The addresses that `ringhaul local up` wrote down, unless others are set in a layer above.
+
+    The stack's port and data centre belong to its contact points: where those are set elsewhere
+    none of the cluster's values here apply.
+    """
+
+    def __call__(self) -> dict[str, Any]:
+        settled = flat(self.current_state)
+        state_dir = settled.get("state_dir")
+        if not isinstance(state_dir, Path):  # not given, or no path at all: that is told later
+            field = self.settings_cls.model_fields["state_dir"]
+            state_dir = field.get_default(call_default_factory=True, validated_data={})
+        stack = _read_local_stack(state_dir / LOCAL_STACK_FILE)
+        values = {
+            key: stack[name]
+            for name, key in _LOCAL_STACK_KEYS.items()
+            if stack.get(name) is not None
+        }
+        for address in ("cluster.contact_points", "broker.url"):
+            if address in settled:
+                section = address.partition(".")[0]
+                values = {k: v for k, v in values.items() if not k.startswith(section + ".")}
+        return self.keep(nested(values), state_dir)
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Part of the library's interface; the fields are given all at once, by the call."""
+        return nested(self.values).get(field_name), field_name, False
+
+    def origin(self, key: str) -> str:
+        return "local stack"
+
+
+def find_file(given: Path | None) -> Path | None:
     """The file to read: the one given, `RINGHAUL_CONFIG`'s, `./ringhaul.toml`, the user's own.
 
     A file asked for by name has to be there; the other two need not.
     """
-    named = given if given is not None else environ.get(ENV_CONFIG) or None
+    named = given if given is not None else os.environ.get(ENV_CONFIG) or None
     if named is not None:
         path = Path(named).expanduser().absolute()
         if not path.is_file():
             how = "--config" if given is not None else ENV_CONFIG
             raise ConfigError(f"no such settings file: {path} (asked for by {how})")
         return path
-    base = environ.get("XDG_CONFIG_HOME", "")
+    base = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
     for path in (Path.cwd() / FILE_NAME, folder / "ringhaul" / FILE_NAME):
         if path.is_file():
@@ -114,41 +232,15 @@ def find_file(given: Path | None, environ: Mapping[str, str]) -> Path | None:
     return None
 
 
-def read_file(path: Path) -> Layer:
-    """A `ringhaul.toml`. A relative path in it is relative to the folder that the file is in."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
-    lines = _key_lines(text)
-    values: dict[str, Any] = {}
-    for key, value in _flatten(tables, path, lines):
-        if value == "" and key in ("state_dir", "cache_dir"):
-            continue  # empty stands for the default, which depends on the user
-        values[key] = value
-    return Layer(
-        values=_absolute(values, path.parent),
-        origins=dict.fromkeys(values, f"file {path}"),
-        lines=lines,
-    )
+def _is_path(field: FieldInfo) -> bool:
+    return field.annotation is Path or field.annotation == Path | None
 
 
-def read_local_stack(state_dir: Path, settled: Mapping[str, Any]) -> Layer:
-    """The addresses that `ringhaul local up` wrote down, unless others are `settled` above.
-
-    The stack's port and data centre belong to its contact points: where those are set elsewhere
-    none of the cluster's values here apply.
-    """
-    path = state_dir / LOCAL_STACK_FILE
+def _read_local_stack(path: Path) -> dict[str, Any]:
     try:
         stack = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Layer()
+        return {}
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"cannot read the local stack's addresses in {path}: {error};"
@@ -156,39 +248,7 @@ def read_local_stack(state_dir: Path, settled: Mapping[str, Any]) -> Layer:
         ) from error
     if not isinstance(stack, dict):
         raise ConfigError(f"{path} does not hold the local stack's addresses; delete it")
-    values = {
-        key: stack[name] for name, key in _LOCAL_STACK_KEYS.items() if stack.get(name) is not None
-    }
-    for address in ("cluster.contact_points", "broker.url"):
-        if address in settled:
-            section = address.partition(".")[0]
-            values = {k: v for k, v in values.items() if not k.startswith(section + ".")}
-    return Layer(values=values, origins=dict.fromkeys(values, "local stack"))
-
-
-def _flatten(
-    tables: Mapping[str, Any], path: Path, lines: Mapping[str, int]
-) -> Iterable[tuple[str, Any]]:
-    known = setting_keys()
-    sections = {key.partition(".")[0] for key in known if "." in key}
-    for name, value in tables.items():
-        if name in sections and isinstance(value, dict):
-            for key, inner in value.items():
-                dotted = f"{name}.{key}"
-                if dotted not in known:
-                    raise ConfigError(_unknown(path, dotted, lines, known))
-                yield dotted, inner
-        elif name in sections:
-            raise ConfigError(f"{path}: {name} is a section, expected [{name}] and its settings")
-        elif name in known:
-            yield name, value
-        else:
-            raise ConfigError(_unknown(path, name, lines, [*sections, *known]))
-
-
-def _unknown(path: Path, key: str, lines: Mapping[str, int], names: Iterable[str]) -> str:
-    where = f"{path}, line {lines[key]}" if key in lines else str(path)
-    return f"{where}: there is no setting {key}{nearest(key, names)}"
+    return stack
 
 
 _TABLE_LINE = re.compile(r"\s*\[\s*([\w-]+)\s*\]")
@@ -206,13 +266,3 @@ def _key_lines(text: str) -> dict[str, int]:
         elif key := _KEY_LINE.match(line):
             lines.setdefault(section + key[1], number)
     return lines
-
-
-def _absolute(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values with every path made absolute, so that no later `chdir` changes its meaning."""
-    return {
-        key: folder / Path(value).expanduser()
-        if is_path(key) and isinstance(value, str | Path) and str(value)
-        else value
-        for key, value in values.items()
-    }

@@ -8,11 +8,15 @@ given" wherever that is a sensible answer, so that every default can be written 
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.errors import ConfigError
+from config.layers import Layer, all_layers, find_file
+from config.names import ENV_PREFIX, setting_fields
 from config.values import (
     BrokerUrl,
     Bytes,
@@ -166,8 +170,26 @@ def _xdg_dir(variable: str, under_home: str, key: str) -> Path:
         ) from error
 
 
-class Settings(Section):
-    """All settings. `Settings()` is the defaults; `config.settings.load_settings` reads more."""
+class Settings(BaseSettings):
+    """All settings, read layer by layer: what is given here, environment, file, local stack.
+
+    `config.settings.load_settings` reads the same, tells where each value came from, and words
+    what is wrong for users.
+    """
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+        hide_input_in_errors=True,  # it may be a URL with a password
+        case_sensitive=True,  # but for variables, see `config.layers.Environment`
+        env_prefix=ENV_PREFIX,
+        # RINGHAUL_BROKER_KEY_PREFIX is broker.key_prefix: only the section ends at a `_`.
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        env_ignore_empty=True,
+        enable_decoding=False,  # a list is parted by commas, and is no JSON
+    )
 
     cluster: ClusterSettings = ClusterSettings()
     broker: BrokerSettings = BrokerSettings()
@@ -179,6 +201,24 @@ class Settings(Section):
     #: What can be fetched again, such as Cassandra's jars.
     cache_dir: Path = Field(default_factory=cache_dir_default)
 
+    def __init__(self, *, layers: tuple[Layer, ...] = (), **given: Any) -> None:
+        """`layers`: read these alone; without any, all there are, under the values `given`."""
+        super().__init__(layers=layers, **given)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The layers, the one that wins over all others first. The library adds the defaults."""
+        given = dict(init_settings())  # the arguments of `__init__`
+        layers: tuple[Layer, ...] = given.pop("layers")
+        return layers or all_layers(settings_cls, given, find_file(None))
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.broker.visibility_timeout_s <= self.worker.time_limit_hard_s:
@@ -189,19 +229,6 @@ class Settings(Section):
         return self
 
 
-def setting_keys() -> dict[str, type[Section]]:
-    """Every setting's dotted key, in order, with the class that holds it."""
-    keys: dict[str, type[Section]] = {}
-    for name, field in Settings.model_fields.items():
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, Section):
-            keys |= {f"{name}.{key}": section for key in section.model_fields}
-        else:
-            keys[name] = Settings
-    return keys
-
-
-def is_path(key: str) -> bool:
-    """Whether setting `key` names a file or folder."""
-    field = setting_keys()[key].model_fields[key.rpartition(".")[2]]
-    return field.annotation is Path or field.annotation == Path | None
+def setting_keys() -> dict[str, FieldInfo]:
+    """Every setting by its dotted key, in order."""
+    return setting_fields(Settings)

@@ -4,8 +4,7 @@ Flags win over the environment, that over `ringhaul.toml`, that over the running
 that over the defaults. Reading opens no connection and reads no secret.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,16 +12,10 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from config.errors import ConfigError
-from config.layers import (
-    Layer,
-    find_file,
-    read_environment,
-    read_file,
-    read_flags,
-    read_local_stack,
-)
+from config.layers import Layer, all_layers, find_file
+from config.names import flat, nearest, nested, sections
 from config.secrets import mask
-from config.sections import Settings, setting_keys, state_dir_default
+from config.sections import Settings, setting_keys
 
 __all__ = ["ConfigError", "Described", "Loaded", "Settings", "load_settings"]
 
@@ -63,11 +56,8 @@ class Loaded:
 
     def describe(self) -> list[Described]:
         """Every setting in the order of the sections, with passwords shown as `***`."""
-        tables = self.settings.model_dump(mode="json")
-        return [
-            Described(key, _shown(_value_at(tables, key)), self.origins[key])
-            for key in setting_keys()
-        ]
+        values = flat(self.settings.model_dump(mode="json"))
+        return [Described(key, _shown(values[key]), self.origins[key]) for key in setting_keys()]
 
 
 def load_settings(
@@ -79,69 +69,40 @@ def load_settings(
     `config_file`: read instead of the file that would be found.
     Raises `ConfigError` for a name that is no setting and for a value that cannot be used.
     """
-    path = find_file(config_file, os.environ)
-    upper = [
-        read_flags(flags or {}),
-        read_environment(os.environ),
-        read_file(path) if path is not None else Layer(),
-    ]
-    settled = _merged(upper).values
-    state_dir = settled.get("state_dir")
-    # A state_dir that is no path at all is found and told by the check below.
-    folder = state_dir if isinstance(state_dir, Path) else state_dir_default()
-    merged = _merged([*upper, read_local_stack(folder, settled)])
-    return Loaded(
-        settings=_checked(merged),
-        origins={key: merged.origins.get(key, "default") for key in setting_keys()},
-        config_file=path,
+    path = find_file(config_file)
+    layers = all_layers(Settings, flags or {}, path)
+    try:
+        settings = Settings(layers=layers)
+    except ValidationError as error:
+        raise ConfigError(_told(error, layers)) from None  # its own text would show the values
+    origins = {
+        key: next((layer.origin(key) for layer in layers if key in layer.values), "default")
+        for key in setting_keys()
+    }
+    return Loaded(settings=settings, origins=origins, config_file=path)
+
+
+def _told(error: ValidationError, layers: Sequence[Layer]) -> str:
+    """Every problem on a line of its own: which setting, its value, where that was written."""
+    return "\n".join(
+        _told_one(problem["type"], problem["msg"], ".".join(map(str, problem["loc"][:2])), layers)
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
     )
 
 
-def _merged(layers: list[Layer]) -> Layer:
-    """One layer of all, where the first that has a key wins."""
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    lines: dict[str, int] = {}
-    for layer in reversed(layers):
-        values |= layer.values
-        origins |= layer.origins
-        lines |= layer.lines
-    return Layer(values=values, origins=origins, lines=lines)
-
-
-def _checked(layer: Layer) -> Settings:
-    tables: dict[str, Any] = {}
-    for key, value in layer.values.items():
-        section, _, name = key.rpartition(".")
-        if section:
-            tables.setdefault(section, {})[name] = value
-        else:
-            tables[key] = value
-    try:
-        return Settings.model_validate(tables)
-    except ValidationError as error:
-        raise ConfigError(_told(error, layer)) from None  # its own text would show the values
-
-
-def _told(error: ValidationError, layer: Layer) -> str:
-    """Every problem on a line of its own: which setting, its value, where that was written."""
-    problems = []
-    for problem in error.errors(include_url=False, include_context=False):
-        reason = _EXPECTED.get(problem["type"]) or problem["msg"]
-        reason = reason.removeprefix("Value error, ").removeprefix("Input should be ")
-        parts = [str(part) for part in problem["loc"]]
-        key = next(
-            (k for k in (".".join(parts[:2]), parts[0] if parts else "") if k in layer.values), ""
-        )
-        if not key:  # two settings that do not agree: the reason names them
-            problems.append(f"settings: {reason}")
-            continue
-        origin = layer.origins[key]
-        if origin.startswith("file ") and key in layer.lines:
-            origin += f", line {layer.lines[key]}"
-        expected = reason if reason.startswith("expected") else f"expected {reason}"
-        problems.append(f"{key} = {_quoted(layer.values[key])} ({origin}): {expected}")
-    return "\n".join(problems)
+def _told_one(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
+    if kind == "extra_forbidden":
+        # An unknown section is told by its own name, and not by those of what is in it.
+        layer = next(layer for layer in layers if key in {*layer.values, *nested(layer.values)})
+        names = [] if "." in key else sections(Settings)
+        return layer.unknown(key, nearest(key, [*names, *setting_keys()]))
+    reason = _EXPECTED.get(kind) or reason
+    reason = reason.removeprefix("Value error, ").removeprefix("Input should be ")
+    writer = next((layer for layer in layers if key in layer.values), None)
+    if writer is None:  # two settings that do not agree: the reason names them
+        return f"settings: {reason}"
+    expected = reason if reason.startswith("expected") else f"expected {reason}"
+    return f"{key} = {_quoted(writer.values[key])} ({writer.place(key)}): {expected}"
 
 
 def _quoted(value: Any) -> str:
@@ -151,8 +112,3 @@ def _quoted(value: Any) -> str:
 
 def _shown(value: Any) -> Any:
     return mask(value) if isinstance(value, str) else value
-
-
-def _value_at(tables: Mapping[str, Any], key: str) -> Any:
-    section, _, name = key.rpartition(".")
-    return tables[section][name] if section else tables[name]

@@ -31,7 +31,7 @@ _MAX_ERRORS = re.compile(r"-1|\d+|(?:100(?:\.0*)?|\d{1,2}(?:\.\d+)?)%")
 
 
 def parse_bytes(value: Any) -> Any:
-    """Bytes of a size such as `65536`, `"64 KiB"` or `"1.5 MB"`; a number passes as it is."""
+    """Bytes of a size such as `65536`, `"64 KiB"`, `"16M"` (MiB) or `"1.5 MB"`; numbers pass."""
     if not isinstance(value, str):
         return value
     match = _SIZE.fullmatch(value.strip())
@@ -54,7 +54,7 @@ def check_broker_url(url: str) -> str:
     """Empty, or `redis://` or `rediss://` with a host; a password and a database may be there."""
     if not url:
         return url
-    expected = "expected redis://[user[:password]@]host[:port][/database], or rediss:// for TLS"
+    expected = "expected redis://host:port/database, or rediss:// for TLS"
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from config.layers import env_name
-from config.sections import Section, Settings, setting_keys
+from config.sections import Settings, setting_keys
 from config.settings import ConfigError, load_settings
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "ringhaul.example.toml"
@@ -84,9 +84,8 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
     }
-    for key, section in setting_keys().items():
-        annotation = section.model_fields[key.rpartition(".")[2]].annotation
-        plain = "33" if annotation in (int, float) else "a text"
+    for key, field in setting_keys().items():
+        plain = "33" if field.annotation in (int, float) else "a text"
         monkeypatch.setenv(env_name(key), values.get(key, plain))
     loaded = load_settings()
     assert loaded.origins == {key: f"env {env_name(key)}" for key in setting_keys()}
@@ -103,6 +102,19 @@ def load_defaults(monkeypatch: pytest.MonkeyPatch) -> Any:
     for key in setting_keys():
         monkeypatch.delenv(env_name(key))
     return load_settings()
+
+
+def test_settings_made_directly_read_the_same_layers(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_stack(clean / "home/.local/state/ringhaul")
+    (clean / "ringhaul.toml").write_text("[worker]\nlease_s = 7\nsweep_s = 1\n")
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "2")
+    monkeypatch.setenv("RINGHAUL_WORKER_LEASE_S", "8")
+    settings = Settings(cluster={"port": 1})  # type: ignore[arg-type]
+    assert settings == load_settings({"cluster.port": 1}).settings
+    assert (settings.cluster.port, settings.cluster.local_dc) == (1, "datacenter1")
+    assert (settings.worker.lease_s, settings.worker.sweep_s) == (8, 1)
 
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +183,8 @@ def test_the_example_lists_every_setting_with_its_default() -> None:
         ("[clutser]\nport = 1\n", "FILE, line 1: there is no setting clutser; did you mean"
          " cluster?"),
         ("statedir = 'x'\n", "FILE, line 1: there is no setting statedir; did you mean state_dir?"),
+        ("[Cluster]\nport = 1\n", "FILE, line 1: there is no setting Cluster; did you mean"
+         " cluster?"),
         ("[load]\nconsistency = 'ONE'\n", "FILE, line 2: there is no setting load.consistency; did"
          " you mean cluster.consistency?"),
         ("[load]\n\nfrobnicate = 1\n", "FILE, line 3: there is no setting load.frobnicate"),
@@ -189,6 +203,19 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(
     file = clean / "ringhaul.toml"
     file.write_text(text)
     assert refused() == message.replace("FILE", str(file))
+
+
+def test_a_section_that_is_none_is_told_even_under_a_variable(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean / "ringhaul.toml").write_text("cluster = 5\n")
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "1")
+    assert refused().endswith("cluster is a section, expected [cluster] and its settings")
+
+
+def test_a_section_may_be_empty(clean: Path) -> None:
+    (clean / "ringhaul.toml").write_text("[cluster]\n# port = 9042\n[broker]\n")
+    assert load_settings().settings == Settings()
 
 
 def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
@@ -210,6 +237,21 @@ def test_unknown_names_are_errors_that_suggest_the_nearest(
     assert refused() == (
         "the environment variable RINGHAUL_BROKER_ULR is no setting of ringhaul;"
         " did you mean RINGHAUL_BROKER_URL?"
+    )
+
+
+def test_a_section_alone_is_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_CLUSTER", '{"port": 1}')
+    assert refused().startswith("the environment variable RINGHAUL_CLUSTER is no setting")
+
+
+def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ringhaul_cluster_port", "1")
+    assert load_settings().settings.cluster.port == 1
+    monkeypatch.setenv("ringhaul_cluster_prot", "1")
+    assert refused() == (
+        "the environment variable ringhaul_cluster_prot is no setting of ringhaul;"
+        " did you mean RINGHAUL_CLUSTER_PORT?"
     )
 
 
@@ -246,9 +288,41 @@ def test_a_bad_value_is_told_with_key_value_and_origin(
     assert expected in message
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "taken"),
+    [
+        ("load.unit_bytes", "16M", 16 * 2**20),
+        ("load.unit_bytes", "64 KiB", 64 * 2**10),
+        ("load.unit_bytes", "1.5 MB", 1_500_000),
+        ("load.unit_bytes", "1g", 2**30),
+        ("load.max_errors", "-1", "-1"),
+        ("load.max_errors", -1, "-1"),
+        ("load.max_errors", "0.5%", "0.5%"),
+    ],
+)
+def test_sizes_and_limits_have_several_spellings(key: str, value: str, taken: int | str) -> None:
+    section, _, name = key.partition(".")
+    settings = load_settings({key: value}).settings
+    assert getattr(getattr(settings, section), name) == taken
+
+
 def test_all_bad_values_are_told_at_once() -> None:
     lines = refused({"cluster.port": 0, "worker.concurrency": -1}).splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["cluster.port", "worker.concurrency"]
+
+
+def test_bad_names_and_bad_values_of_all_layers_are_told_at_once(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = clean / "ringhaul.toml"
+    file.write_text("frobnicate = 1\n[cluster]\nport = 9042\n[worker]\nleases = 1\n")
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "x")
+    assert refused({"worker.sweep_s": "y"}).splitlines() == [
+        'cluster.port = "x" (env RINGHAUL_CLUSTER_PORT): expected a whole number',
+        'worker.sweep_s = "y" (flag): expected a number',
+        f"{file}, line 5: there is no setting worker.leases; did you mean worker.lease_s?",
+        f"{file}, line 1: there is no setting frobnicate",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -334,11 +408,21 @@ def test_a_refused_url_is_told_without_its_password(
     assert "S3c" not in message and "ret@" not in message
 
 
+def test_the_librarys_own_words_hold_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", "amqp://:S3cret@h")
+    with pytest.raises(ValueError, match=r"broker\.url") as error:
+        Settings()
+    assert "S3cret" not in str(error.value)
+
+
 def test_settings_cannot_be_changed_once_read() -> None:
     settings = load_settings().settings
     with pytest.raises(ValueError, match="frozen"):
         settings.cluster.port = 1
-    assert all(issubclass(section, Section) for section in setting_keys().values())
+    for key in setting_keys():
+        section, _, name = key.rpartition(".")
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(getattr(settings, section) if section else settings, name, None)
 
 
 def test_reading_makes_nothing(clean: Path) -> None:
