@@ -56,7 +56,7 @@ def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
     from producer.errors import run_told
 
-    sys.exit(run_told(lambda: cli.main(standalone_mode=False)))
+    sys.exit(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
 
 
 if __name__ == "__main__":

@@ -129,6 +129,8 @@ class EmbeddedWorker:
                     str(self._concurrency),
                     "--hostname",
                     f"embedded-{os.getpid()}@%h",
+                    # When it is told to stop its job is over: waiting for units would be idle time.
+                    "worker.soft_shutdown_timeout=0",
                 ),
             ],
             stdin=subprocess.DEVNULL,

@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-from ringhaul.errors import RinghaulError
+from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import Position, split_units
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.load.job import LoadJob
 from ringhaul.load.reading import open_records
 from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
@@ -44,15 +45,21 @@ class Feeder:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        try:
-            self._feed()
-        except RinghaulError as error:
-            self.error = error
-            self._ledger.fail(self._job_id, str(error))
-        except BaseException as error:
-            self.error = error
-            self._ledger.fail(self._job_id, f"splitting failed: {type(error).__name__}: {error}")
-            raise
+        """Feed the job to its end, however long Redis is away meanwhile: the watch tells of it."""
+        while True:
+            try:
+                if self.error is None:
+                    self._feed()
+                else:
+                    self._ledger.fail(self._job_id, _words(self.error))
+                return
+            except LedgerUnavailable:
+                # Units go by their numbers: beginning again adds those that are missing.
+                self.bytes_split = 0
+            except JobMissing:
+                return
+            except Exception as error:
+                self.error = error
 
     def _feed(self) -> None:
         """Append every unit, then seal; begin again from the ledger's count when it lost some."""
@@ -61,6 +68,11 @@ class Feeder:
             sealed = self._ledger.seal(self._job_id, self._epoch, count)
             if sealed is None or sealed == count:
                 return
+            if sealed > count:
+                raise SourceChanged(
+                    f"the input makes {count:,} units now and made {sealed:,} when the job began: "
+                    "a file was changed since; load it again as a new job"
+                )
             count = self._append(sealed)
 
     def _append(self, first: int) -> int | None:
@@ -74,7 +86,9 @@ class Feeder:
                 continue
             batch.append(unit.pack())
             self.bytes_split += max(unit.length_bytes, 0)
-            if len(batch) < BATCH_UNITS and time.monotonic() < due:
+            # After a whole file's unit comes a long read of that file: what there is goes out now.
+            keep = unit.length_bytes != TO_THE_END and time.monotonic() < due
+            if keep and len(batch) < BATCH_UNITS:
                 continue
             known = self._ledger.add_units(self._job_id, self._epoch, batch_first, batch)
             if known is None:
@@ -86,6 +100,12 @@ class Feeder:
         if batch and self._ledger.add_units(self._job_id, self._epoch, batch_first, batch) is None:
             return None
         return number
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, RinghaulError):
+        return str(error)
+    return f"splitting failed: {type(error).__name__}: {error}"
 
 
 def split_sources(job: LoadJob) -> Iterator[LoadUnit]:

@@ -1,4 +1,8 @@
-"""Resume a job: only its missing units run, with the options and timestamps it began with."""
+"""Resume a job: only its missing units run, with the options and timestamps it began with.
+
+A job that runs still is one whose command was killed, or one that somebody else follows: the
+splitting goes on and the job is followed. Two commands that split the same job add the same units.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,11 @@ from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
 from producer.run_load import spool_path
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.errors import EXIT_COMPLETE
+from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.formats.sources import check_unchanged
+from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
 from tasks.connect import cluster_config, open_ledger
 
@@ -36,7 +42,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             check_unchanged(source.file)
         close_session(open_session(cluster_config(settings)))
         limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
-        epoch = ledger.resume(job_id, error_limit=limit)
+        epoch = _epoch(ledger, job_id, limit)
         workers = settings.worker.concurrency or default_workers()
         worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
         status = ledger.status(job_id)
@@ -59,3 +65,15 @@ def run_resume(options: Mapping[str, Any]) -> int:
     if code == EXIT_COMPLETE:
         spool_path(state_dir, job_id).unlink(missing_ok=True)
     return code
+
+
+def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:
+    """The job's epoch, made to run if it does not."""
+    status = ledger.status(job_id)
+    if status.state is not JobState.RUNNING:
+        return ledger.resume(job_id, error_limit=limit)
+    if limit is not None:
+        raise UsageError(
+            f"job {job_id} is running: --max-errors can be changed when it has stopped"
+        )
+    return status.epoch

@@ -144,6 +144,8 @@ def _verdict(summary: Summary) -> list[str]:
     status, report, job = summary.status, summary.report, summary.status.job
     table = summary.job.table.name
     landed = f"{report.written:,} rows are in {table}"
+    # Units that were cut short are not counted, and have written some of their rows.
+    part = f"at least {landed}" if status.left or not status.sealed else landed
     resume = f" next     ringhaul resume {job}"
     export = f" next     ringhaul errors {job} --export rejects.csv"
     match status.state:
@@ -153,7 +155,7 @@ def _verdict(summary: Summary) -> list[str]:
             return [f" complete with rejects: {landed}, {report.rejected:,} rejected", export]
         case JobState.STOPPED:
             return [
-                f" stopped: more records were rejected than --max-errors allows; {landed}, "
+                f" stopped: more records were rejected than --max-errors allows; {part}, "
                 f"{report.rejected:,} rejected, from {status.done:,} of {status.units:,} units",
                 export,
                 *([f"{resume} --max-errors N"] if status.left or not status.sealed else []),
@@ -165,11 +167,11 @@ def _verdict(summary: Summary) -> list[str]:
                 resume,
             ]
         case JobState.CANCELLED:
-            return [f" cancelled: {landed}", resume]
+            return [f" cancelled: {part}", resume]
         case JobState.FAILED:
-            return [f" failed: {status.last_error}", f" so far {landed}", resume]
+            return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
-            return [f" still running: {landed} so far", f" next     ringhaul status -f {job}"]
+            return [f" still running: {part} so far", f" next     ringhaul status -f {job}"]
 
 
 def _shown(sources: list[SourceLine]) -> list[SourceLine]:

@@ -22,6 +22,8 @@ from tasks.publish import publish_next, publish_units, window
 
 LOOK_EVERY_S = 0.2
 SWEEP_EVERY_S = 1.0
+#: A look that finds no Redis ends soon: the user is told, and an embedded server started again.
+PATIENCE_MS = 1500
 #: How long a stopped job's workers get to let go of their units.
 WIND_DOWN_S = 15.0
 
@@ -45,7 +47,8 @@ class Watch:
         worker: EmbeddedWorker | None = None,
         on_interrupt: str = "cancel",
     ) -> None:
-        self._ledger, self._job_id, self._meter, self._progress = ledger, job_id, meter, progress
+        self._ledger = ledger.with_patience(PATIENCE_MS)
+        self._job_id, self._meter, self._progress = job_id, meter, progress
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt = on_interrupt
         self._interrupts = 0
@@ -63,11 +66,10 @@ class Watch:
             while True:
                 try:
                     status = self._round()
+                    if status.finished and self._feeder_done():
+                        return self._wind_down(status)
                 except LedgerUnavailable as error:
                     self._wait_for_redis(error)
-                    continue
-                if status.finished and self._feeder_done():
-                    return self._wind_down(status)
                 time.sleep(LOOK_EVERY_S)
 
     def _round(self) -> JobStatus:

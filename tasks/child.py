@@ -89,6 +89,7 @@ class Child:
             self._jobs[job_id] = LoadJob.from_json(json.loads(self.ledger.job_spec(job_id)))
             if len(self._jobs) > JOBS_KEPT:
                 self._jobs.popitem(last=False)
+        self._jobs.move_to_end(job_id)
         return self._jobs[job_id]
 
     def close(self, timeout_s: float = 5.0) -> None:

@@ -72,6 +72,7 @@ def work(child: Child, job_id: str, unit: int, epoch: int, token: str) -> dict[s
     except Terminal as error:
         log.error("job %s cannot go on: %s", job_id, error)
         ledger.fail(job_id, str(error))
+        ledger.release(job_id, unit, token)
         return {"unit": unit, "failed": str(error)}
     except (SystemExit, KeyboardInterrupt):
         # The worker is being stopped: nobody is to blame, somebody else can start at once.

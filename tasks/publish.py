@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kombu.exceptions import OperationalError
+
+from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.sweep import top_up
 from ringhaul.ledger.workers import Workers
@@ -28,13 +31,17 @@ def publish_units(job: str, epoch: int, units: Iterable[int]) -> None:
     """Send a message for each unit.
 
     A message that gets lost costs time, not data: the sweep issues the unit again.
+    Raises `LedgerUnavailable` when the broker does not serve.
     """
     from tasks.application import app  # the task modules and this one know each other
 
     for unit in units:
-        app.send_task(
-            TaskNames.LOAD_UNIT,
-            kwargs={"job": job, "unit": unit, "epoch": epoch},
-            # What Flower shows and searches (`kwargs:job=...`).
-            kwargsrepr=repr({"job": job, "unit": unit}),
-        )
+        try:
+            app.send_task(
+                TaskNames.LOAD_UNIT,
+                kwargs={"job": job, "unit": unit, "epoch": epoch},
+                # What Flower shows and searches (`kwargs:job=...`).
+                kwargsrepr=repr({"job": job, "unit": unit}),
+            )
+        except OperationalError as error:  # Celery's word for a broker that is away
+            raise LedgerUnavailable(f"Redis takes no messages: {error}") from error

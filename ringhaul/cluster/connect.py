@@ -94,7 +94,8 @@ def open_session(config: ClusterConfig) -> Session:
     else:
         local = RoundRobinPolicy()
     profile = ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(local),
+        # Shuffled, so that a statement that is tried again does not meet the same silent replica.
+        load_balancing_policy=TokenAwarePolicy(local, shuffle_replicas=True),
         retry_policy=FallthroughRetryPolicy(),
         consistency_level=consistency_level(config.consistency),
         request_timeout=config.request_timeout_s,

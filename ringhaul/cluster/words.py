@@ -7,6 +7,8 @@ do. Pure: it looks at exceptions only.
 
 from __future__ import annotations
 
+import re
+
 from cassandra import (
     AuthenticationFailed,
     OperationTimedOut,
@@ -17,6 +19,9 @@ from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
+
+#: What the server itself says, within the driver's `Error from server: code=0100 [...]`.
+_SERVER_WORDS = re.compile(r'message="(.+)"')
 
 
 def tell(error: BaseException, *, where: str, user: str = "") -> RinghaulError:
@@ -63,6 +68,10 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
+    lines = str(error).strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    if said := _SERVER_WORDS.search(lines[0]):
+        return said[1]
     # The driver lists every address it tried before it says what went wrong.
-    return text[0].rpartition("Last error: ")[2] if text else type(error).__name__
+    return lines[0].rpartition("Last error: ")[2]

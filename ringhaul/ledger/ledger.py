@@ -107,6 +107,16 @@ class Ledger(Reader):
         self.fails_max = fails_max
         self.unclaimed_ms = unclaimed_ms
 
+    def with_patience(self, patience_ms: int) -> "Ledger":
+        """The same ledger, for a caller who has other things to do while Redis is away."""
+        return Ledger(
+            self.caller.client,
+            max_starts=self.max_starts,
+            fails_max=self.fails_max,
+            unclaimed_ms=self.unclaimed_ms,
+            patience_ms=patience_ms,
+        )
+
     # The producer's side.
 
     def create(

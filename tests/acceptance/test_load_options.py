@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from cassandra.cluster import Session
@@ -212,6 +213,8 @@ def test_standard_input_is_a_source(
     text = 'id,a,b\n1,"two\nlines",x\n2,,\n3,"",y\n'
     expected = [(1, "two\nlines", "x"), (2, None, None), (3, "", "y")]
     for command in (fleet, embedded):
+        spool = Path(command.env["RINGHAUL_STATE_DIR"]) / "spool"
+        kept_before = set(spool.glob("*"))
         cassandra_session.execute(f"TRUNCATE {table}")
 
         # When it is loaded, by workers that stand and by workers of our own
@@ -221,7 +224,7 @@ def test_standard_input_is_a_source(
         # Then it is in the table, and no copy of the data is left behind
         assert assert_report(done, rows=3)["units"] == 3
         assert_table(cassandra_session, table, "id, a, b", expected)
-        assert list((embedded.cwd / "state").rglob("*.csv")) == []
+        assert set(spool.glob("*")) == kept_before
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(

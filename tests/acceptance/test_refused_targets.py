@@ -171,10 +171,11 @@ def test_tls_files_that_are_not_there_or_no_certificates(
 ) -> None:
     load = ("load", source, "-t", f"{keyspace}.orders")
     finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
-    assert_refused(finished, 2, "cluster.tls_ca: no such file ca.pem")
+    assert_refused(finished, 2, f"cluster.tls_ca: no such file {fleet.cwd}/ca.pem")
     (fleet.cwd / "ca.pem").write_text("no certificate\n")
     finished = fleet.run(*load, RINGHAUL_CLUSTER_TLS="true", RINGHAUL_CLUSTER_TLS_CA="ca.pem")
-    assert finished.err.startswith("error: cluster.tls_ca: ca.pem cannot be used: [X509")
+    told = f"error: cluster.tls_ca: {fleet.cwd}/ca.pem cannot be used: [X509: NO_CERTIFICATE"
+    assert finished.err.startswith(told)
     assert (finished.code, finished.out) == (2, "")
 
 
@@ -253,7 +254,7 @@ OPTIONS = {
     "no number of errors": (
         ["--max-errors", "many"],
         'load.max_errors = "many" (flag): expected a number of records such as 1000, '
-        'or a share such as "0.5%"',
+        'a share such as "0.5%", or -1 for no limit',
     ),
     "no size": (
         ["--unit-size", "1X"],

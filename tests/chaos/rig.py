@@ -26,6 +26,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.workers import Worker, Workers
 from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.unit import LoadUnit, UnitResult
 from tests.acceptance.command import Ringhaul, wait_until
@@ -104,6 +105,10 @@ class Rig:
             f"CREATE TABLE {self.table} (id int PRIMARY KEY, name text, amount bigint, note text)"
         )
 
+    def rows_count(self) -> int:
+        """Rows in the table now."""
+        return int(self.session.execute(f"SELECT count(*) FROM {self.table}").one()[0])
+
     @contextmanager
     def load(self, *sources: Source | Path, **env: str) -> Iterator[Load]:
         """Start loading in units of some 200 records, slowly enough to strike."""
@@ -142,11 +147,16 @@ class Looker:
     def status(self) -> JobStatus:
         return self.ledger.status(self.job)
 
+    def alive(self) -> list[Worker]:
+        """The workers that say they are there."""
+        return Workers(self.ledger.caller).alive()
+
     def wait_done(self, units: int, timeout_s: float = 60.0) -> None:
         """Wait until this many units are committed, or the job has ended."""
         wait_until(lambda: self.ledger.jobs() != [], "the job", timeout_s)
         wait_until(lambda: self.status().done >= units, f"{units} units done", timeout_s)
-        assert not self.status().finished, "the job ended before it was struck"
+        status = self.status()
+        assert not status.finished, f"over before it was struck: {status.last_error or status}"
 
     def child_at_work(self, units_before: int = 3) -> tuple[int, int]:
         """(unit, process id) of a pool process that is in the middle of a unit."""
@@ -155,7 +165,8 @@ class Looker:
 
         def working() -> bool:
             owners = self.client.hgetall(keys.job_key(self.job, "owner"))
-            found.extend((int(unit), int(token.rsplit(b":", 1)[1])) for unit, token in owners.items())
+            for unit, token in owners.items():
+                found.append((int(unit), int(token.rsplit(b":", 1)[1])))
             return bool(found)
 
         wait_until(working, "a unit that is being worked on")
@@ -165,8 +176,8 @@ class Looker:
         """What a job that is over should have none of."""
         job = self.job
         parts = ("issued", "due", "lease", "owner", "live", "starts", "fails", "suspects", "bad")
-        kept = {part: keys.job_key(job, part) for part in parts}
-        return {part: self.client.type(key) for part, key in kept.items() if self.client.exists(key)}
+        types = {part: self.client.type(keys.job_key(job, part)) for part in parts}
+        return {part: kind for part, kind in types.items() if kind != b"none"}
 
 
 @contextmanager
@@ -252,6 +263,9 @@ def children_of(pid: int) -> list[psutil.Process]:
 
 def gone(processes: list[psutil.Process]) -> Callable[[], bool]:
     """Whether all of these processes have ended."""
-    return lambda: not any(
-        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes
+    return lambda: (
+        not any(
+            process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+            for process in processes
+        )
     )

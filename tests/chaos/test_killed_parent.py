@@ -99,7 +99,7 @@ def test_a_worker_that_must_stop_now_gives_its_units_back(
         "load", source.path, "-t", fleet.table, "--unit-size", "48 KiB", "--rate", "400", **lease
     ) as load:
         looker.child_at_work(units_before=0)
-        wait_until(lambda: looker.status().live.rows > 100, "rows of a unit in progress")
+        wait_until(lambda: fleet.rows_count() > 100, "rows of units in progress")
         first.terminate()
         first.wait(30)
         status = looker.status()

@@ -10,7 +10,7 @@ import random
 import time
 
 import pyarrow as pa
-from cassandra.cluster import Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
 
@@ -21,7 +21,7 @@ from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHooks, WriteStats
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 
-#: Rows handed to one `execute_concurrent`: bounds its list of results and the time between ticks.
+#: Rows handed to one `execute_concurrent`: bounds what it goes on to send after a stop.
 SLICE_ROWS = 1000
 
 
@@ -42,6 +42,10 @@ class ConcurrentWriter:
         self._options = options
         self._hooks = hooks
         self._jitter = random.Random()
+        self._ticked_at = time.monotonic()
+        self._profile = session.execution_profile_clone_update(
+            EXEC_PROFILE_DEFAULT, request_timeout=options.request_timeout_s
+        )
 
     def write(self, rows: EncodedRows) -> None:
         statements = [
@@ -51,7 +55,6 @@ class ConcurrentWriter:
             part = range(first, min(first + SLICE_ROWS, len(rows)))
             self._hooks.throttle(len(part))
             self._write_slice(rows, statements, part)
-            self._hooks.tick()
 
     def flush(self) -> None:
         """`write` returns only when every row was answered."""
@@ -69,21 +72,22 @@ class ConcurrentWriter:
                 self.stats.retries += len(pending)
                 self._pause(backoff_s(tries, self._jitter))
             started = time.perf_counter()
+            # Taken one by one, so that the lease is renewed while a node lets requests time out.
             results = execute_concurrent(
                 self._session,
                 [(statements[row], ()) for row in pending],
                 concurrency=self._options.requests_in_flight_max,
                 raise_on_first_error=False,
+                results_generator=True,
+                execution_profile=self._profile,
             )
-            # `execute_concurrent` tells no time per statement; the mean over those in flight
-            # together is what it allows to say.
-            share = self._options.requests_in_flight_max / max(len(pending), 1)
-            mean_us = int((time.perf_counter() - started) * 1e6 * min(share, 1.0))
             failed = []
+            written = 0
             for row, (success, outcome) in zip(pending, results, strict=True):
+                self._tick()
                 if success:
+                    written += 1
                     self.stats.written += 1
-                    self.stats.latencies[latency.bucket(mean_us)] += 1
                     continue
                 verdict = classify(outcome)
                 if verdict is Verdict.FATAL:
@@ -92,6 +96,11 @@ class ConcurrentWriter:
                     self._hooks.on_reject(rows, row, message(outcome))
                 else:
                     failed.append((row, outcome))
+            # `execute_concurrent` tells no time per statement; the mean over those in flight
+            # together is what it allows to say.
+            share = self._options.requests_in_flight_max / len(pending)
+            mean_us = int((time.perf_counter() - started) * 1e6 * min(share, 1.0))
+            self.stats.latencies[latency.bucket(mean_us)] += written
             if not failed:
                 return
             pending = [row for row, _ in failed]
@@ -105,6 +114,12 @@ class ConcurrentWriter:
         due = time.monotonic() + pause_s
         while (left := due - time.monotonic()) > 0:
             time.sleep(min(left, TICK_S))
+            self._tick()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._ticked_at >= TICK_S:
+            self._ticked_at = now
             self._hooks.tick()
 
 

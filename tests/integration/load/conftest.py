@@ -100,7 +100,5 @@ def batch_warnings(logs: Mapping[Path, int]) -> list[str]:
     found = []
     for log, offset in logs.items():
         text = log.read_bytes()[offset:].decode()
-        found += [
-            line for line in text.splitlines() if "batch" in line.lower() and "WARN" in line
-        ]
+        found += [line for line in text.splitlines() if "batch" in line.lower() and "WARN" in line]
     return found

@@ -62,9 +62,7 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
     assert [(r.line, r.column, r.stage) for r in outcome.rejects] == [
         (i + 1, "n", "cast") for i in range(49, 3000, 50)
     ]
-    assert [r.data for r in outcome.rejects] == [
-        records[i].encode() for i in range(49, 3000, 50)
-    ]
+    assert [r.data for r in outcome.rejects] == [records[i].encode() for i in range(49, 3000, 50)]
     # And what it told while it ran only ever grew, up to all there was to tell
     assert len(ticks.seen) >= 5
     assert ticks.seen == sorted(ticks.seen)
@@ -160,9 +158,7 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
     text = b"id\n" + b"".join(b"%d\n" % i for i in range(500))
     path = tmp_path / "in.csv.gz"
     path.write_bytes(gzip.compress(text))
-    source = load_source(
-        ["id"], path=str(path), size_bytes=path.stat().st_size, whole=True
-    )
+    source = load_source(["id"], path=str(path), size_bytes=path.stat().st_size, whole=True)
     job = load_job(table, source, consistency="ONE")
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
     hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
@@ -189,9 +185,7 @@ def test_the_rate_limit_is_asked_before_rows_are_sent(
 
     started = time.monotonic()
     ticks = Ticks()
-    run_file(
-        worker_session, table, path, ["id"], strategy=strategy, throttle=throttle, ticks=ticks
-    )
+    run_file(worker_session, table, path, ["id"], strategy=strategy, throttle=throttle, ticks=ticks)
     # Then every row was paid for, the first wait was waited, and the lease was kept during it
     assert sum(asked) == 500
     assert time.monotonic() - started >= 0.8
@@ -237,7 +231,7 @@ def test_a_file_that_grew_since_it_was_split_is_refused(
             file.write("3\n")
 
     # When the file grows while the unit runs
-    with pytest.raises(SourceChanged, match="is .* bytes now and was 4 when the job began"):
+    with pytest.raises(SourceChanged, match=r"is .* bytes now and was 4 when the job began"):
         run_file(worker_session, table, path, ["id"], ticks=Ticks(then=grow))
 
 

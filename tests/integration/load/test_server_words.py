@@ -118,9 +118,7 @@ def test_a_value_over_the_largest_mutation_costs_its_record_alone(
 
     # When it is loaded with records of any length allowed
     dialect = CsvDialect(record_bytes_max=100 << 20)
-    outcome = run_file(
-        worker_session, table, path, ["id", "v"], strategy=strategy, dialect=dialect
-    )
+    outcome = run_file(worker_session, table, path, ["id", "v"], strategy=strategy, dialect=dialect)
     # Then it alone is a reject if it is too large, and the rest are written
     refused = [7] if size_bytes > 16 << 20 else []
     assert [r.line - 1 for r in outcome.rejects] == refused

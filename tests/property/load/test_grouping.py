@@ -1,5 +1,6 @@
-"""Any rows: groups tile them, hold one replica set each, and stay below what the server warns of."""
+"""Any rows: groups tile them, have one replica set each, and stay below the server's bounds."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_groups_tile_the_rows_within_the_servers_bounds(rows: Rows) -> None:
 def test_groups_are_no_smaller_than_the_bounds_make_them(rows: Rows) -> None:
     sets, tokens, sizes = ordered(rows)
     groups = list(group_rows(sets, tokens, sizes))
-    for group, following in zip(groups, groups[1:], strict=False):
+    for group, following in pairwise(groups):
         if group.replica_set != following.replica_set:
             continue
         # The group could not have taken the next row as well

@@ -24,9 +24,7 @@ def test_latencies_below_sixteen_microseconds_have_a_bucket_each() -> None:
         (12_000_000, 171, 12_582_911),
     ],
 )
-def test_eight_buckets_for_each_power_of_two(
-    latency_us: int, index: int, ceiling_us: int
-) -> None:
+def test_eight_buckets_for_each_power_of_two(latency_us: int, index: int, ceiling_us: int) -> None:
     assert bucket(latency_us) == index
     assert bucket_ceiling_us(index) == ceiling_us
 

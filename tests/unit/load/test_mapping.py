@@ -56,15 +56,17 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "nota"),
             {},
             (),
-            "a.csv: field 'nota' has no column 'nota' in shop.orders; did you mean 'note'?. Leave "
-            "it out with --skip-columns nota, or name its column with --mapping nota=COLUMN",
+            "a.csv: field 'nota' has no column 'nota' in shop.orders. Leave it out with "
+            "--skip-columns nota, or name its column with --mapping nota=COLUMN; did you mean "
+            "'note'?",
         ),
         (
             ("id", "n", "total"),
             {},
             (),
-            "a.csv: field 'total' has no column 'total' in shop.orders; did you mean 'Total'?. "
-            "Leave it out with --skip-columns total, or name its column with --mapping total=COLUMN",
+            "a.csv: field 'total' has no column 'total' in shop.orders. Leave it out with "
+            "--skip-columns total, or name its column with --mapping total=COLUMN; did you mean "
+            "'Total'?",
         ),
         (
             ("a", "b"),

@@ -34,11 +34,11 @@ def encoded(
     return rows, rejects, asked
 
 
-def values(rows: EncodedRows) -> list[list[bytes | None | str]]:
+def values(rows: EncodedRows) -> list[list[bytes | str | None]]:
     """Bound values by row: bytes, None for null, "unset", as a server would read them."""
     found = []
     for joined in rows.joined().to_pylist():
-        row: list[bytes | None | str] = []
+        row: list[bytes | str | None] = []
         while joined:
             (length,) = struct.unpack_from(">i", joined)
             joined = joined[4:]

@@ -27,7 +27,7 @@ def source(path: Path, text: bytes, *, whole: bool = False, start: Position = HE
 
 
 def job(*sources: LoadSource, **options: object) -> LoadJob:
-    return load_job(TABLE, *sources, **({"unit_bytes": 6} | options))
+    return load_job(TABLE, *sources, **({"unit_bytes": 5} | options))
 
 
 def records(first: int, last: int) -> bytes:

@@ -35,9 +35,7 @@ def snapshot(*, p50_ms: float | None = None, **facts: object) -> Snapshot:
 
 def test_the_bar_says_how_far_how_fast_and_how_long() -> None:
     first, second = bar_lines(snapshot(p50_ms=1.25))
-    assert first == (
-        " ━━━━━━━━━━━━━━━━━━────────────  60%  5/8 units   0:15  ETA 0:03   6 workers"
-    )
+    assert first == (" ━━━━━━━━━━━━━━━━━━────────────  60%  5/8 units   0:15  ETA 0:03   6 workers")
     assert second == (
         " 7,300 rows   37 rejected   1,467 rows/s   117.2 KiB/s   p50 1.2 ms  p99 38 ms   4 retries"
     )

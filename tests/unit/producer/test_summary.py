@@ -64,8 +64,8 @@ def summary(
             JobState.STOPPED,
             3,
             [
-                " stopped: more records were rejected than --max-errors allows; 200 rows are in "
-                "shop.orders, 2 rejected, from 5 of 8 units",
+                " stopped: more records were rejected than --max-errors allows; at least 200 rows "
+                "are in shop.orders, 2 rejected, from 5 of 8 units",
                 " next     ringhaul errors ld-7f3a9c --export rejects.csv",
                 " next     ringhaul resume ld-7f3a9c --max-errors N",
             ],
@@ -84,7 +84,7 @@ def summary(
             4,
             [
                 " failed: the disk is on fire",
-                " so far 200 rows are in shop.orders",
+                " so far at least 200 rows are in shop.orders",
                 " next     ringhaul resume ld-7f3a9c",
             ],
         ),
@@ -92,7 +92,7 @@ def summary(
             JobState.CANCELLED,
             6,
             [
-                " cancelled: 200 rows are in shop.orders",
+                " cancelled: at least 200 rows are in shop.orders",
                 " next     ringhaul resume ld-7f3a9c",
             ],
         ),
@@ -100,7 +100,7 @@ def summary(
             JobState.RUNNING,
             7,
             [
-                " still running: 200 rows are in shop.orders so far",
+                " still running: at least 200 rows are in shop.orders so far",
                 " next     ringhaul status -f ld-7f3a9c",
             ],
         ),
@@ -109,7 +109,8 @@ def summary(
 def test_every_end_has_its_words_and_its_code(
     state: JobState, code: int, verdict: list[str]
 ) -> None:
-    facts = {"left": 3, "done": 5} if state is JobState.STOPPED else {}
+    unfinished = (JobState.STOPPED, JobState.FAILED, JobState.CANCELLED, JobState.RUNNING)
+    facts = {"left": 3, "done": 5} if state in unfinished else {}
     ended = summary(state, bad=1, last_error="the disk is on fire", **facts)
     assert ended.exit_code == code
     assert summary_text(ended).splitlines()[-len(verdict) :] == verdict
@@ -117,6 +118,14 @@ def test_every_end_has_its_words_and_its_code(
     assert ("resume" in summary_text(ended)) == (
         state in (JobState.STOPPED, JobState.QUARANTINED, JobState.FAILED, JobState.CANCELLED)
     )
+
+
+def test_only_units_that_were_cut_short_leave_the_number_of_rows_open() -> None:
+    # A unit that was cut short has written rows that are in no result
+    cut = summary_text(summary(JobState.CANCELLED, left=1, done=7))
+    assert " cancelled: at least 200 rows are in shop.orders" in cut.splitlines()
+    whole = summary_text(summary(JobState.CANCELLED, left=0, done=8))
+    assert " cancelled: 200 rows are in shop.orders" in whole.splitlines()
 
 
 def test_a_stop_at_the_last_unit_leaves_nothing_to_resume() -> None:

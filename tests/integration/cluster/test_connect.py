@@ -1,0 +1,203 @@
+"""Sessions on a real cluster: opened, closed, and refused in the user's words."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
+
+from producer.local.stack import Endpoints
+from ringhaul.cluster.connect import (
+    ClusterConfig,
+    close_session,
+    consistency_level,
+    open_session,
+)
+from ringhaul.errors import EXIT_FATAL, ClusterError, ClusterUnavailable, UsageError
+
+
+@contextmanager
+def opened(config: ClusterConfig) -> Iterator[Session]:
+    session = open_session(config)
+    try:
+        yield session
+    finally:
+        assert close_session(session, 20)
+
+
+def test_a_session_answers_with_the_settings_it_was_given(config: ClusterConfig) -> None:
+    asked = replace(config, consistency="local_one", request_timeout_s=7.5)
+    with opened(asked) as session:
+        row = session.execute("SELECT cluster_name, data_center FROM system.local").one()
+        assert row.data_center == "datacenter1"
+        assert row.cluster_name == session.cluster.metadata.cluster_name
+        profile = session.cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
+        assert profile.consistency_level == ConsistencyLevel.LOCAL_ONE
+        assert profile.request_timeout == 7.5
+
+
+def test_a_session_without_a_data_centre_uses_every_node(config: ClusterConfig) -> None:
+    with opened(replace(config, local_dc="")) as session:
+        assert session.execute("SELECT release_version FROM system.local").one() is not None
+
+
+def test_a_statement_that_is_wrong_is_not_retried(config: ClusterConfig) -> None:
+    with opened(config) as session, pytest.raises(InvalidRequest):
+        session.execute("SELECT nothing FROM system.local")
+
+
+def test_closing_ends_the_drivers_threads(config: ClusterConfig) -> None:
+    before = threading.active_count()
+    session = open_session(config)
+    assert threading.active_count() > before
+    assert close_session(session, 20)
+    assert session.is_shutdown
+    assert session.cluster.is_shutdown
+
+
+def test_nobody_listens(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as told:
+        open_session(replace(config, port=1))
+    assert str(told.value) == (
+        "no node answers at 127.0.0.1:1: Connection refused. Is it the right address "
+        "(--contact-points, cluster.contact_points) and is the node up? `ringhaul local up` "
+        "starts one to try with"
+    )
+    assert told.value.exit_code == EXIT_FATAL
+
+
+def test_one_of_two_contact_points_is_enough(config: ClusterConfig) -> None:
+    # 127.0.0.9 has no node.
+    points = ("127.0.0.9", *config.contact_points)
+    with opened(replace(config, contact_points=points)) as session:
+        assert session.execute("SELECT release_version FROM system.local").one() is not None
+
+
+def test_no_such_host(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as told:
+        open_session(replace(config, contact_points=("no-host.invalid",)))
+    assert str(told.value) == (
+        f"no host name in no-host.invalid:{config.port} can be resolved; check the spelling "
+        "(--contact-points, cluster.contact_points)"
+    )
+
+
+def test_a_server_that_says_nothing(config: ClusterConfig, silent_port: int) -> None:
+    begun = time.monotonic()
+    with pytest.raises(ClusterUnavailable) as told:
+        open_session(replace(config, port=silent_port, connect_timeout_s=1.0))
+    assert time.monotonic() - begun < 15
+    assert str(told.value).startswith(f"no node answers at 127.0.0.1:{silent_port}: ")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_a_data_centre_that_is_not_there(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterError) as told:
+        open_session(replace(config, local_dc="dc9"))
+    assert str(told.value) == (
+        "no data centre 'dc9' in this cluster; it has datacenter1 (--local-dc, cluster.local_dc)"
+    )
+    assert told.value.exit_code == EXIT_FATAL
+
+
+# Who may come in.
+
+
+def refusal(login: Endpoints, user: str, password: str) -> ClusterError:
+    config = ClusterConfig(
+        contact_points=tuple(login.contact_points),
+        port=login.port,
+        local_dc="datacenter1",
+        user=user,
+        password=password,
+    )
+    with pytest.raises(ClusterError) as told:
+        open_session(config)
+    assert told.value.exit_code == EXIT_FATAL
+    assert "sesame" not in str(told.value)
+    return told.value
+
+
+def test_a_wrong_password(login: Endpoints) -> None:
+    where = f"127.0.0.1:{login.port}"
+    assert str(refusal(login, "cassandra", "sesame")) == (
+        f"the cluster at {where} refused user 'cassandra': Provided username cassandra "
+        "and/or password are incorrect. Check the user and the content of the password file"
+    )
+
+
+def test_no_password_where_one_is_asked_for(login: Endpoints) -> None:
+    assert str(refusal(login, "", "")) == (
+        f"the cluster at 127.0.0.1:{login.port} asks for a user and none is set "
+        "(--user and --password-file, or cluster.user and cluster.password_file)"
+    )
+
+
+def test_the_right_password(login: Endpoints) -> None:
+    assert login.user is not None and login.password_file is not None
+    config = ClusterConfig(
+        contact_points=tuple(login.contact_points),
+        port=login.port,
+        user=login.user,
+        password=login.password_file.read_text().strip(),
+    )
+    with opened(config) as session:
+        assert session.execute("SELECT release_version FROM system.local").one() is not None
+    assert "cassandra" not in repr(config), "a config that is logged tells no secret"
+
+
+# TLS.
+
+
+def test_tls_files_that_are_missing(config: ClusterConfig, tmp_path: Path) -> None:
+    for option in ("tls_ca", "tls_cert", "tls_key"):
+        path = str(tmp_path / "no.pem")
+        with pytest.raises(UsageError) as told:
+            open_session(replace(config, tls=True, **{option: path}))
+        assert str(told.value) == f"cluster.{option}: no such file {path}"
+
+
+def test_tls_files_that_hold_something_else(config: ClusterConfig, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("no certificate\n")
+    with pytest.raises(UsageError) as ca:
+        open_session(replace(config, tls=True, tls_ca=str(path)))
+    assert str(ca.value).startswith(f"cluster.tls_ca: {path} cannot be used: ")
+    with pytest.raises(UsageError) as cert:
+        open_session(replace(config, tls=True, tls_cert=str(path), tls_key=str(path)))
+    told = f"cluster.tls_cert {path} with cluster.tls_key {path} cannot be used: "
+    assert str(cert.value).startswith(told)
+
+
+def test_tls_with_a_server_that_does_not_speak_it(config: ClusterConfig) -> None:
+    with pytest.raises(ClusterUnavailable) as told:
+        open_session(replace(config, tls=True, connect_timeout_s=2.0))
+    assert str(told.value).startswith(f"no node answers at {config.where}: ")
+
+
+@pytest.mark.parametrize("name", ["LOCAL_QUORUM", "local_one", "Each_Quorum"])
+def test_consistency_levels_by_name(name: str) -> None:
+    assert ConsistencyLevel.value_to_name[consistency_level(name)] == name.upper()
+
+
+def test_an_unknown_consistency_level() -> None:
+    with pytest.raises(UsageError) as told:
+        consistency_level("LOCAL_QUORM")
+    assert str(told.value).startswith("no consistency level 'LOCAL_QUORM'; one of ANY, ONE, ")

@@ -1,0 +1,62 @@
+"""`ringhaul load` into a cluster that asks for a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from producer.local.stack import Endpoints
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_report, assert_table, create_table
+from tests.acceptance.refusals import assert_refused
+from tests.services import connected, fresh_keyspace
+
+
+@pytest.fixture
+def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
+    """The command, which knows the address and no password."""
+    (tmp_path / "rows.csv").write_text("id\n1\n2\n")
+    return Ringhaul(cluster_env(login, tmp_path / "state"), tmp_path)
+
+
+LOAD = ("load", "rows.csv", "-t", "shop.orders")
+
+
+def test_no_user(ringhaul: Ringhaul, login: Endpoints) -> None:
+    assert_refused(
+        ringhaul.run(*LOAD),
+        4,
+        f"the cluster at 127.0.0.1:{login.port} asks for a user and none is set "
+        "(--user and --password-file, or cluster.user and cluster.password_file)",
+    )
+
+
+def test_a_wrong_password(ringhaul: Ringhaul, login: Endpoints) -> None:
+    (ringhaul.cwd / "password").write_text("sesame\n")
+    assert_refused(
+        ringhaul.run(*LOAD, "--user", "cassandra", "--password-file", "password"),
+        4,
+        f"the cluster at 127.0.0.1:{login.port} refused user 'cassandra': Provided username cassandra "
+        "and/or password are incorrect. Check the user and the content of the password file",
+    )
+
+
+def test_a_password_file_that_is_not_there(ringhaul: Ringhaul) -> None:
+    finished = ringhaul.run(*LOAD, "--user", "cassandra", "--password-file", "no-file")
+    path = ringhaul.cwd / "no-file"
+    message = f"cluster.password_file: cannot read {path}: No such file or directory"
+    assert_refused(finished, 2, message)
+
+
+def test_the_right_password_from_a_file(ringhaul: Ringhaul, login: Endpoints) -> None:
+    assert login.user is not None and login.password_file is not None
+    with connected(login) as session, fresh_keyspace(session) as keyspace:
+        table = create_table(session, keyspace, "id int PRIMARY KEY")
+        finished = ringhaul.run(
+            *("load", "rows.csv", "-t", table, "--json"),
+            *("--user", login.user, "--password-file", login.password_file),
+        )
+        assert_report(finished, rows=2)
+        assert_table(session, table, "id", [(1,), (2,)])

@@ -1,0 +1,82 @@
+"""A table's schema as a job carries it, read from a real cluster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.errors import EXIT_FATAL, ClusterError
+
+
+def test_columns_keys_and_types_in_their_order(cassandra_session: Session, keyspace: str) -> None:
+    # Given a table with two key columns of each kind, a static one and a name that needs quotes
+    cassandra_session.execute(
+        f"""CREATE TABLE {keyspace}."OrderLines" (
+            shop text, "Day" date, line int, part timeuuid, note text static, amount decimal,
+            tags frozen<list<text>>, PRIMARY KEY ((shop, "Day"), line, part))"""
+    )
+    # When
+    table = find_table(cassandra_session.cluster.metadata, keyspace, "OrderLines")
+    # Then
+    assert table.name == f"{keyspace}.OrderLines"
+    assert table.partition_key == ("shop", "Day")
+    assert table.clustering_key == ("line", "part")
+    assert table.primary_key == ("shop", "Day", "line", "part")
+    types = {name: table.type_of(name) for name in table.column_names}
+    assert types == {
+        "shop": "text",
+        "Day": "date",
+        "line": "int",
+        "part": "timeuuid",
+        "note": "text",
+        "amount": "decimal",
+        "tags": "frozen<list<text>>",
+    }
+    assert [column.name for column in table.columns if column.static] == ["note"]
+    # and it survives its way through the ledger
+    assert TableSchema.from_json(json.loads(json.dumps(table.to_json()))) == table
+
+
+def test_identifiers_with_any_character(cassandra_session: Session, keyspace: str) -> None:
+    name = 'a "b" Ç;--'
+    column = quote_identifier(name)
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.odd ({column} int PRIMARY KEY)")
+    table = find_table(cassandra_session.cluster.metadata, keyspace, "odd")
+    assert table.column_names == (name,)
+    cassandra_session.execute(f"INSERT INTO {keyspace}.odd ({column}) VALUES (7)")
+    assert cassandra_session.execute(f"SELECT {column} FROM {keyspace}.odd").one()[0] == 7
+
+
+def test_names_that_are_not_there(cassandra_session: Session, keyspace: str) -> None:
+    metadata = cassandra_session.cluster.metadata
+    cassandra_session.execute(f"CREATE TABLE {keyspace}.orders (id int PRIMARY KEY)")
+    cases = [
+        (
+            (keyspace[:-1], "orders"),
+            f"no keyspace {keyspace[:-1]!r} in this cluster; did you mean {keyspace!r}?",
+        ),
+        (("zzz", "orders"), "no keyspace 'zzz' in this cluster"),
+        (
+            (keyspace, "order"),
+            f"no table 'order' in keyspace {keyspace!r}; did you mean 'orders'?",
+        ),
+        (
+            (keyspace, "Orders"),
+            f"no table 'Orders' in keyspace {keyspace!r}; did you mean 'orders'?",
+        ),
+        ((keyspace, "zzz"), f"no table 'zzz' in keyspace {keyspace!r}"),
+    ]
+    for (space, table), message in cases:
+        with pytest.raises(ClusterError) as told:
+            find_table(metadata, space, table)
+        assert str(told.value) == message
+        assert told.value.exit_code == EXIT_FATAL
+
+
+def test_a_keyspace_without_tables_says_so(cassandra_session: Session, keyspace: str) -> None:
+    with pytest.raises(ClusterError) as told:
+        find_table(cassandra_session.cluster.metadata, keyspace, "orders")
+    assert str(told.value) == f"no table 'orders' in keyspace {keyspace!r}; it has no table"

@@ -1,0 +1,130 @@
+"""The feeder brings a job's units into the ledger, once each, whatever is there already."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.feed import BATCH_UNITS, Feeder, split_sources
+from ringhaul.formats.split import Position
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.states import JobState
+from ringhaul.load.job import LoadJob
+from ringhaul.load.unit import LoadUnit
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "ld-000001"
+TABLE = table_schema({"id": "int"}, ["id"])
+
+
+@pytest.fixture
+def ledger(broker_url: str) -> Iterator[Ledger]:
+    client = connect(broker_url)
+    yield Ledger(client)
+    client.close()
+
+
+def make_job(ledger: Ledger, path: Path, records_count: int) -> LoadJob:
+    """A job in the ledger with a unit for each record of a file."""
+    path.write_text("".join(f"{number:04}\n" for number in range(records_count)))
+    source = load_source(["id"], path=str(path), size_bytes=path.stat().st_size)
+    job = load_job(TABLE, source, unit_bytes=1)
+    ledger.create(JOB, {}, json.dumps(job.to_json()))
+    return job
+
+
+def feed(ledger: Ledger, job: LoadJob) -> Feeder:
+    feeder = Feeder(ledger, JOB, ledger.status(JOB).epoch, job)
+    feeder.start()
+    feeder.join(30)
+    assert feeder.finished
+    return feeder
+
+
+def units_of(ledger: Ledger) -> list[LoadUnit]:
+    found = list(ledger.unit_specs(JOB))
+    assert [number for number, _ in found] == list(range(len(found)))
+    return [LoadUnit.unpack(spec) for _, spec in found]
+
+
+def test_all_units_are_appended_in_order_and_the_job_is_sealed(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given more units than go to the ledger at once
+    job = make_job(ledger, tmp_path / "in.csv", 2 * BATCH_UNITS + 7)
+    feeder = feed(ledger, job)
+    assert (feeder.error, feeder.bytes_split) == (None, job.total_bytes)
+    assert units_of(ledger) == list(split_sources(job))
+    status = ledger.status(JOB)
+    assert (status.sealed, status.units, status.state) == (True, 1007, JobState.RUNNING)
+
+
+@pytest.mark.parametrize("there_already", [1, 499, 500, 501, 1007])
+def test_a_feeder_that_was_killed_is_followed_by_one_that_adds_the_rest(
+    ledger: Ledger, tmp_path: Path, there_already: int
+) -> None:
+    # Given a job of which some units were appended before the producer was killed
+    job = make_job(ledger, tmp_path / "in.csv", 1007)
+    specs = [unit.pack() for unit in split_sources(job)]
+    for first in range(0, there_already, 100):
+        ledger.add_units(JOB, 1, first, specs[first : min(first + 100, there_already)])
+    # When another one feeds it
+    assert feed(ledger, job).error is None
+    # Then every unit is there once
+    assert units_of(ledger) == list(split_sources(job))
+    assert ledger.status(JOB).sealed
+
+
+def test_a_job_without_records_is_complete_at_once(ledger: Ledger, tmp_path: Path) -> None:
+    job = make_job(ledger, tmp_path / "in.csv", 0)
+    assert feed(ledger, job).error is None
+    status = ledger.status(JOB)
+    assert (status.state, status.units, status.sealed) == (JobState.COMPLETE, 0, True)
+
+
+def test_a_job_that_ended_is_fed_no_more(ledger: Ledger, tmp_path: Path) -> None:
+    job = make_job(ledger, tmp_path / "in.csv", 10)
+    ledger.cancel(JOB)
+    assert feed(ledger, job).error is None
+    status = ledger.status(JOB)
+    assert (status.state, status.units, status.sealed) == (JobState.CANCELLED, 0, False)
+
+
+def test_an_input_that_cannot_be_split_fails_the_job_with_the_reason(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given an archive that is cut short, whose records have to be counted for the next file
+    packed = gzip.compress(b"1\n" * 100_000)[:-20]
+    (tmp_path / "1.csv.gz").write_bytes(packed)
+    (tmp_path / "2.csv").write_text("1\n")
+    job = load_job(
+        TABLE,
+        load_source(["id"], path=str(tmp_path / "1.csv.gz"), size_bytes=len(packed), whole=True),
+        load_source(["id"], path=str(tmp_path / "2.csv"), size_bytes=2, start=Position(0, 0, 1)),
+    )
+    ledger.create(JOB, {}, json.dumps(job.to_json()))
+    feeder = feed(ledger, job)
+    status = ledger.status(JOB)
+    assert status.state is JobState.FAILED
+    assert status.last_error == str(feeder.error)
+    assert "1.csv.gz: cannot be decompressed as .gz" in str(feeder.error)
+
+
+def test_a_file_that_makes_fewer_units_than_before_fails_the_job(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given a job with five units whose file was written anew, in the same size, with one record
+    job = make_job(ledger, tmp_path / "in.csv", 5)
+    ledger.add_units(JOB, 1, 0, [unit.pack() for unit in split_sources(job)])
+    (tmp_path / "in.csv").write_text("1" * 24 + "\n")
+    # When it is fed to its end
+    feeder = feed(ledger, job)
+    # Then that is told, and the feeder does not go round for ever
+    status = ledger.status(JOB)
+    assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
+    assert str(feeder.error).startswith("the input makes 1 units now and made 5")

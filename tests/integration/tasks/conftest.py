@@ -1,0 +1,80 @@
+"""What one pool process of a worker holds, in the test's own process: real Redis, real node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from config.settings import load_settings
+from producer.feed import Feeder
+from producer.local.stack import Endpoints
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.load.job import LoadJob
+from tasks.application import app, process_settings
+from tasks.child import Child
+from tests.integration.load.conftest import make_table
+from tests.loads import load_job, load_source
+
+
+@pytest.fixture
+def child(
+    endpoints: Endpoints, broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Child]:
+    """A child with a session and an empty ledger. Messages go to a queue that nobody reads."""
+    for name, value in {
+        "RINGHAUL_BROKER_URL": broker_url,
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(endpoints.contact_points),
+        "RINGHAUL_CLUSTER_PORT": str(endpoints.port),
+        "RINGHAUL_CLUSTER_CONSISTENCY": "ONE",
+        "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+    }.items():
+        monkeypatch.setenv(name, value)
+    process_settings.cache_clear()
+    app.conf.broker_url = broker_url
+    found = Child(load_settings().settings)
+    yield found
+    found.close()
+    found.ledger.caller.client.close()
+    process_settings.cache_clear()
+
+
+MakeJob = Callable[..., LoadJob]
+
+
+@pytest.fixture
+def make_job(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> MakeJob:
+    """`make_job(job_id, records)`: a table `keyspace.t`, a file, and a job all of whose units are
+    issued. The table is made with the first one."""
+    tables: list[Any] = []
+
+    def make(
+        job_id: str,
+        records: Sequence[str],
+        *,
+        max_errors: str = "1000",
+        definition: str = "id int PRIMARY KEY, v text",
+        **options: Any,
+    ) -> LoadJob:
+        if not tables:
+            tables.append(make_table(cassandra_session, keyspace, definition))
+        path = tmp_path / f"{job_id}.csv"
+        path.write_text("".join(f"{record}\n" for record in records))
+        source = load_source(tables[0].column_names, path=str(path), size_bytes=path.stat().st_size)
+        job = load_job(tables[0], source, **({"consistency": "ONE", "unit_bytes": 100} | options))
+        child.ledger.create(
+            job_id, {}, json.dumps(job.to_json()), error_limit=ErrorLimit.parse(max_errors)
+        )
+        feeder = Feeder(child.ledger, job_id, 1, job)
+        feeder.start()
+        feeder.join(30)
+        assert feeder.finished and feeder.error is None
+        child.ledger.issue(job_id, 1000)
+        return job
+
+    return make

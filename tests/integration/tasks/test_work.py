@@ -1,0 +1,176 @@
+"""One unit as a worker process does it: claim, run, commit; and every way that it can end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.ledger.ledger import Claimed, new_token
+from ringhaul.ledger.states import JobState
+from ringhaul.load.rejects import unpack_rejects
+from ringhaul.load.report import build_report
+from ringhaul.load.unit import UnitResult
+from tasks.child import Child
+from tasks.load import work
+from tests.integration.load.conftest import read_table
+from tests.integration.tasks.conftest import MakeJob
+
+JOB = "ld-000001"
+LEASE_MS = 60_000
+
+
+def test_units_in_any_order_and_twice_are_counted_once(
+    child: Child, make_job: MakeJob, keyspace: str, cassandra_session: Session
+) -> None:
+    # Given a job of many units whose records repeat keys, some of them bad
+    records = [f"{i % 70},v{i}" if i % 9 else f"x{i},bad" for i in range(300)]
+    job = make_job(JOB, records)
+    units = child.ledger.status(JOB).units
+    assert units > 20
+    # When its units are worked on from the last to the first, every other one by two messages
+    for unit in reversed(range(units)):
+        told = work(child, JOB, unit, 1, new_token())
+        assert set(told) == {"unit", "rows", "rejected"}
+        if unit % 2:
+            again = work(child, JOB, unit, 1, new_token())
+            assert again["skipped"] in ("DONE", "STOP")
+    # Then the ledger has every record once
+    status = child.ledger.status(JOB)
+    assert (status.state, status.left, status.leased, status.issued) == (JobState.PARTIAL, 0, 0, 0)
+    bad = [i for i in range(300) if not i % 9]
+    assert status.totals == {
+        "rows": 300 - len(bad),
+        "rejected": len(bad),
+        "bytes": job.total_bytes,
+        "retries": 0,
+    }
+    # And the report, which is computed from the results alone, says the same
+    results = [UnitResult.unpack(packed) for _, packed in child.ledger.results(JOB)]
+    report = build_report(["in.csv"], results, {})
+    assert (report.units, report.records, report.written) == (units, 300, 300 - len(bad))
+    assert report.repeated_units == 0
+    assert report.workers == {child.name: units}
+    # And the rejects are the bad records in the order of the file, as they stood there
+    rejects = [r for _, blob in child.ledger.rejects(JOB) for r in unpack_rejects(blob)]
+    assert [r.line for r in rejects] == [i + 1 for i in bad]
+    assert [r.data for r in rejects] == [records[i].encode() for i in bad]
+    # And in the table the last record of each key stands, though it was written first
+    last = {i % 70: i for i in range(300) if i % 9}
+    assert read_table(cassandra_session, keyspace, "id, v, writetime(v)") == sorted(
+        ((key, f"v{i}", job.base_us + i) for key, i in last.items()), key=repr
+    )
+    # And there is a latency for each request
+    assert sum(child.ledger.latencies(JOB).values()) >= units
+
+
+def test_a_unit_that_another_attempt_has_is_left_to_it(child: Child, make_job: MakeJob) -> None:
+    make_job(JOB, ["1,a"])
+    assert isinstance(child.ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
+
+
+@pytest.mark.parametrize(
+    ("job_id", "unit", "epoch", "answer"),
+    [(JOB, 9, 1, "UNKNOWN"), ("ld-ffffff", 0, 1, "UNKNOWN"), (JOB, 0, 2, "STOP")],
+)
+def test_messages_of_another_time_are_dropped(
+    child: Child, make_job: MakeJob, job_id: str, unit: int, epoch: int, answer: str
+) -> None:
+    make_job(JOB, ["1,a"])
+    assert work(child, job_id, unit, epoch, new_token()) == {"unit": unit, "skipped": answer}
+
+
+def test_a_cancelled_job_is_worked_on_no_more(child: Child, make_job: MakeJob) -> None:
+    make_job(JOB, ["1,a"])
+    child.ledger.cancel(JOB)
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "STOP"}
+
+
+def test_a_job_is_stopped_by_one_reject_too_many(child: Child, make_job: MakeJob) -> None:
+    # Given a job that allows two rejects
+    make_job(JOB, ["x,1", "y,2", "z,3", "4,d"], max_errors="2", unit_bytes=1)
+    assert child.ledger.status(JOB).units == 4
+    states = []
+    for unit in range(4):
+        work(child, JOB, unit, 1, new_token())
+        states.append(child.ledger.status(JOB).state)
+    # Then the third one ends it, and the fourth record is not loaded
+    assert states == [JobState.RUNNING, JobState.RUNNING, JobState.STOPPED, JobState.STOPPED]
+    assert child.ledger.status(JOB).totals["rows"] == 0
+
+
+def test_a_table_that_is_gone_fails_the_job_and_holds_no_unit(
+    child: Child, make_job: MakeJob, cassandra_session: Session, keyspace: str
+) -> None:
+    make_job(JOB, ["1,a", "2,b"], unit_bytes=1)
+    cassandra_session.execute(f"DROP TABLE {keyspace}.t")
+    told = work(child, JOB, 0, 1, new_token())
+    # Then the reason is told in words, and the lease is given back at once
+    assert "does not exist" in told["failed"]
+    status = child.ledger.status(JOB)
+    assert (status.state, status.leased) == (JobState.FAILED, 0)
+    assert status.last_error == told["failed"]
+    assert status.totals.get("rows", 0) == 0
+
+
+def test_a_file_that_changed_fails_the_job(child: Child, make_job: MakeJob, tmp_path: Path) -> None:
+    job = make_job(JOB, ["1,a", "2,b"])
+    Path(job.sources[0].file.path).write_text("1,a\n")
+    told = work(child, JOB, 0, 1, new_token())
+    assert "the file is 4 bytes now and was 8 when the job began" in told["failed"]
+    assert child.ledger.status(JOB).state is JobState.FAILED
+
+
+def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
+    child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a keyspace that has too few nodes for the consistency asked for
+    monkeypatch.setattr("tasks.load.RETRY_DELAY_MS", 0)
+    make_job(JOB, ["1,a"], consistency="TWO", retries_max=0)
+    # When the unit is tried until the job gives up
+    tries = 0
+    while child.ledger.status(JOB).state is JobState.RUNNING:
+        told = work(child, JOB, 0, 1, new_token())
+        assert "the last time with" in told["released"]
+        assert child.ledger.status(JOB).leased == 0
+        child.ledger.issue(JOB, 1000)
+        tries += 1
+    # Then that is once more than a unit may fail, and the reason is the server's
+    status = child.ledger.status(JOB)
+    assert tries == child.ledger.fails_max + 1
+    assert (status.state, status.done) == (JobState.FAILED, 0)
+    assert "Cannot achieve consistency level TWO" in (status.last_error or "")
+
+
+def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: MakeJob) -> None:
+    make_job(JOB, ["1,a"], consistency="TWO", retries_max=0)
+    assert "released" in work(child, JOB, 0, 1, new_token())
+    # Then it is neither claimed nor issued before its pause is over
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
+    assert child.ledger.issue(JOB, 1000).units == []
+
+
+def test_a_statement_is_prepared_once_and_a_spec_read_once(child: Child, make_job: MakeJob) -> None:
+    make_job(JOB, ["1,a", "2,b", "3,c"], unit_bytes=1)
+    parsed = child.job(JOB)
+    work(child, JOB, 0, 1, new_token())
+    (statement,) = child._prepared.values()
+    for unit in (1, 2):
+        work(child, JOB, unit, 1, new_token())
+    assert list(child._prepared.values()) == [statement]
+    assert child.job(JOB) is parsed
+    assert json.loads(child.ledger.job_spec(JOB)) == parsed.to_json()
+
+
+def test_the_jobs_worked_on_last_stay_parsed(child: Child, make_job: MakeJob) -> None:
+    # Given a child that works on one job while others come and go
+    for number in range(8):
+        make_job(f"ld-{number:06}", [f"{number},a"])
+    kept = child.job("ld-000000")
+    for number in range(1, 8):
+        child.job(f"ld-{number:06}")
+        assert child.job("ld-000000") is kept
+    assert len(child._jobs) == 4

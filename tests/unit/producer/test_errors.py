@@ -1,0 +1,86 @@
+"""Whatever goes wrong ends in one line on stderr and the exit code of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+import pytest
+
+from config.errors import ConfigError
+from producer.errors import run_told
+from ringhaul.errors import (
+    ClusterError,
+    ClusterUnavailable,
+    LedgerUnavailable,
+    SourceChanged,
+    SourceMissing,
+    UsageError,
+)
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def command() -> object:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(("answer", "code"), [(None, 0), (0, 0), (1, 1), (7, 7)])
+def test_a_command_gives_its_exit_code(answer: int | None, code: int) -> None:
+    assert run_told(lambda: answer) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("bad --ttl"), 2),
+        (SourceMissing("a.csv: no such file"), 2),
+        (ConfigError("no setting cluster.prot"), 2),
+        (SourceChanged("a.csv changed"), 4),
+        (ClusterError("wrong password"), 4),
+        (ClusterUnavailable("nobody answers"), 4),
+        (LedgerUnavailable("Redis is away"), 4),
+    ],
+)
+def test_errors_of_ours_are_told_in_one_line(
+    error: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_told(raising(error)) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"error: {error}\n"
+
+
+def test_passwords_in_messages_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    run_told(raising(ClusterError("cannot reach redis://me:hush@host:6379/0")))
+    assert capsys.readouterr().err == "error: cannot reach redis://me:***@host:6379/0\n"
+
+
+def test_a_defect_is_told_as_one_with_its_traceback_and_without_passwords(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_told(raising(ZeroDivisionError("at redis://:hush@host"))) == 5
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert "ZeroDivisionError" in told
+    assert "hush" not in told
+    assert told.splitlines()[-1] == (
+        "error: this is a defect in ringhaul; please report it with the lines above"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+        (click.UsageError("no such option"), 2),
+        (click.exceptions.Exit(7), 7),
+    ],
+)
+def test_clicks_own_ends(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_told(raising(error)) == code
+    assert "Traceback" not in capsys.readouterr().err
