@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from cassandra.cluster import Session
+from cassandra.query import PreparedStatement
 
 from ringhaul.errors import Transient
 from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.plane import Plane
+from ringhaul.load.write.window import WindowStats
 
 #: How often `tick` is called while the writer works or waits.
 TICK_S = 0.5
@@ -22,6 +27,15 @@ TICK_S = 0.5
 
 class WriteFailed(Transient):
     """A request was tried as often as allowed; the unit will be tried again later."""
+
+
+class Target(NamedTuple):
+    """Where a writer writes: what a worker process keeps open from unit to unit."""
+
+    session: Session
+    plane: Plane
+    prepared: PreparedStatement
+    keyspace: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +68,7 @@ class WriteStats:
     written: int = 0
     retries: int = 0
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
+    window: WindowStats | None = None  #: what an adaptive window decided, where there is one
 
 
 class Writer(Protocol):

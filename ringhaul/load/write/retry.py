@@ -12,6 +12,8 @@ from cassandra import (
 )
 from cassandra.protocol import ConfigurationException, SyntaxException
 
+from ringhaul.cql.frames import ErrorCode
+
 
 class Verdict(Enum):
     """What an error says about the request."""
@@ -24,6 +26,14 @@ class Verdict(Enum):
 #: First pause before a request is tried again; doubles each time, see `backoff_s`.
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
+
+#: Errors that are about the job and not about a row.
+_FATAL_CODES = (
+    ErrorCode.BAD_CREDENTIALS,
+    ErrorCode.UNAUTHORIZED,
+    ErrorCode.SYNTAX_ERROR,
+    ErrorCode.CONFIG_ERROR,
+)
 
 
 #: What the server says when the table is not the one that the job was made for; it says so when
@@ -38,13 +48,25 @@ def classify(error: BaseException) -> Verdict:
     what the server says about the row itself.
     """
     if isinstance(error, InvalidRequest):
-        changed = any(words in str(error) for words in _SCHEMA_CHANGED)
-        return Verdict.FATAL if changed else Verdict.ROW
+        return Verdict.FATAL if _is_schema_change(str(error)) else Verdict.ROW
     if isinstance(
         error, (Unauthorized, AuthenticationFailed, SyntaxException, ConfigurationException)
     ):
         return Verdict.FATAL
     return Verdict.RETRY
+
+
+def classify_code(code: int, text: str) -> Verdict:
+    """The verdict on an ERROR answer of the native protocol, by the same rules as `classify`."""
+    if code == ErrorCode.INVALID:
+        return Verdict.FATAL if _is_schema_change(text) else Verdict.ROW
+    if code in _FATAL_CODES:
+        return Verdict.FATAL
+    return Verdict.RETRY
+
+
+def _is_schema_change(text: str) -> bool:
+    return any(words in text for words in _SCHEMA_CHANGED)
 
 
 def backoff_s(tries: int, jitter: random.Random) -> float:

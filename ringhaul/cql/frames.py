@@ -1,0 +1,312 @@
+"""Frames of the CQL native protocol v4, many at a time. Pure: bytes in, bytes out.
+
+A request is a frame of 9 bytes of header and a body; thousands of EXECUTE frames are built as one
+buffer, column-wise, and the answers to them counted with numpy: an INSERT that went well is
+answered by 13 bytes that differ in their stream id alone. Whatever else is in the stream of
+answers is parsed one by one.
+
+Source: "CQL BINARY PROTOCOL v4" (native_protocol_v4.spec of Apache Cassandra): frame header in
+section 2, messages in section 4, error codes in section 9.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+PROTOCOL_VERSION = 4
+RESPONSE_VERSION = 0x80 | PROTOCOL_VERSION
+HEADER_BYTES = 9
+#: Stream ids of requests are 0..32767; the server uses negative ones for events.
+STREAMS_MAX = 32768
+#: The protocol's own bound on a body; a longer length means the stream of answers is garbage.
+BODY_BYTES_MAX = 256 * 2**20
+
+
+class Opcode(IntEnum):
+    """Section 2.4."""
+
+    ERROR = 0x00
+    STARTUP = 0x01
+    READY = 0x02
+    AUTHENTICATE = 0x03
+    OPTIONS = 0x05
+    SUPPORTED = 0x06
+    RESULT = 0x08
+    PREPARE = 0x09
+    EXECUTE = 0x0A
+    AUTH_CHALLENGE = 0x0E
+    AUTH_RESPONSE = 0x0F
+    AUTH_SUCCESS = 0x10
+
+
+class ErrorCode(IntEnum):
+    """Section 9, those that a write or a handshake can meet."""
+
+    SERVER_ERROR = 0x0000
+    PROTOCOL_ERROR = 0x000A
+    BAD_CREDENTIALS = 0x0100
+    UNAVAILABLE = 0x1000
+    OVERLOADED = 0x1001
+    IS_BOOTSTRAPPING = 0x1002
+    TRUNCATE_ERROR = 0x1003
+    WRITE_TIMEOUT = 0x1100
+    WRITE_FAILURE = 0x1500
+    SYNTAX_ERROR = 0x2000
+    UNAUTHORIZED = 0x2100
+    INVALID = 0x2200
+    CONFIG_ERROR = 0x2300
+    UNPREPARED = 0x2500
+
+
+class FrameError(Exception):
+    """What came from the server cannot be a frame: the connection is of no more use."""
+
+
+_HEADER = struct.Struct(">BBhBi")
+_HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1")]
+#: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
+_VOID = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
+_VOID_KIND = 1
+_FLAG_VALUES = 0x01
+_FLAG_WARNING = 0x08
+_FLAG_TRACING = 0x02
+_FLAG_PAYLOAD = 0x04
+
+
+class Frames(NamedTuple):
+    """Requests in a row in one buffer that may be written to."""
+
+    buffer: NDArray[np.uint8]
+    #: Frame i is buffer[offsets[i]:offsets[i + 1]].
+    offsets: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def bytes_between(self, first: int, last: int) -> int:
+        """Bytes of the frames first..last-1."""
+        return int(self.offsets[last]) - int(self.offsets[first])
+
+    def take(self, indexes: NDArray[np.int64]) -> Frames:
+        """Copies of some of the frames, in the order of `indexes`."""
+        parts = [self.buffer[self.offsets[i] : self.offsets[i + 1]] for i in indexes.tolist()]
+        sizes = np.fromiter(map(len, parts), np.int32, len(parts))
+        return Frames(np.concatenate(parts), np.append(np.int32(0), np.cumsum(sizes)))
+
+    def set_streams(self, first: int, last: int, streams: NDArray[np.int64]) -> memoryview:
+        """Give the frames first..last-1 their stream ids; the bytes to send."""
+        at = self.offsets[first:last]
+        self.buffer[at + 2] = streams >> 8
+        self.buffer[at + 3] = streams & 0xFF
+        return self.buffer.data[int(self.offsets[first]) : int(self.offsets[last])]
+
+
+def execute_frames(
+    rows: pa.BinaryArray, query_id: bytes, consistency: int, values_count: int
+) -> Frames:
+    """An EXECUTE frame for each row; the stream ids are still to be set.
+
+    `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Section
+    4.1.6: the statement's id, consistency, flags (values follow), and the values.
+    """
+    head = struct.pack(">H", len(query_id)) + query_id
+    head += struct.pack(">HBH", consistency, _FLAG_VALUES, values_count)
+    layout = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("head", "V", len(head))])
+    headers = np.empty(len(rows), layout)
+    headers["version"] = PROTOCOL_VERSION
+    headers["flags"] = 0
+    headers["stream"] = 0
+    headers["opcode"] = Opcode.EXECUTE
+    headers["length"] = np.diff(_offsets(rows)) + len(head)
+    headers["head"] = np.void(head)
+    fixed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(layout.itemsize), len(rows), [None, pa.py_buffer(headers)]
+    )
+    joined = pc.binary_join_element_wise(fixed.cast(pa.binary()), rows, pa.scalar(b"", pa.binary()))
+    return Frames(np.frombuffer(joined.buffers()[2], np.uint8), _offsets(joined))
+
+
+def frame(opcode: Opcode, body: bytes, stream: int = 0) -> bytes:
+    """One request."""
+    return _HEADER.pack(PROTOCOL_VERSION, 0, stream, opcode, len(body)) + body
+
+
+def startup_body() -> bytes:
+    """STARTUP (section 4.1.1): a string map with the CQL version, no compression."""
+    return b"\x00\x01" + _string("CQL_VERSION") + _string("3.0.0")
+
+
+def prepare_body(statement: str) -> bytes:
+    """PREPARE (section 4.1.5): a long string."""
+    text = statement.encode()
+    return struct.pack(">i", len(text)) + text
+
+
+def auth_response_body(token: bytes | None) -> bytes:
+    """AUTH_RESPONSE (section 4.1.2): bytes, of which there may be none."""
+    return struct.pack(">i", -1) if token is None else struct.pack(">i", len(token)) + token
+
+
+class Reply(NamedTuple):
+    """An answer that is not a plain VOID."""
+
+    stream: int
+    opcode: int
+    body: bytes  #: what follows tracing id, warnings and payload
+
+    @property
+    def is_void(self) -> bool:
+        """A VOID result that came with warnings."""
+        return self.opcode == Opcode.RESULT and self.body == b"\x00\x00\x00\x01"
+
+
+class Parsed(NamedTuple):
+    """What a buffer of answers held."""
+
+    #: Stream ids of the VOID results, in their order.
+    voids: NDArray[np.int16]
+    others: Sequence[Reply]
+    #: Bytes that were whole frames; the rest is the beginning of the next one.
+    consumed_bytes: int
+
+
+def parse_replies(data: bytes | bytearray | memoryview) -> Parsed:
+    """All whole answers in `data`. Raises `FrameError` for what cannot be an answer."""
+    voids: list[NDArray[np.int16]] = []
+    others: list[Reply] = []
+    at, size = 0, len(data)
+    while size - at >= HEADER_BYTES:
+        run = _void_run(data, at, (size - at) // _VOID.itemsize)
+        if len(run):
+            voids.append(run)
+            at += len(run) * _VOID.itemsize
+            continue
+        reply, end = _reply(data, at)
+        if reply is None:
+            break
+        others.append(reply)
+        at = end
+    found = voids[0] if len(voids) == 1 else np.concatenate([np.empty(0, np.int16), *voids])
+    return Parsed(found, others, at)
+
+
+def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArray[np.int16]:
+    """Stream ids of the VOID results that stand in a row from `at` on."""
+    if not most:
+        return np.empty(0, np.int16)
+    answers = np.frombuffer(data, _VOID, most, at)
+    plain = (
+        (answers["version"] == RESPONSE_VERSION)
+        & (answers["flags"] == 0)
+        & (answers["opcode"] == Opcode.RESULT)
+        & (answers["length"] == 4)
+        & (answers["kind"] == _VOID_KIND)
+    )
+    count = most if plain.all() else int(np.argmin(plain))
+    return answers["stream"][:count].astype(np.int16)
+
+
+def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None, int]:
+    """The answer at `at` and where it ends; None while it is not whole."""
+    version, flags, stream, opcode, length = _HEADER.unpack_from(data, at)
+    if version != RESPONSE_VERSION or not 0 <= length <= BODY_BYTES_MAX:
+        raise FrameError(
+            f"the server sent no native protocol v{PROTOCOL_VERSION} frame: "
+            f"version byte {version:#04x}, length {length}"
+        )
+    end = at + HEADER_BYTES + length
+    if end > len(data):
+        return None, at
+    body = bytes(data[at + HEADER_BYTES : end])
+    return Reply(stream, opcode, _without_extras(flags, body)), end
+
+
+def _without_extras(flags: int, body: bytes) -> bytes:
+    """The body without what the header's flags put before it (section 2.2)."""
+    reader = Reader(body)
+    if flags & _FLAG_TRACING:
+        reader.take(16)
+    if flags & _FLAG_WARNING:
+        for _ in range(reader.read_short()):
+            reader.read_string()
+    if flags & _FLAG_PAYLOAD:
+        for _ in range(reader.read_short()):
+            reader.read_string()
+            reader.read_bytes()
+    return reader.rest()
+
+
+class ServerError(NamedTuple):
+    """An ERROR answer (section 9)."""
+
+    code: int
+    message: str
+
+    @property
+    def name(self) -> str:
+        """The code's name, or its number."""
+        known = self.code in ErrorCode.__members__.values()
+        return ErrorCode(self.code).name.lower() if known else f"{self.code:#06x}"
+
+
+def read_error(body: bytes) -> ServerError:
+    """The error in the body of an ERROR answer. Raises `FrameError` when it is cut short."""
+    reader = Reader(body)
+    return ServerError(reader.read_int(), reader.read_string())
+
+
+def read_prepared_id(body: bytes) -> bytes:
+    """The statement's id in a RESULT of kind Prepared (section 4.2.5.4)."""
+    reader = Reader(body)
+    kind = reader.read_int()
+    if kind != 4:
+        raise FrameError(f"PREPARE was answered by a result of kind {kind}")
+    return reader.take(reader.read_short())
+
+
+class Reader:
+    """Reads the notations of section 3 from a body. Raises `FrameError` past its end."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body, self._at = body, 0
+
+    def take(self, count: int) -> bytes:
+        end = self._at + count
+        if count < 0 or end > len(self._body):
+            raise FrameError(f"{count} bytes at {self._at} of a body of {len(self._body)}")
+        taken, self._at = self._body[self._at : end], end
+        return taken
+
+    def read_int(self) -> int:
+        return int.from_bytes(self.take(4), "big", signed=True)
+
+    def read_short(self) -> int:
+        return int.from_bytes(self.take(2), "big")
+
+    def read_string(self) -> str:
+        return self.take(self.read_short()).decode("utf-8", "replace")
+
+    def read_bytes(self) -> bytes | None:
+        length = self.read_int()
+        return None if length < 0 else self.take(length)
+
+    def rest(self) -> bytes:
+        return self.take(len(self._body) - self._at)
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack(">H", len(raw)) + raw
+
+
+def _offsets(values: pa.BinaryArray) -> NDArray[np.int32]:
+    offsets = np.frombuffer(values.buffers()[1], np.int32)
+    return offsets[values.offset : values.offset + len(values) + 1]
