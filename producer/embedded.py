@@ -12,17 +12,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
+from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
 from producer.local.valkey import EmbeddedValkey
-from ringhaul.errors import ClusterError
+from ringhaul.errors import ClusterError, UsageError
 
 #: A worker that dies this often within a job is not started again.
 RESTARTS_MAX = 5
 STOP_TIMEOUT_S = 20.0
+#: Logs of this many past jobs stay.
+LOGS_KEPT = 20
 
 
 def is_embedded(loaded: Loaded) -> bool:
@@ -30,9 +34,23 @@ def is_embedded(loaded: Loaded) -> bool:
     return loaded.origins["broker.url"] in ("default", "local stack")
 
 
+def private_queue(job_id: str) -> str:
+    """The queue of a job that has workers of its own: they take no other job's units, which may
+    be for another cluster, and nobody else takes theirs."""
+    return f"{QUEUE_LOAD}.{job_id}"
+
+
 def default_workers() -> int:
     """Embedded worker processes: one for each core this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for --on-interrupt detach where nobody would go on with the job."""
+    if is_embedded(loaded) and options["on_interrupt"] == "detach":
+        raise UsageError(
+            "--on-interrupt detach needs workers that stay: configure a broker and start some"
+        )
 
 
 class EmbeddedBroker:
@@ -63,18 +81,19 @@ class EmbeddedBroker:
 
 
 class EmbeddedWorker:
-    """`ringhaul worker` as a child process, logging to a file in the state folder."""
+    """`ringhaul worker` for one job, as a child process that logs to a file of its own."""
 
-    def __init__(self, state_dir: Path, concurrency: int) -> None:
-        self._concurrency = concurrency
-        self.log = state_dir / "logs" / "embedded-worker.log"
+    def __init__(self, state_dir: Path, concurrency: int, job_id: str) -> None:
+        self._concurrency, self._queue = concurrency, private_queue(job_id)
+        self.log = state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._out: IO[bytes] | None = None
         self._restarts = 0
 
     def __enter__(self) -> Self:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._out = self.log.open("wb")
+        self._forget_old_logs()
+        self._out = self.log.open("ab")
         self._start()
         return self
 
@@ -117,6 +136,11 @@ class EmbeddedWorker:
             process.kill()
             process.wait()
 
+    def _forget_old_logs(self) -> None:
+        logs = sorted(self.log.parent.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        for path in logs[:-LOGS_KEPT]:
+            path.unlink(missing_ok=True)
+
     def _start(self) -> None:
         from tasks.keeper import PARENT_PID_VARIABLE  # Celery: not for commands that only look
 
@@ -124,14 +148,10 @@ class EmbeddedWorker:
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-P", "-m", "producer", "worker"),
-                *(
-                    "--concurrency",
-                    str(self._concurrency),
-                    "--hostname",
-                    f"embedded-{os.getpid()}@%h",
-                    # When it is told to stop its job is over: waiting for units would be idle time.
-                    "worker.soft_shutdown_timeout=0",
-                ),
+                *("--concurrency", str(self._concurrency), "--queues", self._queue),
+                *("--hostname", f"embedded-{os.getpid()}@%h"),
+                # When it is told to stop its job is over: waiting for units would be idle time.
+                "worker.soft_shutdown_timeout=0",
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._out,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ from producer.progress import open_progress
 from producer.snapshot import RateMeter
 from producer.summary import Summary, read_summary, summary_json, summary_text
 from producer.watch import Detached, Watch
-from ringhaul.errors import EXIT_INTERRUPTED, EXIT_STILL_RUNNING
+from ringhaul.errors import EXIT_STILL_RUNNING
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
 
 
@@ -70,17 +69,15 @@ def follow_job(
             on_interrupt=on_interrupt,
         )
         try:
-            status = watch.follow()
+            watch.follow()
         except Detached:
             progress.note(
                 f"detached; the job goes on.   watch: ringhaul status -f {job_id}"
                 f"   stop: ringhaul cancel {job_id}"
             )
             return EXIT_STILL_RUNNING
-    summary = read_summary(ledger, job_id)
+    summary = replace(read_summary(ledger, job_id), interrupted=watch.interrupted)
     print_summary(summary, shown)
-    if watch.interrupted and status.state is JobState.CANCELLED:
-        return EXIT_INTERRUPTED
     return summary.exit_code
 
 

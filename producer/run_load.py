@@ -11,9 +11,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
 from producer.dry_run import dry_run_text
-from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, is_embedded
+from producer.embedded import (
+    EmbeddedBroker,
+    EmbeddedWorker,
+    default_workers,
+    is_embedded,
+    private_queue,
+    refuse_embedded_detach,
+)
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
@@ -30,6 +38,7 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.workers import Workers
 from ringhaul.load.job import LoadJob
 from tasks.connect import cluster_config, open_ledger
+from tasks.publish import QUEUE_LABEL
 
 #: Flags of `load` that are settings.
 SETTING_FLAGS = {
@@ -48,6 +57,7 @@ def run_load(options: Mapping[str, Any]) -> int:
     loaded = settle(flags, options["config_file"])
     if options["detach"] and is_embedded(loaded):
         raise UsageError("--detach needs workers that stay: configure a broker and start some")
+    refuse_embedded_detach(loaded, options)
     request = load_request(options, loaded)
     job_id = f"ld-{secrets.token_hex(3)}"
     spool = spool_path(loaded.settings.state_dir, job_id)
@@ -140,12 +150,17 @@ def _run(
     ledger = open_ledger(settings)
     ledger.create(
         job_id,
-        {"kind": "load", "table": job.table.name, "bytes_total": str(job.total_bytes)},
+        {
+            "kind": "load",
+            "table": job.table.name,
+            "bytes_total": str(job.total_bytes),
+            QUEUE_LABEL: private_queue(job_id) if embedded else QUEUE_LOAD,
+        },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
     )
     workers = loaded.settings.worker.concurrency or default_workers()
-    worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
+    worker = stack.enter_context(EmbeddedWorker(state_dir, workers, job_id)) if embedded else None
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
     shown = Shown.from_options(options)
@@ -157,6 +172,7 @@ def _run(
         feeder.join()
         ledger.make_durable()
         shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
+        print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
         return EXIT_STILL_RUNNING
     return follow_job(
         ledger,

@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from producer.embedded import EmbeddedBroker, EmbeddedWorker, default_workers, is_embedded
+from producer.embedded import (
+    EmbeddedBroker,
+    EmbeddedWorker,
+    default_workers,
+    is_embedded,
+    refuse_embedded_detach,
+)
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
@@ -31,6 +37,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
     flags = connection_flags(options) | {"worker.concurrency": options["workers"]}
     loaded = settle(flags, options["config_file"])
     embedded = is_embedded(loaded)
+    refuse_embedded_detach(loaded, options)
     state_dir = loaded.settings.state_dir
     job_id = options["job"]
     with ExitStack() as stack:
@@ -43,8 +50,10 @@ def run_resume(options: Mapping[str, Any]) -> int:
         close_session(open_session(cluster_config(settings)))
         limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
         epoch = _epoch(ledger, job_id, limit)
-        workers = settings.worker.concurrency or default_workers()
-        worker = stack.enter_context(EmbeddedWorker(state_dir, workers)) if embedded else None
+        worker = None
+        if embedded:
+            count = settings.worker.concurrency or default_workers()
+            worker = stack.enter_context(EmbeddedWorker(state_dir, count, job_id))
         status = ledger.status(job_id)
         feeder = None
         if not status.sealed:

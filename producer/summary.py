@@ -12,6 +12,7 @@ from ringhaul.errors import (
     EXIT_CANCELLED,
     EXIT_COMPLETE,
     EXIT_FATAL,
+    EXIT_INTERRUPTED,
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
     EXIT_TOO_MANY_ERRORS,
@@ -47,9 +48,13 @@ class Summary:
     job: LoadJob
     report: LoadReport
     reasons: Mapping[str, int]  #: "stage column" -> rejects
+    interrupted: bool = False  #: by Ctrl-C, in the command that shows this
 
     @property
     def exit_code(self) -> int:
+        """What the command that followed the job ends with."""
+        if self.interrupted and self.status.state is JobState.CANCELLED:
+            return EXIT_INTERRUPTED
         return EXIT_CODES[self.status.state]
 
     @property

@@ -18,7 +18,7 @@ from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
 from ringhaul.load.latency import percentile_ms
-from tasks.publish import publish_next, publish_units, window
+from tasks.publish import publish_next, publisher, window
 
 LOOK_EVERY_S = 0.2
 SWEEP_EVERY_S = 1.0
@@ -80,7 +80,7 @@ class Watch:
         now = time.monotonic()
         if now >= self._sweep_due:
             self._sweep_due = now + SWEEP_EVERY_S
-            sweep_job(self._ledger, self._job_id, window(self._ledger), publish_units)
+            sweep_job(self._ledger, self._job_id, window(self._ledger), publisher(self._ledger))
         else:
             publish_next(self._ledger, self._job_id)
         status = self._ledger.status(self._job_id)

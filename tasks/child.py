@@ -27,7 +27,7 @@ from cassandra.query import PreparedStatement
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.words import tell
-from ringhaul.errors import RinghaulError, Transient
+from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.job import LoadJob
 from tasks.connect import cluster_config, open_ledger
@@ -45,6 +45,10 @@ JOBS_KEPT = 4
 
 class SessionUnavailable(Transient):
     """The child has no session and could not open one now."""
+
+
+class WrongCluster(Terminal):
+    """The job was made for another cluster than the one this worker is connected to."""
 
 
 class Child:
@@ -91,6 +95,15 @@ class Child:
                 self._jobs.popitem(last=False)
         self._jobs.move_to_end(job_id)
         return self._jobs[job_id]
+
+    def check_cluster(self, job: LoadJob) -> None:
+        """Raise `WrongCluster` unless the job is for the cluster of this child's session."""
+        mine = self.session().cluster.metadata.cluster_name
+        if mine != job.cluster_name:
+            raise WrongCluster(
+                f"the job is for cluster {job.cluster_name!r}, this worker's settings name "
+                f"{mine!r} (cluster.contact_points)"
+            )
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Close the session within a bound; a pool child exits without running `atexit`."""

@@ -22,7 +22,7 @@ from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-from tasks.publish import publish_units, window
+from tasks.publish import publisher, window
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         try:
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
             Workers(self._ledger.caller).heartbeat(self._me, ttl_ms)
-            sweep_running(self._ledger, window(self._ledger), publish_units)
+            sweep_running(self._ledger, window(self._ledger), publisher(self._ledger))
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)
 

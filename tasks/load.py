@@ -11,7 +11,7 @@ from celery import Task
 
 from ringhaul.errors import Terminal, Transient
 from ringhaul.ledger.ledger import Claimed, Lease, Ledger, Refusal
-from ringhaul.ledger.reading import Live
+from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.job import LoadJob
 from ringhaul.load.rejects import pack_rejects
 from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
@@ -19,7 +19,7 @@ from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit, UnitResult
 from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
-from tasks.child import Child, SessionUnavailable, current_child
+from tasks.child import Child, SessionUnavailable, WrongCluster, current_child
 from tasks.failpoints import reach
 from tasks.names import TaskNames
 from tasks.publish import publish_next
@@ -57,6 +57,11 @@ def work(child: Child, job_id: str, unit: int, epoch: int, token: str) -> dict[s
         time.sleep(NO_SESSION_WAIT_S)
         return {"unit": unit, "skipped": "no session"}
     ledger = child.ledger
+    try:
+        child.check_cluster(child.job(job_id))
+    except (JobMissing, WrongCluster) as error:
+        log.error("unit %s of %s is left to others: %s", unit, job_id, error)
+        return {"unit": unit, "skipped": str(error)}
     claim = ledger.claim(job_id, unit, epoch, token, _lease_ms(child))
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}

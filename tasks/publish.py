@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import partial
 
 from kombu.exceptions import OperationalError
 
+from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.sweep import top_up
+from ringhaul.ledger.sweep import Publish, top_up
 from ringhaul.ledger.workers import Workers
 from tasks.names import TaskNames
 
 #: Units that may be out at once for each worker process: enough that none waits for the next
 #: message, few enough that a million units never sit in the broker.
 UNITS_PER_SLOT = 4
+
+
+#: Label of a job in the ledger: the queue that its workers consume. A job with workers of its own
+#: has a queue of its own, so that it never runs on workers of another cluster.
+QUEUE_LABEL = "queue"
+#: Jobs whose queue is remembered.
+_QUEUES_KEPT = 100
+_queues: dict[str, str] = {}
 
 
 def window(ledger: Ledger) -> int:
@@ -24,24 +34,40 @@ def window(ledger: Ledger) -> int:
 
 def publish_next(ledger: Ledger, job: str) -> None:
     """Publish what the window of a job has room for."""
-    top_up(ledger, job, window(ledger), publish_units)
+    top_up(ledger, job, window(ledger), publisher(ledger))
 
 
-def publish_units(job: str, epoch: int, units: Iterable[int]) -> None:
-    """Send a message for each unit.
+def publisher(ledger: Ledger) -> Publish:
+    """`publish_units` for the sweeps of the ledger."""
+    return partial(publish_units, ledger)
+
+
+def publish_units(ledger: Ledger, job: str, epoch: int, units: Sequence[int]) -> None:
+    """Send a message for each unit to the job's queue.
 
     A message that gets lost costs time, not data: the sweep issues the unit again.
     Raises `LedgerUnavailable` when the broker does not serve.
     """
     from tasks.application import app  # the task modules and this one know each other
 
+    queue = _queue(ledger, job)
     for unit in units:
         try:
             app.send_task(
                 TaskNames.LOAD_UNIT,
+                queue=queue,
                 kwargs={"job": job, "unit": unit, "epoch": epoch},
                 # What Flower shows and searches (`kwargs:job=...`).
                 kwargsrepr=repr({"job": job, "unit": unit}),
             )
         except OperationalError as error:  # Celery's word for a broker that is away
             raise LedgerUnavailable(f"Redis takes no messages: {error}") from error
+
+
+def _queue(ledger: Ledger, job: str) -> str:
+    """The queue that a job was created with; it never changes."""
+    if job not in _queues:
+        if len(_queues) >= _QUEUES_KEPT:
+            _queues.clear()
+        _queues[job] = ledger.status(job).labels.get(QUEUE_LABEL, QUEUE_LOAD)
+    return _queues[job]

@@ -53,7 +53,7 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
     help="strftime pattern of timestamps, tried before ISO 8601.",
 )
 @click.option(
-    "--epoch-unit", default="ms", show_default=True, help="Of whole-number timestamps: s ms us ns."
+    "--epoch-unit", default="", help="Of whole-number timestamps: s ms us ns [ms, no date-like]."
 )
 @click.option("--timezone", default="UTC", show_default=True, help="Of timestamps without a zone.")
 @click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1].")

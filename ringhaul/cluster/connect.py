@@ -33,8 +33,6 @@ from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
     FallthroughRetryPolicy,
-    LoadBalancingPolicy,
-    RoundRobinPolicy,
     TokenAwarePolicy,
 )
 
@@ -52,7 +50,7 @@ class ClusterConfig:
 
     contact_points: tuple[str, ...]
     port: int = 9042
-    local_dc: str = ""  #: empty: every node is local
+    local_dc: str = ""  #: empty: that of the first contact point
     user: str = ""
     password: str = ""
     tls: bool = False
@@ -62,7 +60,7 @@ class ClusterConfig:
     tls_verify_hostname: bool = True
     consistency: str = "LOCAL_QUORUM"
     connect_timeout_s: float = 10.0
-    request_timeout_s: float = 20.0
+    request_timeout_s: float = 12.0
 
     def __repr__(self) -> str:
         return f"ClusterConfig({','.join(self.contact_points)}:{self.port})"
@@ -89,10 +87,9 @@ def open_session(config: ClusterConfig) -> Session:
     Raises `ClusterError` (wrong credentials, wrong data centre, bad TLS files) or
     `ClusterUnavailable` (nobody answers), both in the user's words.
     """
-    if config.local_dc:
-        local: LoadBalancingPolicy = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
-    else:
-        local = RoundRobinPolicy()
+    # Without a name the local data centre is that of the first contact point: a coordinator
+    # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
+    local = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
     profile = ExecutionProfile(
         # Shuffled, so that a statement that is tried again does not meet the same silent replica.
         load_balancing_policy=TokenAwarePolicy(local, shuffle_replicas=True),

@@ -59,6 +59,7 @@ class ErrorCode(IntEnum):
     TRUNCATE_ERROR = 0x1003
     WRITE_TIMEOUT = 0x1100
     WRITE_FAILURE = 0x1500
+    CDC_WRITE_FAILURE = 0x1600
     SYNTAX_ERROR = 0x2000
     UNAUTHORIZED = 0x2100
     INVALID = 0x2200
@@ -75,10 +76,16 @@ _HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcod
 #: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
 _VOID = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
+#: VOID results are looked for this many at first, then ever more: among errors most runs are short.
+_RUN_FIRST = 32
+_RUN_GROWTH = 8
+#: Flag of an EXECUTE's parameters (section 4.1.4): values follow.
 _FLAG_VALUES = 0x01
-_FLAG_WARNING = 0x08
+#: Flags of a frame's header (section 2.2).
+_FLAG_COMPRESSION = 0x01
 _FLAG_TRACING = 0x02
 _FLAG_PAYLOAD = 0x04
+_FLAG_WARNING = 0x08
 
 
 class Frames(NamedTuple):
@@ -95,11 +102,18 @@ class Frames(NamedTuple):
         """Bytes of the frames first..last-1."""
         return int(self.offsets[last]) - int(self.offsets[first])
 
+    def fit(self, first: int, last: int, bytes_max: int) -> int:
+        """How many of the frames first..last-1 stay within `bytes_max` together; at least one."""
+        end = int(self.offsets[first]) + bytes_max
+        count = int(np.searchsorted(self.offsets[first + 1 : last + 1], end, side="right"))
+        return max(count, 1)
+
     def take(self, indexes: NDArray[np.int64]) -> Frames:
         """Copies of some of the frames, in the order of `indexes`."""
         parts = [self.buffer[self.offsets[i] : self.offsets[i + 1]] for i in indexes.tolist()]
-        sizes = np.fromiter(map(len, parts), np.int32, len(parts))
-        return Frames(np.concatenate(parts), np.append(np.int32(0), np.cumsum(sizes)))
+        offsets = np.zeros(len(parts) + 1, np.int32)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        return Frames(np.concatenate(parts), offsets)
 
     def set_streams(self, first: int, last: int, streams: NDArray[np.int64]) -> memoryview:
         """Give the frames first..last-1 their stream ids; the bytes to send."""
@@ -203,14 +217,20 @@ def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArr
     if not most:
         return np.empty(0, np.int16)
     answers = np.frombuffer(data, _VOID, most, at)
-    plain = (
-        (answers["version"] == RESPONSE_VERSION)
-        & (answers["flags"] == 0)
-        & (answers["opcode"] == Opcode.RESULT)
-        & (answers["length"] == 4)
-        & (answers["kind"] == _VOID_KIND)
-    )
-    count = most if plain.all() else int(np.argmin(plain))
+    count, step = 0, _RUN_FIRST
+    while count < most:
+        part = answers[count : count + step]
+        plain = (
+            (part["version"] == RESPONSE_VERSION)
+            & (part["flags"] == 0)
+            & (part["opcode"] == Opcode.RESULT)
+            & (part["length"] == 4)
+            & (part["kind"] == _VOID_KIND)
+        )
+        if not plain.all():
+            count += int(np.argmin(plain))
+            break
+        count, step = count + len(part), step * _RUN_GROWTH
     return answers["stream"][:count].astype(np.int16)
 
 
@@ -231,6 +251,8 @@ def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None,
 
 def _without_extras(flags: int, body: bytes) -> bytes:
     """The body without what the header's flags put before it (section 2.2)."""
+    if flags & _FLAG_COMPRESSION:
+        raise FrameError("the server compresses its answers; it was not asked to")
     reader = Reader(body)
     if flags & _FLAG_TRACING:
         reader.take(16)

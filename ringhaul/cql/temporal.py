@@ -39,7 +39,10 @@ _ISO_FORM = re.compile(
 )
 _EPOCH_FORM = re.compile(r"(?P<epoch>-?\d+)", re.ASCII)
 
-_EPOCH_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+_EPOCH_PER_MS = {"": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
+#: Whole numbers that read as a year, a date or a date and time of 1900 to 2100. As milliseconds
+#: they are moments of 1970 or of the far future, which nobody means; guessing would be silent.
+_DATE_LIKE = ((1900, 2100), (19000101, 21001231), (19000101000000, 21001231235959))
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 #: Days of a `date` are sent as an unsigned int32 with 1970-01-01 in the middle.
 _DATE_BIAS = 2**31
@@ -115,6 +118,11 @@ def parse_timestamp(text: str, fmt: TextFormat) -> int:
         if len(text) > 30:
             raise ValueError(f"{shown(text)} is outside the timestamps that Cassandra can hold")
         value = int(text)
+        if not fmt.epoch_unit and _is_date_like(value):
+            raise ValueError(
+                f"{shown(text)} may be a date or milliseconds since 1970; say which with "
+                "--epoch-unit ms or --timestamp-format"
+            )
         if fmt.epoch_unit == "s":
             return _in_int64(value * 1000, text)
         return _in_int64(value // _EPOCH_PER_MS[fmt.epoch_unit], text)
@@ -252,10 +260,17 @@ def _epoch_plan(match: re.Match[str], unit: str) -> Plan | None:
         values = number(characters, (start, match.end())).astype(np.int64)
         if negative:
             values = -values
+        ok = np.ones(len(values), np.bool_) if unit else ~_is_date_like(values)
         values = values * 1000 if unit == "s" else values // _EPOCH_PER_MS[unit]
-        return values, np.ones(len(values), np.bool_)
+        return values, ok
 
     return plan
+
+
+def _is_date_like(values: Any) -> Any:
+    """Whether a number, or each of a column of them, lies within `_DATE_LIKE`."""
+    year, date, moment = ((values >= low) & (values <= high) for low, high in _DATE_LIKE)
+    return year | date | moment
 
 
 def _date_plan(sample: str) -> Plan | None:

@@ -18,8 +18,9 @@ class TextFormat:
 
     #: strftime patterns for timestamps, tried in order before ISO 8601.
     timestamp_formats: tuple[str, ...] = ()
-    #: Unit of a bare integer in a timestamp column: s, ms, us or ns since 1970 UTC.
-    epoch_unit: str = "ms"
+    #: Unit of a bare integer in a timestamp column: s, ms, us or ns since 1970 UTC. Empty: ms, but
+    #: what reads as a year or a date (2026, 20260131) is refused.
+    epoch_unit: str = ""
     #: IANA name of the zone of timestamps that name none.
     timezone: str = "UTC"
     #: Words for booleans, in any case.
@@ -34,7 +35,7 @@ class TextFormat:
     def __post_init__(self) -> None:
         for pattern in self.timestamp_formats:
             compile_pattern(pattern)
-        if self.epoch_unit not in EPOCH_UNITS:
+        if self.epoch_unit and self.epoch_unit not in EPOCH_UNITS:
             raise UsageError(
                 f'epoch unit "{self.epoch_unit}" is unknown: use one of {", ".join(EPOCH_UNITS)}'
             )

@@ -6,7 +6,7 @@ own settings and refuse a job made for another cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ringhaul.cluster.schema import TableSchema
@@ -75,9 +75,7 @@ class LoadJob:
     block_bytes: int = 4 * 2**20
     in_flight_requests_max: int = 128
     in_flight_bytes_max: int = 8 * 2**20
-    retries_max: int = 8
-    #: How the job was asked for, for `status` and the report; never parsed.
-    options: dict[str, Any] = field(default_factory=dict)
+    retries_max: int = 10
 
     @property
     def total_bytes(self) -> int:
@@ -120,5 +118,4 @@ _PLAIN = (
     "in_flight_requests_max",
     "in_flight_bytes_max",
     "retries_max",
-    "options",
 )

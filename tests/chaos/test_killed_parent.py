@@ -88,15 +88,15 @@ def test_a_worker_that_must_stop_now_gives_its_units_back(
     fleet: Rig, looker: Looker, start_worker: StartWorker, tmp_path: Path
 ) -> None:
     """
-    1. A worker that waits 1 s for its units, which take longer, gets SIGTERM.
+    1. A worker that waits 0.2 s for its units, which take longer, gets SIGTERM.
     2. It gives them back: no lease is left, no start and no failure is counted.
     3. Another worker does them at once, as their first attempt.
     """
     lease = {"RINGHAUL_WORKER_LEASE_S": "60"}
-    first = start_worker(2, "worker.soft_shutdown_timeout=1", **lease)
-    source = write_source(tmp_path / "in.csv", 6000)
+    first = start_worker(2, "worker.soft_shutdown_timeout=0.2", **lease)
+    source = write_source(tmp_path / "in.csv", 4000)
     with fleet.started(
-        "load", source.path, "-t", fleet.table, "--unit-size", "48 KiB", "--rate", "400", **lease
+        "load", source.path, "-t", fleet.table, "--unit-size", "24 KiB", "--rate", "600", **lease
     ) as load:
         looker.child_at_work(units_before=0)
         wait_until(lambda: fleet.rows_count() > 100, "rows of units in progress")

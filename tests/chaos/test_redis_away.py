@@ -127,5 +127,7 @@ def test_splitting_outlasts_a_redis_that_is_away_for_longer_than_a_call_waits(
         status = ledger.status("ld-1")
         assert (status.state, status.sealed) == (JobState.RUNNING, True)
         units = [LoadUnit.unpack(packed) for _, packed in ledger.unit_specs("ld-1")]
-    assert [unit.first_ordinal for unit in units] == list(range(0, 500, 2))
-    assert sum(unit.records_count for unit in units) == 500
+    assert len(units) > 100
+    ends = [unit.first_ordinal + unit.records_count for unit in units]
+    assert [unit.first_ordinal for unit in units] == [0, *ends[:-1]]
+    assert ends[-1] == 500

@@ -13,8 +13,8 @@ import pytest
 import rich_click as click
 
 import ringhaul.errors
-from config.layers import env_name
-from config.sections import Settings, setting_keys
+from config.names import env_name
+from config.sections import setting_keys
 from producer.__main__ import cli
 from producer.summary import EXIT_CODES
 
@@ -76,7 +76,11 @@ def rows_of(command: str, text: str) -> str:
 
 def documented(text: str) -> set[str]:
     """Every flag in code, in prose or a table."""
-    return {flag for span in _SPAN.findall(text) for flag in re.findall(r"(?<!\S)--?[A-Za-z][\w-]*", span)}
+    return {
+        flag
+        for span in _SPAN.findall(text)
+        for flag in re.findall(r"(?<!\S)--?[A-Za-z][\w-]*", span)
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -126,13 +130,12 @@ def test_the_settings_table_lists_exactly_the_settings() -> None:
 
 
 def test_the_settings_table_says_the_defaults() -> None:
-    values = Settings().model_dump()
+    fields = setting_keys()
     for key, default, meaning in _SETTING_ROW.findall(SETTINGS):
-        section_name, _, name = key.rpartition(".")
-        value = values[section_name][name] if section_name else values[name]
         if key in ("state_dir", "cache_dir"):
             assert key.removesuffix("_dir") in default and "XDG" in meaning
             continue
+        value = fields[key].get_default(call_default_factory=True)
         assert default.strip("`") == as_documented(value), key
 
 

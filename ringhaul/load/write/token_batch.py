@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from cassandra import OperationTimedOut
 from cassandra.cluster import Session
 from cassandra.pool import Host
 from cassandra.protocol import BatchMessage, ProtocolHandler
@@ -31,6 +32,10 @@ from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHo
 from ringhaul.load.write.grouping import Group, group_rows, order_rows, stored_bytes
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.load.write.routing import Routing
+
+
+#: The driver's own time-out comes first; a request without an answer this long after it is lost.
+LATE_S = 3.0
 
 
 class EncodedBatch(NamedTuple):
@@ -92,6 +97,14 @@ class _Request(NamedTuple):
         return int(self.offsets[self.group.last] - self.offsets[self.group.first])
 
 
+class _Flight(NamedTuple):
+    """A request that is not answered yet."""
+
+    request: _Request
+    host: Host
+    sent_at: float
+
+
 class TokenBatchWriter:
     """See the module; the interface is `base.Writer`."""
 
@@ -116,13 +129,11 @@ class TokenBatchWriter:
             struct.pack(">BH", 1, len(query_id)) + query_id + struct.pack(">H", markers),
             pa.binary(),
         )
-        self._answers: queue.SimpleQueue[tuple[_Request, Host, float, BaseException | None]] = (
-            queue.SimpleQueue()
-        )
+        self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
+        self._flights: dict[int, _Flight] = {}  # by number, in the order they were sent
         self._waiting: list[tuple[float, int, _Request]] = []  # heap by time to try again
-        self._numbers = itertools.count()  # breaks ties in the heap
+        self._numbers = itertools.count()  # names flights, breaks ties in the heap
         self._jitter = random.Random()
-        self._requests_in_flight = 0
         self._bytes_in_flight = 0
         self._per_host: dict[Host, int] = {}
         self._ticked_at = time.monotonic()
@@ -149,12 +160,12 @@ class TokenBatchWriter:
             self._send(request)
 
     def flush(self) -> None:
-        while self._requests_in_flight or self._waiting:
+        while self._flights or self._waiting:
             self._take_answer()
 
     def _is_full(self, request: _Request) -> bool:
         """One request may always go, however large."""
-        busy = self._requests_in_flight + len(self._waiting)
+        busy = len(self._flights) + len(self._waiting)
         return busy > 0 and (
             busy >= self._options.requests_in_flight_max
             or self._bytes_in_flight + request.bytes_count > self._options.bytes_in_flight_max
@@ -166,21 +177,20 @@ class TokenBatchWriter:
         statement = BatchStatement(BatchType.UNLOGGED, consistency_level=self._options.consistency)
         statement._statements_and_parameters = EncodedBatch(group.last - group.first, entries)
         host = self._choose_host(group.replica_set, request.tries)
-        self._requests_in_flight += 1
         self._bytes_in_flight += request.bytes_count
         self._per_host[host] = self._per_host.get(host, 0) + 1
-        sent_at = time.perf_counter()
+        number = next(self._numbers)
+        self._flights[number] = _Flight(request, host, time.perf_counter())
         answers = self._answers
         try:
             future = self._session.execute_async(
                 statement, host=host, timeout=self._options.request_timeout_s
             )
         except Exception as error:
-            answers.put((request, host, sent_at, error))
+            answers.put((number, error))
             return
         future.add_callbacks(
-            lambda _: answers.put((request, host, sent_at, None)),
-            lambda error: answers.put((request, host, sent_at, error)),
+            lambda _: answers.put((number, None)), lambda error: answers.put((number, error))
         )
 
     def _choose_host(self, replica_set: int, tries: int) -> Host:
@@ -202,15 +212,19 @@ class TokenBatchWriter:
         if now - self._ticked_at >= TICK_S:
             self._ticked_at = now
             self._hooks.tick()
+            self._answer_lost()
         if self._waiting and self._waiting[0][0] <= now:
             self._send(heapq.heappop(self._waiting)[2])
             return
         pause = min(TICK_S, self._waiting[0][0] - now) if self._waiting else TICK_S
         try:
-            request, host, sent_at, error = self._answers.get(timeout=pause)
+            number, error = self._answers.get(timeout=pause)
         except queue.Empty:
             return
-        self._requests_in_flight -= 1
+        flight = self._flights.pop(number, None)
+        if flight is None:
+            return  # the answer to a request that was given up
+        request, host, sent_at = flight
         self._bytes_in_flight -= request.bytes_count
         self._per_host[host] -= 1
         if error is None:
@@ -219,6 +233,15 @@ class TokenBatchWriter:
             self.stats.written += request.group.last - request.group.first
         else:
             self._handle_error(request, error)
+
+    def _answer_lost(self) -> None:
+        """Time out what the driver forgot: on a node that stops answering its own time-out has
+        been seen not to come, and the unit would wait for ever."""
+        overdue_at = time.perf_counter() - self._options.request_timeout_s - LATE_S
+        for number, flight in self._flights.items():
+            if flight.sent_at > overdue_at:
+                return
+            self._answers.put((number, OperationTimedOut(last_host=flight.host)))
 
     def _handle_error(self, request: _Request, error: BaseException) -> None:
         verdict = classify(error)

@@ -11,11 +11,13 @@ answer comes; an answer that nobody waits for is an error, never a row counted t
 How many requests may be unanswered adapts to the server (additive increase, multiplicative
 decrease, as TCP does, after Chiu and Jain 1989): while answers come quickly the bound grows by a
 block a round trip, when they come slowly or the server says it is overloaded it shrinks, between
-a floor and a ceiling.
+a floor and a ceiling. Quick means quick as the client saw it; slow means slow beyond doubt: the
+time in which the client did not look for answers is not held against the server.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
@@ -40,6 +42,8 @@ FAST_S = 0.05
 SLOW_S = 0.5
 SHRINK_SLOW = 0.75
 SHRINK_OVERLOADED = 0.5
+#: After a sign of trouble the bound does not grow for this long: refusals come quickly, too.
+HOLD_S = 0.5
 
 
 class Returned(NamedTuple, Generic[Work]):
@@ -74,22 +78,31 @@ class Window(Generic[Work]):
 
     def __init__(self, *, requests_max: int, bytes_max: int) -> None:
         """`requests_max`: the ceiling of the bound; `bytes_max`: of the requests unanswered."""
-        #: Where decisions are noted; whoever borrows the window for a unit puts its own here.
-        self.stats = WindowStats()
+        self.stats = WindowStats()  #: where decisions are noted, see `note_in`
         self._ceiling = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
         self._floor = min(LIMIT_FLOOR, self._ceiling)
         self._bytes_max = bytes_max
         self._free = list(range(BLOCKS_MAX - 1, -1, -1))
         self._blocks: dict[int, _Block[Work]] = {}  # in the order in which they were sent
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
-        self._shrunk_at_s = 0.0
+        self._shrunk_at_s = self._trouble_at_s = -math.inf
         self._grown = 0
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
         self._set_limit(min(LIMIT_FIRST, self._ceiling))
 
+    def note_in(self, stats: WindowStats) -> None:
+        """From now on note decisions there: of the unit that borrows the window."""
+        self.stats = stats
+        self._set_limit(self.limit)
+
+    @property
+    def bytes_room(self) -> int:
+        """Bytes that may be sent now; a single request may be larger."""
+        return max(self._bytes_max - self.bytes_count, 0)
+
     def room(self) -> int:
-        """How many requests may be sent now, at most a block.
+        """How many requests may be sent now, at most a block and at least one within `bytes_room`.
 
         None until half a bound or a whole block is free: small blocks cost as much as large ones.
         """
@@ -110,28 +123,34 @@ class Window(Generic[Work]):
         self.bytes_count += bytes_count
         return np.arange(begin, begin + count)
 
-    def answered(self, streams: NDArray[np.int16], now_s: float) -> None:
-        """These requests went well. Raises `FrameError` if one of them was not waited for."""
+    def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
+        """These requests went well; their answers came between `looked_at_s` and `now_s`.
+
+        Raises `FrameError` if one of them was not waited for; then none of them counts, and all
+        that were waited for still are.
+        """
         if not len(streams):
             return
         if int(streams.min()) < 0 or int(streams.max()) >= len(self._waiting):
             raise FrameError("an answer to a request that was not sent")
-        waited_for = self._waiting[streams]
+        if not self._waiting[streams].all():
+            raise FrameError("an answer to a request that nobody waits for")
         self._waiting[streams] = False
+        if np.count_nonzero(self._waiting) != self.requests - len(streams):
+            self._waiting[streams] = True
+            raise FrameError("an answer that came twice")
         counts = np.bincount(streams // BLOCK_REQUESTS)
-        if not waited_for.all():
-            raise FrameError("an answer to a request that was answered already")
         for number in np.flatnonzero(counts).tolist():
-            self._take(number, int(counts[number]), now_s)
+            self._take(number, int(counts[number]), now_s, looked_at_s)
 
-    def answered_one(self, stream: int, now_s: float) -> tuple[Work, int]:
+    def answered_one(self, stream: int, now_s: float, looked_at_s: float) -> tuple[Work, int]:
         """The work and item that an answer other than VOID is about; it is unanswered no more."""
         if not 0 <= stream < len(self._waiting) or not self._waiting[stream]:
             raise FrameError(f"an answer to stream {stream}, which nobody waits for")
         number = stream // BLOCK_REQUESTS
         block = self._blocks[number]
         self._waiting[stream] = False
-        self._take(number, 1, now_s)
+        self._take(number, 1, now_s, looked_at_s)
         return block.work, block.first + stream % BLOCK_REQUESTS
 
     def overloaded(self, now_s: float) -> None:
@@ -156,25 +175,22 @@ class Window(Generic[Work]):
         self._set_limit(min(LIMIT_FIRST, self._ceiling))
         return returned
 
-    def _take(self, number: int, count: int, now_s: float) -> None:
+    def _take(self, number: int, count: int, now_s: float, looked_at_s: float) -> None:
         """`count` requests of a block were answered."""
         block = self._blocks[number]
         took_s = now_s - block.sent_at_s
         self.stats.latencies[latency.bucket(int(took_s * 1e6))] += count
         self.requests -= count
         block.left -= count
-        begin = number * BLOCK_REQUESTS
-        if block.left != np.count_nonzero(self._waiting[begin : begin + BLOCK_REQUESTS]):
-            raise FrameError("an answer that came twice")
         if block.left:
             return
         was_full = self.requests + block.count + BLOCK_REQUESTS > self.limit
         del self._blocks[number]
         self._free.append(number)
         self.bytes_count -= block.bytes_count
-        if took_s > SLOW_S:
+        if looked_at_s - block.sent_at_s > SLOW_S:
             self._shrink(SHRINK_SLOW, now_s)
-        elif took_s < FAST_S and was_full:
+        elif took_s < FAST_S and was_full and now_s - self._trouble_at_s >= HOLD_S:
             self._grow(block.count)
 
     def _grow(self, answered: int) -> None:
@@ -186,6 +202,7 @@ class Window(Generic[Work]):
 
     def _shrink(self, factor: float, now_s: float) -> None:
         """At most once in the time that slow answers take: they all tell of one queue."""
+        self._trouble_at_s = now_s
         if now_s - self._shrunk_at_s < SLOW_S:
             return
         self._shrunk_at_s = now_s

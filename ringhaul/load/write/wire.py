@@ -11,16 +11,18 @@ import socket
 import ssl
 import time
 from collections import deque
-from typing import Generic
+from collections.abc import Iterable
+from typing import Any, Generic
 
 from cassandra.cluster import Cluster
 from cassandra.pool import Host
 
 from ringhaul.cql.frames import (
-    HEADER_BYTES,
+    RESPONSE_VERSION,
     FrameError,
     Opcode,
     Parsed,
+    Reader,
     Reply,
     auth_response_body,
     frame,
@@ -54,25 +56,42 @@ class Wire(Generic[Work]):
         """Connect and log in within `timeout_s`. Raises `WireError` or `WireUnsupported`."""
         self.host = host
         self.window = window
-        self.preparing: bytes | None = None  #: the PREPARE that is not answered yet
-        self.control: list[Reply] = []  #: answers on CONTROL_STREAM that nobody looked at yet
+        #: When the request on CONTROL_STREAM was sent that is not answered yet.
+        self.asked_at_s: float | None = None
+        self.closed = False
         self._out: deque[memoryview] = deque()
         self._rest = b""
+        self._needs_read = False
         try:
-            self._socket = _connect(host, cluster, timeout_s)
-            _log_in(self._socket, host, cluster)
-            self._socket.settimeout(0)
+            self._socket = _open(host, cluster, time.monotonic() + timeout_s)
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
-        self._used_at_s = time.monotonic()
+        self.opened_at_s = self.used_at_s = time.monotonic()
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
     @property
     def wants_write(self) -> bool:
-        """Something waits to be sent."""
-        return bool(self._out)
+        """Something waits to be sent, and the socket is what it waits for."""
+        return bool(self._out) and not self._needs_read
+
+    @property
+    def busy(self) -> bool:
+        """Some request has no answer yet."""
+        return self.window.requests > 0 or self.asked_at_s is not None
+
+    def waits_since_s(self) -> float | None:
+        """When the oldest request without an answer was sent."""
+        oldest = self.window.oldest_sent_at_s()
+        if oldest is None or self.asked_at_s is None:
+            return self.asked_at_s if oldest is None else oldest
+        return min(oldest, self.asked_at_s)
+
+    def ask(self, opcode: Opcode, body: bytes) -> None:
+        """Send a request that is not a row; its answer comes on CONTROL_STREAM."""
+        self.asked_at_s = time.monotonic()
+        self.put(memoryview(frame(opcode, body, CONTROL_STREAM)))
 
     def put(self, data: memoryview) -> None:
         """Send what can be sent now and keep the rest; the bytes must not change until then."""
@@ -86,17 +105,20 @@ class Wire(Generic[Work]):
                 data = self._out[0]
                 sent = self._socket.send(data)
                 if sent < len(data):
-                    self._out[0] = data[sent:]
-                    return
-                self._out.popleft()
-        except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                    self._out[0] = data[sent:]  # TLS takes a record at a time: go on
+                else:
+                    self._out.popleft()
+        except (BlockingIOError, ssl.SSLWantWriteError):
             return
+        except ssl.SSLWantReadError:
+            self._needs_read = True  # TLS wants to hear from its peer before it goes on
         except OSError as error:
             raise WireError(f"{self.host.address}: {error}") from error
 
     def pull(self) -> Parsed:
         """The answers that are there now. Raises `FrameError` for what is no answer."""
         chunks = [self._rest] if self._rest else []
+        got_any = False
         while True:
             try:
                 chunk = self._socket.recv(READ_BYTES)
@@ -105,66 +127,95 @@ class Wire(Generic[Work]):
             except OSError as error:
                 raise WireError(f"{self.host.address}: {error}") from error
             if not chunk:
+                if got_any:
+                    break  # what came before the end is heard first; the end stays there
                 raise WireError(f"{self.host.address}: the server closed the connection")
             chunks.append(chunk)
-            # `select` knows nothing of what TLS has decrypted already: read until it wants more.
+            got_any = True
+            # Polling knows nothing of what TLS has decrypted already: read until that is empty.
             if not isinstance(self._socket, ssl.SSLSocket):
                 break
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         parsed = parse_replies(data)
         self._rest = data[parsed.consumed_bytes :]
-        self._used_at_s = time.monotonic()
+        self.used_at_s = time.monotonic()
+        self._needs_read = False
         return parsed
 
-    def alive(self, idle_s: float, timeout_s: float) -> bool:
-        """Whether the connection still answers, asked with OPTIONS if it was idle for `idle_s`.
-
-        Only for a wire with nothing unanswered.
-        """
-        if time.monotonic() - self._used_at_s < idle_s:
-            return True
-        try:
-            self.put(memoryview(frame(Opcode.OPTIONS, b"", CONTROL_STREAM)))
-            deadline = time.monotonic() + timeout_s
-            while (left := deadline - time.monotonic()) > 0:
-                select.select([self], [self] if self.wants_write else [], [], left)
-                self.push()
-                if any(r.opcode == Opcode.SUPPORTED for r in self.pull().others):
-                    return True
-        except (WireError, FrameError):
-            return False
-        return False
-
     def close(self) -> None:
+        self.closed = True
         self._out.clear()
         self._socket.close()
 
 
-def _connect(host: Host, cluster: Cluster, timeout_s: float) -> socket.socket:
+def wait(wires: Iterable[Wire[Any]], timeout_s: float) -> tuple[list[Wire[Any]], list[Wire[Any]]]:
+    """The wires with something to read and those that take more, once there are any."""
+    poll, by_number = select.poll(), {}
+    for wire in wires:
+        by_number[wire.fileno()] = wire
+        poll.register(wire, select.POLLIN | (select.POLLOUT if wire.wants_write else 0))
+    events = poll.poll(timeout_s * 1000)
+    # Hang-ups and errors are found out by reading.
+    readable = [by_number[number] for number, event in events if event & ~select.POLLOUT]
+    return readable, [by_number[number] for number, event in events if event & select.POLLOUT]
+
+
+def _open(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
+    """A connected socket on which the server takes requests, and which never blocks."""
+    connection = _connect(host, cluster, deadline_s)
+    try:
+        _log_in(connection, host, cluster, deadline_s)
+        connection.settimeout(0)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
     """A connected socket, wrapped in TLS if the driver has a context for it."""
     address, port = host.endpoint.resolve()
-    plain = socket.create_connection((address, port), timeout=timeout_s)
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    if cluster.ssl_context is None:
-        return plain
-    names = cluster.ssl_options or {}
-    return cluster.ssl_context.wrap_socket(plain, server_hostname=names.get("server_hostname"))
+    plain = socket.create_connection((address, port), timeout=_left_s(deadline_s))
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        if cluster.ssl_context is None:
+            return plain
+        # The name to check is found as the driver finds it.
+        options = {**(cluster.ssl_options or {}), **(host.endpoint.ssl_options or {})}
+        checked = host.endpoint.address if cluster.ssl_context.check_hostname else None
+        plain.settimeout(_left_s(deadline_s))
+        return cluster.ssl_context.wrap_socket(
+            plain, server_hostname=options.get("server_hostname", checked)
+        )
+    except BaseException:
+        plain.close()
+        raise
 
 
-def _log_in(connection: socket.socket, host: Host, cluster: Cluster) -> None:
+def _left_s(deadline_s: float) -> float:
+    """Seconds until the deadline. Raises `TimeoutError` when there are none."""
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError("timed out")
+    return left_s
+
+
+def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> None:
     """STARTUP, and what the server asks for after it (sections 4.1.1, 4.2.3 and 4.2.7)."""
     connection.sendall(frame(Opcode.STARTUP, startup_body()))
-    reply = _receive(connection)
+    reply = _receive(connection, host, deadline_s)
     if reply.opcode == Opcode.AUTHENTICATE:
         authenticator = _authenticator(reply, host, cluster)
         connection.sendall(
             frame(Opcode.AUTH_RESPONSE, auth_response_body(authenticator.initial_response()))
         )
-        while (reply := _receive(connection)).opcode == Opcode.AUTH_CHALLENGE:
-            answer = authenticator.evaluate_challenge(_token(reply.body))
+        while (reply := _receive(connection, host, deadline_s)).opcode == Opcode.AUTH_CHALLENGE:
+            answer = authenticator.evaluate_challenge(Reader(reply.body).read_bytes())
             connection.sendall(frame(Opcode.AUTH_RESPONSE, auth_response_body(answer)))
+        if reply.opcode == Opcode.AUTH_SUCCESS:
+            authenticator.on_authentication_success(Reader(reply.body).read_bytes())
     if reply.opcode == Opcode.ERROR:
         error = read_error(reply.body)
         if error.name == "protocol_error":
@@ -178,28 +229,24 @@ def _authenticator(reply: Reply, host: Host, cluster: Cluster):  # type: ignore[
     if cluster.auth_provider is None:
         raise WireError(f"{host.address} asks for a user and none is set")
     authenticator = cluster.auth_provider.new_authenticator(host.address)
-    authenticator.server_authenticator_class = reply.body[2:].decode()
+    authenticator.server_authenticator_class = Reader(reply.body).read_string()
     return authenticator
 
 
-def _token(body: bytes) -> bytes | None:
-    length = int.from_bytes(body[:4], "big", signed=True)
-    return None if length < 0 else body[4 : 4 + length]
-
-
-def _receive(connection: socket.socket) -> Reply:
+def _receive(connection: socket.socket, host: Host, deadline_s: float) -> Reply:
     """The next answer of the handshake."""
     data = b""
     while True:
         try:
             parsed = parse_replies(data)
         except FrameError as error:
-            if data[:1] and data[0] != 0x84:
-                raise WireUnsupported(f"the server answers in another protocol: {error}") from error
+            if data[0] != RESPONSE_VERSION:
+                raise WireUnsupported(f"{host.address} speaks another protocol: {error}") from error
             raise
         if parsed.others:
             return parsed.others[0]
-        chunk = connection.recv(HEADER_BYTES if not data else READ_BYTES)
+        connection.settimeout(_left_s(deadline_s))
+        chunk = connection.recv(READ_BYTES)
         if not chunk:
-            raise WireError("the server closed the connection during the handshake")
+            raise OSError("the server closed the connection during the handshake")
         data += chunk

@@ -21,7 +21,7 @@ def config(endpoints: Endpoints) -> ClusterConfig:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def login() -> Iterator[Endpoints]:
     """A node of its own that refuses everybody but its superuser."""
     with running_stack(heap="512M", auth=True) as stack:

@@ -38,8 +38,9 @@ def test_a_wrong_password(ringhaul: Ringhaul, login: Endpoints) -> None:
     assert_refused(
         ringhaul.run(*LOAD, "--user", "cassandra", "--password-file", "password"),
         4,
-        f"the cluster at 127.0.0.1:{login.port} refused user 'cassandra': Provided username cassandra "
-        "and/or password are incorrect. Check the user and the content of the password file",
+        f"the cluster at 127.0.0.1:{login.port} refused user 'cassandra': Provided username "
+        "cassandra and/or password are incorrect. Check the user and the content of the "
+        "password file",
     )
 
 

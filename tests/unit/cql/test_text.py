@@ -185,6 +185,20 @@ def test_epoch_units_are_floored(unit: str, text: str, milliseconds: int) -> Non
     assert number("timestamp", text, TextFormat(epoch_unit=unit)) == milliseconds
 
 
+@pytest.mark.parametrize("text", ["1900", "2026", "20260131", "20260131120000"])
+def test_a_number_that_reads_as_a_date_is_not_guessed(text: str) -> None:
+    assert reason("timestamp", text) == (
+        f'cast timestamp: "{text}" may be a date or milliseconds since 1970; say which with '
+        "--epoch-unit ms or --timestamp-format"
+    )
+    assert number("timestamp", text, TextFormat(epoch_unit="ms")) == int(text)
+
+
+@pytest.mark.parametrize("text", ["1", "1899", "-2026", "1767225600000"])
+def test_other_whole_numbers_are_milliseconds(text: str) -> None:
+    assert number("timestamp", text) == int(text)
+
+
 @pytest.mark.parametrize(
     ("text", "utc"),
     [
