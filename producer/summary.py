@@ -95,6 +95,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "records": report.records,
         "rows": report.written,
         "rejected": report.rejected,
+        # Of units that were cut short by a stop: in the table, at least this many.
+        "rows_unfinished": status.live.rows if status.finished else 0,
         "bytes": report.input_bytes,
         "retries": report.retries,
         "repeated_units": report.repeated_units,

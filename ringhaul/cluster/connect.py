@@ -105,9 +105,6 @@ def open_session(config: ClusterConfig) -> Session:
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             auth_provider=_auth(config),
             ssl_context=_ssl_context(config),
-            ssl_options={"server_hostname": config.contact_points[0]}
-            if config.tls and config.tls_verify_hostname
-            else None,
             connect_timeout=config.connect_timeout_s,
             control_connection_timeout=config.connect_timeout_s,
             reconnection_policy=ExponentialReconnectionPolicy(1.0, 30.0, max_attempts=None),

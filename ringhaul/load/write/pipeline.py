@@ -7,6 +7,10 @@ cost no more than batches; what made them slow was the cost of each in the clien
 The order of things: `write` queues a block's frames by replica set and returns when they are on
 their way, `flush` when every one was answered. In between a loop sends what the windows have room
 for and reads what has come. An answer that is not VOID finds its row by its stream id.
+
+When a replica is slow the others must not wait for it: `write` asks for more rows as soon as some
+wire has nothing to do, as long as the rows kept (queued, unanswered, to be tried again) are those
+of a few blocks.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-import select
 import time
+import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,7 +37,6 @@ from ringhaul.cql.frames import (
     Opcode,
     Reply,
     execute_frames,
-    frame,
     prepare_body,
     read_error,
     read_prepared_id,
@@ -49,12 +54,18 @@ from ringhaul.load.write.base import (
 from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
 from ringhaul.load.write.routing import Routing
 from ringhaul.load.write.window import WindowStats
-from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError
+from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
+#: While no wire is open, how often to look for one.
+OPENING_POLL_S = 0.02
+#: Blocks whose rows are kept at most; one of 4 MiB of text takes some 30 MiB in all its forms.
+BLOCKS_KEPT_MAX = 3
+#: A throttle that held rows up for longer is at work; see `_send`.
+PACED_S = 0.05
 #: Answers that say the server has too much to do: the window shrinks.
-_OVERLOAD_CODES = (ErrorCode.OVERLOADED, ErrorCode.WRITE_TIMEOUT)
+_OVERLOAD_CODES = (ErrorCode.OVERLOADED, ErrorCode.WRITE_TIMEOUT, ErrorCode.UNAVAILABLE)
 
 
 class _Work(NamedTuple):
@@ -76,6 +87,15 @@ class _Segment:
     last: int
 
 
+@dataclass
+class _Failed:
+    """Frames of some work that the server answered with errors worth another try."""
+
+    work: _Work
+    indexes: list[int]
+    reason: str
+
+
 class PipelineWriter:
     """See the module; the interface is `base.Writer`."""
 
@@ -89,10 +109,12 @@ class PipelineWriter:
         self._waiting: list[tuple[float, int, _Work]] = []  # heap by time to try again
         self._numbers = itertools.count()  # breaks ties in the heap
         self._jitter = random.Random()
-        self._ticked_at = self._served_at = time.monotonic()
+        self._failed: dict[int, _Failed] = {}  # by id of the work; emptied by each `_receive`
+        self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
+        self._blocks: list[weakref.ref[EncodedRows]] = []
+        self._paced = False
         self._plane.check()
-        for wire in self._plane.open_wires():
-            wire.window.stats = self._window_stats
+        self._ticked_at = self._looked_at_s = time.monotonic()
 
     def write(self, rows: EncodedRows) -> None:
         sets, _ = self._routing.assign(rows.keys)
@@ -115,22 +137,37 @@ class PipelineWriter:
             work = _Work(rows, frames, order, replica_set, 0)
             self._enqueue(_Segment(work, first, last))
             first = last
-        while self._queues:
+        self._blocks.append(weakref.ref(rows))
+        while self._pending() and (self._full() or (self._queues and not self._starving())):
             self._turn()
 
     def flush(self) -> None:
-        while self._queues or self._waiting or self._unanswered():
+        while self._pending():
             self._turn()
         self.stats.window = self._window_stats
 
     def close(self) -> None:
-        """Wires with requests of this unit unanswered would answer them to the next: drop them."""
-        for wire in self._plane.open_wires():
-            if wire.window.requests:
-                self._plane.drop(wire.host, "the unit was given up")
+        """Let go of the wires that would give this unit's answers to the next."""
+        self._plane.forget_busy()
 
-    def _unanswered(self) -> int:
-        return sum(wire.window.requests for wire in self._plane.open_wires())
+    def _pending(self) -> bool:
+        """Something is to be sent or was not answered yet."""
+        return bool(
+            self._queues or self._waiting or any(wire.busy for wire in self._plane.open_wires())
+        )
+
+    def _full(self) -> bool:
+        """As many rows are kept as may be; whoever needs a row holds on to its block."""
+        self._blocks = [block for block in self._blocks if block() is not None]
+        return len(self._blocks) > BLOCKS_KEPT_MAX
+
+    def _starving(self) -> bool:
+        """Some wire has nothing to do, and nothing that is queued is for it."""
+        idle = [wire for wire in self._plane.open_wires() if not wire.busy]
+        if not idle:
+            return False
+        wanted = {host for number in self._queues for host in self._routing.replica_sets[number]}
+        return any(wire.host not in wanted for wire in idle)
 
     def _enqueue(self, segment: _Segment) -> None:
         self._queues.setdefault(segment.work.replica_set, deque()).append(segment)
@@ -138,45 +175,63 @@ class PipelineWriter:
     def _turn(self) -> None:
         """Send what there is room for, then take what has come."""
         now_s = time.monotonic()
-        if now_s - self._ticked_at >= TICK_S:
-            self._ticked_at = now_s
-            self._check_times(now_s)
-            self._hooks.tick()
         while self._waiting and self._waiting[0][0] <= now_s:
             work = heapq.heappop(self._waiting)[2]
             self._enqueue(_Segment(work, 0, len(work.frames)))
         for replica_set in list(self._queues):
             self._send(replica_set)
         self._receive()
+        if now_s - self._ticked_at >= TICK_S:
+            self._ticked_at = now_s
+            self._check_times(now_s)
+            self._hooks.tick()
 
     def _send(self, replica_set: int) -> None:
-        """Send of one replica set's queue what its wires have room for."""
+        """Send of one replica set's queue what its wires have room for.
+
+        While a rate limit holds rows up they go out block by block: those that have their leave
+        do not wait, with their time-out running, for those that have not.
+        """
         queue = self._queues[replica_set]
         while queue:
             wire = self._choose(replica_set)
             if wire is None:
+                # Last in line: the next time others may have what becomes free.
+                self._queues[replica_set] = self._queues.pop(replica_set)
                 return
             segment = queue[0]
             begin = segment.first
             frames, window = segment.work.frames, wire.window
             while segment.first < segment.last and (room := window.room()):
                 count = min(room, segment.last - segment.first)
-                self._hooks.throttle(count)
                 last = segment.first + count
                 size = frames.bytes_between(segment.first, last)
-                streams = window.sent(segment.work, segment.first, count, size, time.monotonic())
+                if size > window.bytes_room:
+                    count = frames.fit(segment.first, last, window.bytes_room)
+                    last = segment.first + count
+                    size = frames.bytes_between(segment.first, last)
+                now_s = self._throttle(count)
+                streams = window.sent(segment.work, segment.first, count, size, now_s)
                 frames.set_streams(segment.first, last, streams)
                 segment.first = last
+                if self._paced:
+                    break
             if segment.first == segment.last:
                 queue.popleft()
             data = frames.buffer.data[
                 int(frames.offsets[begin]) : int(frames.offsets[segment.first])
             ]
-            try:
+            with self._caring_for(wire):
                 wire.put(data)
-            except WireError as error:
-                self._lost(wire, str(error))
         del self._queues[replica_set]
+
+    def _throttle(self, count: int) -> float:
+        """Wait for leave to send; the time when it was given."""
+        before_s = time.monotonic()
+        self._hooks.throttle(count)
+        now_s = time.monotonic()
+        self._paced = self._paced or now_s - before_s > PACED_S
+        return now_s
 
     def _choose(self, replica_set: int) -> Wire[_Work] | None:
         """The replica with room and the fewest unanswered requests, the local data centre first.
@@ -194,91 +249,111 @@ class PipelineWriter:
             if wire is None:
                 continue
             reachable, nearest = True, host.datacenter
-            if wire.preparing is None and wire.window.room():
-                if best is None or wire.window.requests < best.window.requests:
-                    best = wire
+            if wire.asked_at_s is not None or not wire.window.room():
+                continue
+            if best is None or wire.window.requests < best.window.requests:
+                best = wire
         if reachable:
-            self._served_at = time.monotonic()
-        elif time.monotonic() - self._served_at > NO_REPLICA_S:
+            self._stranded.pop(replica_set, None)
+            return best
+        now_s = time.monotonic()
+        if now_s - self._stranded.setdefault(replica_set, now_s) > NO_REPLICA_S:
             raise WriteFailed(
                 f"no replica took rows for {NO_REPLICA_S:.0f} s: {self._plane.why_absent(hosts)}"
             )
-        return best
+        return None
 
     def _wire(self, host: Host) -> Wire[_Work] | None:
         wire = self._plane.wire(host)
-        if wire is not None:
-            wire.window.stats = self._window_stats
+        if wire is not None and wire.window.stats is not self._window_stats:
+            wire.window.note_in(self._window_stats)
         return wire
 
     def _receive(self) -> None:
         """Wait for something to happen on the wires, and take it."""
-        wires = [w for w in self._plane.open_wires() if w.window.requests or w.preparing]
-        writers = [wire for wire in wires if wire.wants_write]
+        wires = [wire for wire in self._plane.open_wires() if wire.busy]
         pause_s = TICK_S
         if self._waiting:
             pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
         if self._queues and not wires:
-            pause_s = min(pause_s, 0.05)  # no replica yet: ask the plane again soon
-        readable, writable, _ = select.select(wires, writers, [], pause_s)
+            pause_s = min(pause_s, OPENING_POLL_S)
+        readable, writable = wait(wires, pause_s)
+        looked_at_s, self._looked_at_s = self._looked_at_s, time.monotonic()
         for wire in writable:
-            try:
+            with self._caring_for(wire):
                 wire.push()
-            except WireError as error:
-                self._lost(wire, str(error))
         for wire in readable:
-            try:
-                self._take(wire)
-            except (WireError, FrameError) as error:
-                self._lost(wire, str(error))
+            if not wire.closed:
+                with self._caring_for(wire):
+                    self._take(wire, looked_at_s)
+        failed, self._failed = self._failed, {}
+        for refused in failed.values():
+            self._again(refused.work, np.array(refused.indexes), refused.reason)
 
-    def _take(self, wire: Wire[_Work]) -> None:
+    @contextmanager
+    def _caring_for(self, wire: Wire[_Work]) -> Iterator[None]:
+        """What ends the wire does not end the unit."""
+        try:
+            yield
+        except WireError as error:
+            self._lost(wire, str(error))
+        except FrameError as error:
+            self._lost(wire, f"{wire.host.address}: {error}")
+
+    def _take(self, wire: Wire[_Work], looked_at_s: float) -> None:
+        """Take the answers on a wire; they came after `looked_at_s`."""
         parsed = wire.pull()
         now_s = time.monotonic()
-        wire.window.answered(parsed.voids, now_s)
+        wire.window.answered(parsed.voids, now_s, looked_at_s)
         self.stats.written += len(parsed.voids)
         for reply in parsed.others:
-            self._take_other(wire, reply, now_s)
+            if reply.stream == CONTROL_STREAM:
+                self._prepared(wire, reply)
+            elif reply.stream >= 0:  # below are events, of which this connection asked for none
+                self._take_other(wire, reply, now_s, looked_at_s)
 
-    def _take_other(self, wire: Wire[_Work], reply: Reply, now_s: float) -> None:
-        """An answer that is not a plain VOID."""
-        if reply.stream < 0:
-            return  # an event; this connection registered for none
-        if reply.stream == CONTROL_STREAM:
-            self._prepared(wire, reply)
-            return
-        work, index = wire.window.answered_one(reply.stream, now_s)
+    def _take_other(
+        self, wire: Wire[_Work], reply: Reply, now_s: float, looked_at_s: float
+    ) -> None:
+        """The answer to a row that is not a plain VOID.
+
+        It is understood before the window hears of it: of a wire whose answers make no sense
+        all rows without an answer that does are sent again.
+        """
         if reply.is_void:
+            wire.window.answered_one(reply.stream, now_s, looked_at_s)
             self.stats.written += 1
             return
         if reply.opcode != Opcode.ERROR:
             raise FrameError(f"an INSERT was answered by message {reply.opcode:#04x}")
         error = read_error(reply.body)
-        if error.code == ErrorCode.UNPREPARED:
-            self._prepare(wire)
-        elif error.code in _OVERLOAD_CODES:
-            wire.window.overloaded(now_s)
+        work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
         match classify_code(error.code, error.message):
             case Verdict.FATAL:
                 raise ClusterError(f"the cluster takes no rows: {error.message}")
             case Verdict.ROW:
                 self._hooks.on_reject(work.rows, int(work.order[index]), error.message)
             case Verdict.RETRY:
-                reason = f"{error.name}: {error.message}"
-                self._again(work, np.array([index]), reason)
+                failed = self._failed.setdefault(id(work), _Failed(work, [], ""))
+                failed.indexes.append(index)
+                failed.reason = f"{error.name}: {error.message}"
+        if error.code == ErrorCode.UNPREPARED:
+            self._prepare(wire)
+        elif error.code in _OVERLOAD_CODES:
+            wire.window.overloaded(now_s)
 
     def _prepare(self, wire: Wire[_Work]) -> None:
         """The server forgot the statement (a schema change, a restart): tell it again, once."""
-        if wire.preparing is None:
-            wire.preparing = frame(
-                Opcode.PREPARE, prepare_body(self._target.prepared.query_string), CONTROL_STREAM
-            )
-            wire.put(memoryview(wire.preparing))
+        if wire.asked_at_s is None:
+            wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
 
     def _prepared(self, wire: Wire[_Work], reply: Reply) -> None:
-        wire.preparing = None
+        wire.asked_at_s = None
         if reply.opcode == Opcode.ERROR:
-            raise ClusterError(f"the cluster takes no rows: {read_error(reply.body).message}")
+            error = read_error(reply.body)
+            if classify_code(error.code, error.message) is Verdict.RETRY:
+                raise WireError(f"{wire.host.address}: {error.name}: {error.message}")
+            raise ClusterError(f"the cluster takes no rows: {error.message}")
         if read_prepared_id(reply.body) != self._target.prepared.query_id:
             raise FrameError("the server gave the statement another id")
 
@@ -310,9 +385,12 @@ class PipelineWriter:
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 
     def _check_times(self, now_s: float) -> None:
-        """A wire whose oldest request has no answer in time is taken for dead."""
+        """A wire whose oldest request has no answer in time is taken for dead.
+
+        Only after what has come was taken: the client may have been away for longer than that.
+        """
+        timeout_s = self._options.request_timeout_s
         for wire in self._plane.open_wires():
-            oldest = wire.window.oldest_sent_at_s()
-            if oldest is not None and now_s - oldest > self._options.request_timeout_s:
-                timeout_s = self._options.request_timeout_s
-                self._lost(wire, f"no answer for {timeout_s:.0f} s")
+            since_s = wire.waits_since_s()
+            if since_s is not None and now_s - since_s > timeout_s:
+                self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")

@@ -115,11 +115,9 @@ class Plane:
             if absence is not None and time.monotonic() < absence.again_at_s:
                 return None
             if host.is_up is False and absence is None:
-                self.drop(host, "the driver says that it is down")
+                self.drop(host, f"{host.address}: the driver says that it is down")
                 return None
-            window: Window[Any] = Window(
-                requests_max=self._requests_max, bytes_max=self._bytes_max
-            )
+            window: Window[Any] = Window(requests_max=self._requests_max, bytes_max=self._bytes_max)
             opening = self._openings[host] = _Opening(host, self._cluster, window)
             wait_s = OPENING_WAIT_S if absence is None else 0.0
         if not opening.done(wait_s):
@@ -129,6 +127,7 @@ class Plane:
             wire = self._wires[host] = opening.result()
         except WireError as error:
             self.drop(host, str(error))
+            return None
         return wire
 
     def open_wires(self) -> list[Wire[Any]]:
@@ -142,7 +141,7 @@ class Plane:
         asked = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
         for wire in asked:
             self._heartbeat(wire, lambda wire: wire.ask(Opcode.OPTIONS, b""))
-        while asked := [wire for wire in asked if wire.asked_at_s and not wire.closed]:
+        while asked := [wire for wire in asked if not wire.closed and wire.asked_at_s is not None]:
             left_s = now_s + HEARTBEAT_TIMEOUT_S - time.monotonic()
             if left_s <= 0:
                 break
@@ -152,7 +151,7 @@ class Plane:
             for wire in readable:
                 self._heartbeat(wire, _hear)
         for wire in asked:
-            self.drop(wire.host, "no answer to a heartbeat")
+            self.drop(wire.host, f"{wire.host.address}: no answer to a heartbeat")
 
     def _heartbeat(self, wire: Wire[Any], step: Callable[[Wire[Any]], None]) -> None:
         """One step of asking a wire whether it lives."""

@@ -50,9 +50,18 @@ class Routing:
 def _nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
     """The hosts, those of the local data centre first, in an order that is stable.
 
-    `Session` knows the distance by its load-balancing policy, which knows the local DC.
+    `Session` knows the distance by its load-balancing policy, which knows the local DC. Hosts
+    that the policy ignores take no rows: a node of another data centre would take LOCAL_QUORUM
+    for its own. Where they are the only replicas, any host that is not ignored coordinates.
     """
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
+    usable = [host for host in hosts if policy.distance(host) != HostDistance.IGNORED]
+    if not usable:
+        everyone = session.cluster.metadata.all_hosts()
+        usable = [host for host in everyone if policy.distance(host) != HostDistance.IGNORED]
     return tuple(
-        sorted(hosts, key=lambda host: (policy.distance(host) != HostDistance.LOCAL, str(host)))
+        sorted(
+            usable or hosts,
+            key=lambda host: (policy.distance(host) != HostDistance.LOCAL, str(host)),
+        )
     )

@@ -33,7 +33,6 @@ from ringhaul.load.write.grouping import Group, group_rows, order_rows, stored_b
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.load.write.routing import Routing
 
-
 #: The driver's own time-out comes first; a request without an answer this long after it is lost.
 LATE_S = 3.0
 

@@ -86,7 +86,8 @@ class Window(Generic[Work]):
         self._blocks: dict[int, _Block[Work]] = {}  # in the order in which they were sent
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
-        self._grown = 0
+        self._quick = 0  # answers in this round trip
+        self._was_full = False  # in this round trip
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
         self._set_limit(min(LIMIT_FIRST, self._ceiling))
@@ -121,6 +122,7 @@ class Window(Generic[Work]):
         self._waiting[begin : begin + count] = True
         self.requests += count
         self.bytes_count += bytes_count
+        self._was_full = self._was_full or self.requests + BLOCK_REQUESTS > self.limit
         return np.arange(begin, begin + count)
 
     def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
@@ -184,21 +186,24 @@ class Window(Generic[Work]):
         block.left -= count
         if block.left:
             return
-        was_full = self.requests + block.count + BLOCK_REQUESTS > self.limit
         del self._blocks[number]
         self._free.append(number)
         self.bytes_count -= block.bytes_count
         if looked_at_s - block.sent_at_s > SLOW_S:
             self._shrink(SHRINK_SLOW, now_s)
-        elif took_s < FAST_S and was_full and now_s - self._trouble_at_s >= HOLD_S:
+        elif took_s < FAST_S and now_s - self._trouble_at_s >= HOLD_S:
             self._grow(block.count)
 
     def _grow(self, answered: int) -> None:
-        """A block more for each round trip, which is as many answers as the bound."""
-        self._grown += answered
-        if self._grown >= self.limit:
-            self._grown = 0
-            self._set_limit(min(self.limit + BLOCK_REQUESTS, self._ceiling))
+        """A block more for each round trip, which is as many answers as the bound.
+
+        Only if the bound was what kept more from being sent.
+        """
+        self._quick += answered
+        if self._quick >= self.limit:
+            if self._was_full:
+                self._set_limit(min(self.limit + BLOCK_REQUESTS, self._ceiling))
+            self._quick, self._was_full = 0, False
 
     def _shrink(self, factor: float, now_s: float) -> None:
         """At most once in the time that slow answers take: they all tell of one queue."""

@@ -186,9 +186,10 @@ def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
         options = {**(cluster.ssl_options or {}), **(host.endpoint.ssl_options or {})}
         checked = host.endpoint.address if cluster.ssl_context.check_hostname else None
         plain.settimeout(_left_s(deadline_s))
-        return cluster.ssl_context.wrap_socket(
+        wrapped: ssl.SSLSocket = cluster.ssl_context.wrap_socket(
             plain, server_hostname=options.get("server_hostname", checked)
         )
+        return wrapped
     except BaseException:
         plain.close()
         raise

@@ -43,7 +43,9 @@ def test_a_session_answers_with_the_settings_it_was_given(config: ClusterConfig)
         assert profile.request_timeout == 7.5
 
 
-def test_a_session_without_a_data_centre_uses_every_node(config: ClusterConfig) -> None:
+def test_a_session_without_a_data_centre_takes_that_of_its_contact_point(
+    config: ClusterConfig,
+) -> None:
     with opened(replace(config, local_dc="")) as session:
         assert session.execute("SELECT release_version FROM system.local").one() is not None
 

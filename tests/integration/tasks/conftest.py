@@ -66,7 +66,12 @@ def make_job(child: Child, cassandra_session: Session, keyspace: str, tmp_path: 
         path = tmp_path / f"{job_id}.csv"
         path.write_text("".join(f"{record}\n" for record in records))
         source = load_source(tables[0].column_names, path=str(path), size_bytes=path.stat().st_size)
-        job = load_job(tables[0], source, **({"consistency": "ONE", "unit_bytes": 100} | options))
+        defaults = {
+            "cluster_name": cassandra_session.cluster.metadata.cluster_name,
+            "consistency": "ONE",
+            "unit_bytes": 100,
+        }
+        job = load_job(tables[0], source, **(defaults | options))
         child.ledger.create(
             job_id, {}, json.dumps(job.to_json()), error_limit=ErrorLimit.parse(max_errors)
         )

@@ -72,15 +72,30 @@ def test_a_unit_that_another_attempt_has_is_left_to_it(child: Child, make_job: M
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
 
 
-@pytest.mark.parametrize(
-    ("job_id", "unit", "epoch", "answer"),
-    [(JOB, 9, 1, "UNKNOWN"), ("ld-ffffff", 0, 1, "UNKNOWN"), (JOB, 0, 2, "STOP")],
-)
+@pytest.mark.parametrize(("unit", "epoch", "answer"), [(9, 1, "UNKNOWN"), (0, 2, "STOP")])
 def test_messages_of_another_time_are_dropped(
-    child: Child, make_job: MakeJob, job_id: str, unit: int, epoch: int, answer: str
+    child: Child, make_job: MakeJob, unit: int, epoch: int, answer: str
 ) -> None:
     make_job(JOB, ["1,a"])
-    assert work(child, job_id, unit, epoch, new_token()) == {"unit": unit, "skipped": answer}
+    assert work(child, JOB, unit, epoch, new_token()) == {"unit": unit, "skipped": answer}
+
+
+def test_a_message_of_a_job_that_is_forgotten_is_dropped(child: Child) -> None:
+    told = work(child, "ld-ffffff", 0, 1, new_token())
+    assert told["skipped"].startswith("there is no job ld-ffffff")
+
+
+def test_a_job_of_another_cluster_is_left_to_its_own_workers(
+    child: Child, make_job: MakeJob
+) -> None:
+    # Given a job that was planned against another cluster
+    make_job(JOB, ["1,a"], cluster_name="production")
+    told = work(child, JOB, 0, 1, new_token())
+    # Then nothing is claimed or written, and both names are told
+    assert "'production'" in told["skipped"]
+    assert "'ringhaul local'" in told["skipped"]
+    status = child.ledger.status(JOB)
+    assert (status.leased, status.left, status.totals.get("rows", 0)) == (0, 1, 0)
 
 
 def test_a_cancelled_job_is_worked_on_no_more(child: Child, make_job: MakeJob) -> None:

@@ -1,0 +1,132 @@
+"""A `PipelineWriter` beside scripted servers: real driver objects, but no driver session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from cassandra import ConsistencyLevel
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, Session
+from cassandra.connection import DefaultEndPoint
+from cassandra.metadata import KeyspaceMetadata
+from cassandra.policies import RoundRobinPolicy, SimpleConvictionPolicy
+from cassandra.pool import Host
+from cassandra.query import PreparedStatement
+
+from ringhaul.cql.cells import Cells, routing_keys
+from ringhaul.formats.split import START, Block
+from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
+from ringhaul.load.write.pipeline import PipelineWriter
+from ringhaul.load.write.plane import Plane
+from tests.scripted_server import ScriptedServer, query_id
+
+KEYSPACE = "shop"
+STATEMENT = "INSERT INTO shop.orders (id, v) VALUES (?, ?) USING TIMESTAMP ?"
+PREPARED = PreparedStatement([], query_id(STATEMENT), [0], STATEMENT, None, 4, [], None)
+
+
+def encoded_rows(first: int, count: int, payload_bytes: int = 8) -> EncodedRows:
+    """Rows with the ids first..first+count-1, which are also their numbers as records."""
+    ids = np.arange(first, first + count, dtype=np.int64)
+    key = Cells.fixed(ids.astype(">i8"))
+    payload = Cells.variable(pa.array([b"v" * payload_bytes] * count, pa.binary()))
+    nothing = np.zeros(0, np.int64)
+    block = Block(b"", START, nothing, nothing, None, 0)
+    return EncodedRows([key, payload, key], routing_keys([key]), ids, block)
+
+
+@dataclass
+class Client:
+    """One worker process: what it keeps from unit to unit, and what its hooks heard."""
+
+    session: Session
+    hosts: list[Host]
+    plane: Plane
+    request_timeout_s: float = 10.0
+    retries_max: int = 8
+    ticks: int = 0
+    throttled: int = 0
+    rejected: list[tuple[int, str]] = field(default_factory=list)
+    on_tick: Callable[[], None] = lambda: None
+    on_throttle: Callable[[int], None] = lambda rows: None
+
+    def writer(self) -> PipelineWriter:
+        options = WriteOptions(
+            consistency=ConsistencyLevel.LOCAL_QUORUM,
+            requests_in_flight_max=1024,
+            bytes_in_flight_max=1 << 20,
+            retries_max=self.retries_max,
+            request_timeout_s=self.request_timeout_s,
+        )
+        hooks = WriterHooks(tick=self._tick, throttle=self._throttle, on_reject=self._reject)
+        return PipelineWriter(
+            Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks
+        )
+
+    def load(self, rows: int, *, block: int = 500, first: int = 0) -> PipelineWriter:
+        """Load rows as one unit, in blocks of `block`."""
+        writer = self.writer()
+        for begin in range(first, first + rows, block):
+            writer.write(encoded_rows(begin, min(block, first + rows - begin)))
+        writer.flush()
+        return writer
+
+    def _tick(self) -> None:
+        self.ticks += 1
+        self.on_tick()
+
+    def _throttle(self, rows: int) -> None:
+        self.throttled += rows
+        self.on_throttle(rows)
+
+    def _reject(self, rows: EncodedRows, row: int, reason: str) -> None:
+        self.rejected.append((int(rows.records[row]), reason))
+
+
+@contextmanager
+def connected_client(
+    servers: Sequence[ScriptedServer], *, replicas: int = 1, password: str | None = None
+) -> Iterator[Client]:
+    """A client of a ring of these servers. It takes them for prepared, as after `prepare`."""
+    auth = PlainTextAuthProvider("loader", password) if password is not None else None
+    policy = RoundRobinPolicy()
+    cluster = Cluster(["127.0.0.1"], auth_provider=auth, monitor_reporting_enabled=False)
+    try:
+        hosts = []
+        for server in servers:
+            server.known.add(PREPARED.query_id)
+            host = Host(DefaultEndPoint("127.0.0.1", server.port), SimpleConvictionPolicy)
+            host.set_location_info("dc1", "rack1")
+            hosts.append(cluster.metadata.add_or_return_host(host)[0])
+        strategy: dict[str, Any] = {"replication_factor": str(replicas)}
+        cluster.metadata.keyspaces[KEYSPACE] = KeyspaceMetadata(
+            KEYSPACE, True, "SimpleStrategy", strategy
+        )
+        # Each host owns an equal part of the ring
+        tokens = {
+            host: [str(-(2**63) + (number + 1) * (2**64 // len(hosts)) - 1)]
+            for number, host in enumerate(hosts)
+        }
+        cluster.metadata.rebuild_token_map("org.apache.cassandra.dht.Murmur3Partitioner", tokens)
+        policy.populate(cluster, hosts)
+        session = cast(
+            Session,
+            SimpleNamespace(
+                cluster=cluster,
+                get_execution_profile=lambda name: SimpleNamespace(load_balancing_policy=policy),
+            ),
+        )
+        plane = Plane(session, requests_max=1024, bytes_max=1 << 20)
+        try:
+            yield Client(session, hosts, plane)
+        finally:
+            plane.close()
+    finally:
+        cluster.shutdown()
