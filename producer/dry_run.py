@@ -44,7 +44,7 @@ def dry_run_text(job: LoadJob, slots: int) -> str:
         "",
         f" statement  {insert_statement(table, columns, job.ttl_s)}",
         f" plan       {len(units):,}{more} units of about {bytes_text(job.unit_bytes)} for "
-        f"{count_text(slots, 'worker process').replace('processs', 'processes')}, "
+        f"{count_text(slots, 'worker process', 'worker processes')}, "
         f"strategy {job.strategy}",
         f" timestamps from {job.base_us} us, one more for each record",
     ]

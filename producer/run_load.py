@@ -212,11 +212,13 @@ def _slots(loaded: Loaded) -> int:
 
 def _mapping(text: str | None) -> dict[str, str]:
     """`field=column,...` as a dict. Raises `UsageError` for a part without `=`."""
-    mapping = {}
+    mapping: dict[str, str] = {}
     for part in comma_list(text):
         name, equals, column = part.partition("=")
         if not equals or not name.strip() or not column.strip():
             raise UsageError(f"--mapping {part!r}: give FIELD=COLUMN, several parted by commas")
+        if name.strip() in mapping:
+            raise UsageError(f"--mapping names field {name.strip()!r} twice")
         mapping[name.strip()] = column.strip()
     return mapping
 

@@ -62,7 +62,7 @@ class RateMeter:
         rows = status.totals.get("rows", 0) + status.live.rows
         rejected = status.totals.get("rejected", 0) + status.live.rejected
         bytes_done = min(status.totals.get("bytes", 0) + status.live.bytes, self._bytes_total)
-        elapsed_s = _elapsed_s(status)
+        elapsed_s = status.elapsed_s
         rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
         left = self._bytes_total - bytes_done
         return Snapshot(
@@ -102,10 +102,3 @@ class RateMeter:
             return 0.0, 0.0
         # A unit that is tried again takes back what its first attempt showed.
         return max(records - records_then, 0) / span_s, max(bytes_done - bytes_then, 0) / span_s
-
-
-def _elapsed_s(status: JobStatus) -> float:
-    """From the first claim to the end, or to now."""
-    if status.started_ms is None:
-        return 0.0
-    return ((status.finished_ms or status.now_ms) - status.started_ms) / 1000

@@ -57,13 +57,6 @@ class Summary:
             return EXIT_INTERRUPTED
         return EXIT_CODES[self.status.state]
 
-    @property
-    def elapsed_s(self) -> float:
-        """From the first claim to the end, or to now."""
-        if self.status.started_ms is None:
-            return 0.0
-        return ((self.status.finished_ms or self.status.now_ms) - self.status.started_ms) / 1000
-
 
 def read_summary(ledger: Ledger, job_id: str) -> Summary:
     """Compute the summary from what the ledger holds."""
@@ -100,8 +93,10 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "bytes": report.input_bytes,
         "retries": report.retries,
         "repeated_units": report.repeated_units,
-        "elapsed_s": summary.elapsed_s,
-        "rows_per_s": report.written / summary.elapsed_s if summary.elapsed_s else None,
+        "elapsed_s": summary.status.elapsed_s,
+        "rows_per_s": report.written / summary.status.elapsed_s
+        if summary.status.elapsed_s
+        else None,
         "cpu_us_per_row": report.cpu_us_per_row,
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
@@ -128,12 +123,17 @@ def summary_text(summary: Summary) -> str:
         rule,
     ]
     text += [_line(line, width) for line in lines]
-    speed = rate_text(report.written / summary.elapsed_s) if summary.elapsed_s else "-"
-    text += [rule, f"{_line(total, width)}   {time_text(summary.elapsed_s)}   {speed} rows/s"]
+    speed = (
+        rate_text(report.written / summary.status.elapsed_s) if summary.status.elapsed_s else "-"
+    )
+    text += [
+        rule,
+        f"{_line(total, width)}   {time_text(summary.status.elapsed_s)}   {speed} rows/s",
+    ]
     details = [
         f"p50 {ms_text(report.p50_ms)}  p99 {ms_text(report.p99_ms)}",
-        count_text(report.retries, "retry").replace("retrys", "retries"),
-        f"{count_text(len(report.workers), 'worker process').replace('processs', 'processes')}",
+        count_text(report.retries, "retry", "retries"),
+        f"{count_text(len(report.workers), 'worker process', 'worker processes')}",
     ]
     if report.cpu_us_per_row is not None:
         details.append(f"client CPU {report.cpu_us_per_row:.1f} us/row")

@@ -35,6 +35,6 @@ def ms_text(milliseconds: float | None) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
-def count_text(count: int, noun: str) -> str:
-    """`1 file`, `48 files`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `48 files`; `plural` where an s will not do."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -9,11 +9,10 @@ from typing import Any
 
 from celery import Task
 
-from ringhaul.errors import Terminal, Transient
+from ringhaul.errors import LedgerUnavailable, Terminal, Transient
 from ringhaul.ledger.ledger import Claimed, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.job import LoadJob
-from ringhaul.load.rejects import pack_rejects
 from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit, UnitResult
@@ -70,6 +69,10 @@ def work(child: Child, job_id: str, unit: int, epoch: int, token: str) -> dict[s
     except UnitStopped as stop:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": str(stop)}
+    except LedgerUnavailable as error:
+        # Nothing can be told now: the lease runs out, and the unit is issued again.
+        log.warning("unit %s of %s is left to its lease: %s", unit, job_id, error)
+        return {"unit": unit, "left": str(error)}
     except Transient as error:
         log.warning("unit %s of %s will be tried again: %s", unit, job_id, error)
         ledger.release(job_id, unit, token, str(error), blamed=True, delay_ms=RETRY_DELAY_MS)
@@ -127,7 +130,7 @@ def _attempt(
             "retries": result.retries,
         },
         latencies={str(index): count for index, count in outcome.latencies.items()},
-        rejects=pack_rejects(outcome.rejects) if outcome.rejects else b"",
+        rejects=outcome.rejects_blob,
     )
     return result
 
@@ -146,7 +149,7 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
         source=unit.source,
         records=outcome.records,
         written=outcome.written,
-        rejected=len(outcome.rejects),
+        rejected=outcome.rejected,
         input_bytes=outcome.input_bytes,
         retries=outcome.retries,
         elapsed_ms=outcome.elapsed_ms,

@@ -12,6 +12,8 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import START, Block, Position, read_blocks
 from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.rejects import Reject, unpack_rejects
+from ringhaul.load.run import UnitOutcome
 
 
 def table_schema(
@@ -65,3 +67,8 @@ def load_job(table: TableSchema, *sources: LoadSource, **options: Any) -> LoadJo
 def blocks(text: bytes, dialect: CsvDialect, *, start: Position = START) -> list[Block]:
     """The blocks of a source that holds `text`, which stands at `start`."""
     return list(read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=start))
+
+
+def rejects_of(outcome: UnitOutcome) -> list[Reject]:
+    """The rejects of a unit, in the order of the input."""
+    return sorted(unpack_rejects(outcome.rejects_blob), key=lambda reject: reject.offset)

@@ -163,7 +163,7 @@ class ScriptedServer:
                     self.prepares += 1
                     if self.prepare_answers:
                         answer = self.prepare_answers.pop(0)
-                        return answer[:2] + struct.pack(">h", stream) + answer[4:]
+                        return answer and answer[:2] + struct.pack(">h", stream) + answer[4:]
                     statement = query_id(body[4:].decode())
                     self.known.add(statement)
                     return protocol.prepared(stream, statement)

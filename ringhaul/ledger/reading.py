@@ -69,6 +69,13 @@ class JobStatus:
     labels: Mapping[str, str]  #: What the producer said about the job.
 
     @property
+    def elapsed_s(self) -> float:
+        """From the first claim to the end, or to this look."""
+        if self.started_ms is None:
+            return 0.0
+        return ((self.finished_ms or self.now_ms) - self.started_ms) / 1000
+
+    @property
     def finished(self) -> bool:
         """The job runs no more; a resumable one may still be winding down while `leased`."""
         return self.state is not JobState.RUNNING

@@ -17,6 +17,9 @@ from typing import Any
 #: kept (the ledger is memory). Such a record is nearly always two records run together.
 KEPT_BYTES_MAX = 64 * 1024
 
+#: Compressed bytes taken apart at a time.
+CHUNK_BYTES = 64 * 1024
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reject:
@@ -43,16 +46,35 @@ class Reject:
         return f"{self.file}:{self.line}"
 
 
-def pack_rejects(rejects: Iterable[Reject]) -> bytes:
-    """Rejects as one compressed blob."""
-    lines = (json.dumps(reject.to_json(), separators=(",", ":")) for reject in rejects)
-    return zlib.compress("\n".join(lines).encode())
+class RejectLog:
+    """Rejects of one unit, compressed as they come: a unit may have a million of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._compressor = zlib.compressobj()
+        self._chunks: list[bytes] = []
+
+    def add(self, rejects: Iterable[Reject]) -> None:
+        for reject in rejects:
+            line = json.dumps(reject.to_json(), separators=(",", ":")) + "\n"
+            self._chunks.append(self._compressor.compress(line.encode()))
+            self.count += 1
+
+    def blob(self) -> bytes:
+        """All of it; empty when there was no reject. Ends the log."""
+        if not self.count:
+            return b""
+        return b"".join([*self._chunks, self._compressor.flush()])
 
 
 def unpack_rejects(blob: bytes) -> Iterator[Reject]:
-    """The rejects of a blob made by `pack_rejects`, in their order."""
-    for line in zlib.decompress(blob).decode().split("\n"):
-        row = json.loads(line)
-        if row["data"] is not None:
-            row["data"] = base64.b64decode(row["data"])
-        yield Reject(**row)
+    """The rejects of a log's blob, in the order in which they were added."""
+    decompressor, rest = zlib.decompressobj(), b""
+    for start in range(0, len(blob), CHUNK_BYTES):
+        text = rest + decompressor.decompress(blob[start : start + CHUNK_BYTES])
+        *lines, rest = text.split(b"\n")
+        for line in lines:
+            row = json.loads(line)
+            if row["data"] is not None:
+                row["data"] = base64.b64decode(row["data"])
+            yield Reject(**row)

@@ -22,7 +22,7 @@ from ringhaul.formats.sources import check_unchanged
 from ringhaul.formats.split import Block, Position, read_blocks
 from ringhaul.load.job import LoadJob
 from ringhaul.load.reading import open_records
-from ringhaul.load.rejects import Reject
+from ringhaul.load.rejects import RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import TO_THE_END, LoadUnit
 from ringhaul.load.write import TICK_S, WRITERS, WriteOptions, Writer, WriterHooks
@@ -45,7 +45,8 @@ class UnitOutcome:
 
     records: int
     written: int
-    rejects: list[Reject]
+    rejected: int
+    rejects_blob: bytes  #: see `RejectLog`
     input_bytes: int
     retries: int
     latencies: Counter[int]
@@ -74,12 +75,12 @@ def run_load_unit(
     """
     started, cpu_started = time.monotonic(), time.process_time()
     source = job.sources[unit.source]
-    rejects: list[Reject] = []
+    rejects = RejectLog()
     encoder = RowEncoder(job, source)
     records = input_bytes = 0
 
     def tick() -> None:
-        hooks.tick(writer.stats.written, len(rejects), input_bytes)
+        hooks.tick(writer.stats.written, rejects.count, input_bytes)
 
     def throttle(rows: int) -> None:
         due = time.monotonic() + hooks.throttle(rows)
@@ -89,7 +90,7 @@ def run_load_unit(
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
         record = int(rows.records[row])
-        rejects.append(encoder.reject(rows.block, record, "write", None, reason))
+        rejects.add([encoder.reject(rows.block, record, "write", None, reason)])
 
     writer = _open_writer(
         job,
@@ -100,7 +101,7 @@ def run_load_unit(
     )
     for block in _read_unit(unit, job):
         rows, refused, asked = encoder.encode(block)
-        rejects += refused
+        rejects.add(refused)
         if rows is not None:
             writer.write(rows)
         records += asked
@@ -110,16 +111,16 @@ def run_load_unit(
             break
     writer.flush()
     check_unchanged(source.file)
-    rejects.sort(key=lambda reject: reject.offset)
-    if writer.stats.written + len(rejects) != records:
+    if writer.stats.written + rejects.count != records:
         raise UnitMiscounted(
             f"{source.file.path} at byte {unit.offset_bytes}: {records} records, "
-            f"{writer.stats.written} written and {len(rejects)} rejected; please report this"
+            f"{writer.stats.written} written and {rejects.count} rejected; please report this"
         )
     return UnitOutcome(
         records=records,
         written=writer.stats.written,
-        rejects=rejects,
+        rejected=rejects.count,
+        rejects_blob=rejects.blob(),
         input_bytes=unit.length_bytes if unit.length_bytes != TO_THE_END else input_bytes,
         retries=writer.stats.retries,
         latencies=writer.stats.latencies,

@@ -66,9 +66,7 @@ class Client:
             request_timeout_s=self.request_timeout_s,
         )
         hooks = WriterHooks(tick=self._tick, throttle=self._throttle, on_reject=self._reject)
-        return PipelineWriter(
-            Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks
-        )
+        return PipelineWriter(Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks)
 
     def load(self, rows: int, *, block: int = 500, first: int = 0) -> PipelineWriter:
         """Load rows as one unit, in blocks of `block`."""
@@ -97,7 +95,12 @@ def connected_client(
     """A client of a ring of these servers. It takes them for prepared, as after `prepare`."""
     auth = PlainTextAuthProvider("loader", password) if password is not None else None
     policy = RoundRobinPolicy()
-    cluster = Cluster(["127.0.0.1"], auth_provider=auth, monitor_reporting_enabled=False)
+    cluster = Cluster(
+        ["127.0.0.1"],
+        auth_provider=auth,
+        load_balancing_policy=policy,
+        monitor_reporting_enabled=False,
+    )
     try:
         hosts = []
         for server in servers:

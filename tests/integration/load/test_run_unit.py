@@ -16,7 +16,7 @@ from ringhaul.load.unit import TO_THE_END, LoadUnit
 from ringhaul.load.write import WRITERS
 from ringhaul.load.write.base import WriteFailed
 from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
-from tests.loads import load_job, load_source
+from tests.loads import load_job, load_source, rejects_of
 
 STRATEGIES = sorted(WRITERS)
 BASE_US = 1_700_000_000_000_000
@@ -46,7 +46,7 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
         base_us=BASE_US,
     )
     # Then the counts are exact
-    assert (outcome.records, outcome.written, len(outcome.rejects)) == (3000, 2940, 60)
+    assert (outcome.records, outcome.written, len(rejects_of(outcome))) == (3000, 2940, 60)
     assert outcome.input_bytes == path.stat().st_size
     assert outcome.retries == 0
     # And the table holds every good record with the timestamp of its ordinal
@@ -59,10 +59,12 @@ def test_every_record_is_in_the_table_or_among_the_rejects(
         key=repr,
     )
     # And the rejects name the others in their order
-    assert [(r.line, r.column, r.stage) for r in outcome.rejects] == [
+    assert [(r.line, r.column, r.stage) for r in rejects_of(outcome)] == [
         (i + 1, "n", "cast") for i in range(49, 3000, 50)
     ]
-    assert [r.data for r in outcome.rejects] == [records[i].encode() for i in range(49, 3000, 50)]
+    assert [r.data for r in rejects_of(outcome)] == [
+        records[i].encode() for i in range(49, 3000, 50)
+    ]
     # And what it told while it ran only ever grew, up to all there was to tell
     assert len(ticks.seen) >= 5
     assert ticks.seen == sorted(ticks.seen)
@@ -143,8 +145,8 @@ def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
     outcome = run_load_unit(
         LoadUnit(0, 2, 8, 1000, 2001, 4), job, worker_session, prepared, 30.0, hooks
     )
-    assert (outcome.records, outcome.written, len(outcome.rejects)) == (3, 2, 1)
-    assert [(r.line, r.offset) for r in outcome.rejects] == [(2002, 4)]
+    assert (outcome.records, outcome.written, len(rejects_of(outcome))) == (3, 2, 1)
+    assert [(r.line, r.offset) for r in rejects_of(outcome)] == [(2002, 4)]
     assert outcome.input_bytes == 8
     assert read_table(worker_session, keyspace, "id") == [(2,), (4,)]
 
@@ -165,7 +167,7 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
     outcome = run_load_unit(
         LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, worker_session, prepared, 30.0, hooks
     )
-    assert (outcome.records, outcome.written, outcome.rejects) == (500, 500, [])
+    assert (outcome.records, outcome.written, rejects_of(outcome)) == (500, 500, [])
     assert outcome.input_bytes == len(text) - 3
     assert len(read_table(worker_session, keyspace, "id")) == 500
 

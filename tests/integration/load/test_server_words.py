@@ -12,6 +12,7 @@ from producer.local.stack import Stack
 from ringhaul.load.write import WRITERS
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 from tests.integration.load.conftest import batch_warnings, make_table, read_table, run_file
+from tests.loads import rejects_of
 
 STRATEGIES = sorted(WRITERS)
 
@@ -73,7 +74,7 @@ def test_no_load_makes_the_server_warn_of_batches(
     # When they are loaded in batches
     outcome = run_file(worker_session, table, path, fields, ttl_s=ttl_s)
     # Then all are there, in fewer requests than rows, and the server has no complaint
-    assert (outcome.written, outcome.rejects, outcome.retries) == (4000, [], 0)
+    assert (outcome.written, rejects_of(outcome), outcome.retries) == (4000, [], 0)
     assert sum(outcome.latencies.values()) < 3000
     found = read_table(worker_session, keyspace, "id, v")
     assert found == sorted(((int(r["id"]), r["v"] or None) for r in rows), key=repr)
@@ -94,8 +95,8 @@ def test_a_row_that_the_server_refuses_is_named_and_its_neighbours_land(
     outcome = run_file(worker_session, table, path, ["p", "c", "v"], strategy=strategy)
     # Then exactly those are rejects, with the server's own reason
     assert (outcome.records, outcome.written) == (300, 297)
-    assert [r.line for r in outcome.rejects] == [18, 19, 251]
-    for reject in outcome.rejects:
+    assert [r.line for r in rejects_of(outcome)] == [18, 19, 251]
+    for reject in rejects_of(outcome):
         assert reject.stage == "write"
         assert "70000" in reject.reason or "length" in reject.reason
     found = read_table(worker_session, keyspace, "v")
@@ -121,7 +122,7 @@ def test_a_value_over_the_largest_mutation_costs_its_record_alone(
     outcome = run_file(worker_session, table, path, ["id", "v"], strategy=strategy, dialect=dialect)
     # Then it alone is a reject if it is too large, and the rest are written
     refused = [7] if size_bytes > 16 << 20 else []
-    assert [r.line - 1 for r in outcome.rejects] == refused
+    assert [r.line - 1 for r in rejects_of(outcome)] == refused
     assert outcome.written == 20 - len(refused)
     ids = sorted(row[0] for row in worker_session.execute(f"SELECT id FROM {keyspace}.t"))
     assert ids == [i for i in range(20) if i not in refused]

@@ -1,0 +1,575 @@
+"""Faults of servers and connections: each row is written, once by the counts, or told of.
+
+The server is scripted, because no real one does these things when asked. Each test ends in the
+same comparison: rows that the server acknowledged, rows that the writer counts as written.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ringhaul.errors import ClusterError
+from ringhaul.load.write import pipeline, plane, retry
+from ringhaul.load.write.base import WriteFailed
+from ringhaul.load.write.pipeline import PipelineWriter
+from ringhaul.load.write.window import LIMIT_FIRST
+from ringhaul.load.write.wire import WireUnsupported
+from tests import protocol
+from tests.integration.load.pipeline_client import (
+    Client,
+    connected_client,
+    encoded_rows,
+)
+from tests.scripted_server import (
+    CLOSE,
+    SILENCE,
+    Answer,
+    Execute,
+    Script,
+    ScriptedServer,
+    error,
+    scripted_servers,
+    void,
+)
+
+ROWS = 2000
+OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE = 0x1001, 0x1100, 0x1000
+UNAUTHORIZED, INVALID, SYNTAX = 0x2100, 0x2200, 0x2000
+
+
+class Stop(Exception):
+    """What a test's hook raises to stop a unit."""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses and patience of a test."""
+    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
+    monkeypatch.setattr(pipeline, "TICK_S", 0.02)
+    monkeypatch.setattr(pipeline, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with scripted_servers() as [only]:
+        yield only
+
+
+@pytest.fixture
+def client(server: ScriptedServer) -> Iterator[Client]:
+    with connected_client([server]) as only:
+        yield only
+
+
+def check_all_written(
+    writer: PipelineWriter, *servers: ScriptedServer, rows: int = ROWS, first: int = 0
+) -> None:
+    """Every row was acknowledged, and counted once however often it was sent."""
+    written = sum((server.written for server in servers), Counter[int]())
+    assert set(written) == set(range(first, first + rows))
+    assert writer.stats.written == rows
+    assert writer.stats.window is not None
+
+
+def first_time(fault: Callable[[Execute], Answer], rows: range | set[int]) -> Script:
+    """A script by which each of these rows meets the fault once."""
+    left, lock = set(rows), threading.Lock()
+
+    def script(request: Execute) -> Answer:
+        with lock:
+            if request.row not in left:
+                return void(request)
+            left.remove(request.row)
+        return fault(request)
+
+    return script
+
+
+def test_without_faults_each_row_is_sent_once(server: ScriptedServer, client: Client) -> None:
+    writer = client.load(ROWS)
+    check_all_written(writer, server)
+    assert set(server.seen.values()) == {1}
+    assert client.throttled == ROWS
+    assert writer.stats.retries == 0
+    assert sum(writer.stats.latencies.values()) == ROWS
+
+
+def test_acknowledgements_with_warnings_count(server: ScriptedServer, client: Client) -> None:
+    server.script = lambda request: void(request, warnings=["large"] if request.row % 3 else None)
+    check_all_written(client.load(ROWS), server)
+
+
+def test_a_forgotten_statement_is_prepared_again_on_that_wire(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given a server that does not know the statement, and forgets it again later
+    server.known.clear()
+
+    def forget(request: Execute) -> Answer:
+        server.known.clear()
+        return void(request)
+
+    server.script = first_time(forget, {1500})
+    # When rows are written
+    writer = client.load(ROWS)
+    # Then it was prepared twice, over the one connection, and every refused row was sent again
+    check_all_written(writer, server)
+    assert (server.prepares, server.connections) == (2, 1)
+    assert server.unprepared == writer.stats.retries > 0
+    assert set(server.seen.values()) == {1}
+
+
+def test_a_statement_that_cannot_be_prepared_now_is_prepared_later(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.known.clear()
+    server.prepare_answers = [protocol.error(0, OVERLOADED, "busy")]
+    check_all_written(client.load(ROWS), server)
+    assert server.prepares == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [protocol.error(0, INVALID, "table orders does not exist"), protocol.error(0, SYNTAX, "eh")],
+)
+def test_a_statement_that_can_never_be_prepared_ends_the_job(
+    server: ScriptedServer, client: Client, answer: bytes
+) -> None:
+    server.known.clear()
+    server.prepare_answers = [answer]
+    with pytest.raises(ClusterError, match=r"the cluster takes no rows: (table|eh)"):
+        client.load(ROWS)
+    assert not server.written
+
+
+def test_a_statement_that_changed_under_its_name_is_not_used(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.known.clear()
+    server.prepare_answers = [protocol.prepared(0, b"x" * 16)] * 100
+    with pytest.raises(WriteFailed, match=r"failed 9 times"):
+        client.load(ROWS)
+    assert not server.written
+
+
+def test_a_prepare_that_is_not_answered_times_out(server: ScriptedServer, client: Client) -> None:
+    server.known.clear()
+    server.prepare_answers = [b""]
+    client.request_timeout_s = 0.3
+    check_all_written(client.load(ROWS), server)
+    assert server.prepares == 2
+
+
+@pytest.mark.parametrize("code", [OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE])
+def test_a_server_that_has_too_much_to_do_gets_less(
+    server: ScriptedServer, client: Client, code: int
+) -> None:
+    # Given a server that refuses each of the first 1000 rows once
+    server.script = first_time(lambda request: error(request, code), range(1000))
+    writer = client.load(ROWS)
+    # Then each of them was sent once again, and the window shrank
+    check_all_written(writer, server)
+    assert writer.stats.retries == 1000
+    assert {row for row, count in server.seen.items() if count == 2} == set(range(1000))
+    assert max(server.seen.values()) == 2
+    assert writer.stats.window is not None and writer.stats.window.shrunk >= 1
+    assert writer.stats.window.limit_min < LIMIT_FIRST
+    assert not client.rejected
+
+
+def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given a server that never takes three of the rows, in the middle of others that fail at first
+    bad = {7, 100, 1999}
+    once = first_time(lambda request: error(request, OVERLOADED), range(90, 110))
+
+    def script(request: Execute) -> Answer:
+        answer = once(request)
+        if answer.written and request.row in bad:
+            return error(request, INVALID, f"row {request.row} is bad")
+        return answer
+
+    server.script = script
+    writer = client.load(ROWS)
+    # Then those three alone are refused, and all others are written
+    assert sorted(client.rejected) == [(row, f"row {row} is bad") for row in sorted(bad)]
+    assert set(server.written) == set(range(ROWS)) - bad
+    assert writer.stats.written == ROWS - len(bad)
+    assert [server.seen[row] for row in sorted(bad)] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *[
+            pytest.param(
+                lambda r, cut=cut: Answer(protocol.void(r.stream)[:cut], close=True),
+                id=f"void cut at byte {cut}",
+            )
+            for cut in (0, 1, 8, 9, 12)
+        ],
+        pytest.param(
+            lambda r: Answer(protocol.error(r.stream, INVALID, "row")[:20], close=True),
+            id="error cut",
+        ),
+        pytest.param(
+            lambda r: Answer(protocol.reply(protocol.ERROR, b"\0\0\x22\0\0\x09row", r.stream)),
+            id="error shorter than it says",
+        ),
+        pytest.param(
+            lambda r: Answer(protocol.reply(protocol.ERROR, b"", r.stream)), id="empty error"
+        ),
+        pytest.param(
+            lambda r: Answer(protocol.void(r.stream).replace(b"\x84", b"\x83", 1)),
+            id="another protocol",
+        ),
+        pytest.param(
+            lambda r: Answer(protocol.reply(protocol.RESULT, b"\0\0\0\3\0\1k", r.stream)),
+            id="another result",
+        ),
+        pytest.param(lambda r: Answer(protocol.supported(r.stream)), id="another message"),
+        pytest.param(lambda r: Answer(protocol.void(20_000)), id="a stream nobody used"),
+        pytest.param(
+            lambda r: Answer(protocol.error(20_000, INVALID, "row")), id="an error nobody asked for"
+        ),
+        pytest.param(
+            lambda r: Answer(protocol.void(r.stream) * 2, written=True), id="answered twice"
+        ),
+        pytest.param(
+            lambda r: Answer(
+                protocol.void(r.stream) + protocol.error(r.stream, INVALID, "row"), written=True
+            ),
+            id="answered and refused",
+        ),
+        pytest.param(lambda r: Answer(b"HTTP/1.1 400 Bad Request\r\n\r\n"), id="HTTP"),
+    ],
+)
+def test_rows_of_a_broken_connection_are_sent_again(
+    server: ScriptedServer, client: Client, fault: Callable[[Execute], Answer]
+) -> None:
+    # Given a server whose connection breaks at the 50th row and later once more
+    server.script = first_time(fault, {50, 1234})
+    writer = client.load(ROWS)
+    # Then all rows were written over three connections, each counted once
+    check_all_written(writer, server)
+    assert server.connections == 3
+    assert not client.rejected
+    # And the rows sent again are those that had no answer: at most a window for each break
+    assert writer.stats.window is not None
+    assert 2 <= writer.stats.retries <= 2 * writer.stats.window.limit_max
+
+
+def test_a_server_that_falls_silent_is_left_for_its_neighbour() -> None:
+    with scripted_servers(2) as servers, connected_client(servers, replicas=2) as client:
+        # Given two replicas of which one never answers a write
+        servers[0].script = lambda request: SILENCE
+        client.request_timeout_s = 0.3
+        started = time.monotonic()
+        writer = client.load(ROWS)
+        # Then the other takes all rows, in little more than the time-outs of the first
+        check_all_written(writer, servers[1])
+        assert not servers[0].written
+        assert writer.stats.retries > 0
+        assert time.monotonic() - started < 8
+
+
+def test_a_server_that_hangs_in_its_handshake_holds_nobody_up() -> None:
+    with scripted_servers(2) as servers, connected_client(servers, replicas=2) as client:
+        # Given two replicas of which one takes connections and then says nothing
+        servers[0].startup_answer = b""
+        started = time.monotonic()
+        writer = client.load(ROWS)
+        # Then all rows are written before its handshake times out
+        check_all_written(writer, servers[1])
+        assert time.monotonic() - started < 0.9
+        assert writer.stats.retries == 0
+
+
+def test_the_hooks_are_called_while_a_handshake_hangs(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.startup_answer = b""
+
+    def answer_at_last() -> None:
+        if client.ticks == 10:
+            server.startup_answer = None
+
+    client.on_tick = answer_at_last
+    check_all_written(client.load(ROWS), server)
+    assert client.ticks > 10
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        protocol.reply(protocol.ERROR, b"\0\0\0\x0a\0\2no", 0, version=0x83),
+        protocol.error(0, 0x000A, "Invalid or unsupported protocol version (4)"),
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+)
+def test_a_server_that_speaks_another_protocol_is_not_spoken_to(
+    server: ScriptedServer, client: Client, answer: bytes
+) -> None:
+    server.startup_answer = answer
+    with pytest.raises(WireUnsupported, match=r"127\.0\.0\.1"):
+        client.load(ROWS)
+    assert not server.seen
+
+
+def test_a_server_that_asks_for_the_password_gets_it(server: ScriptedServer) -> None:
+    server.password = "hush"
+    with connected_client([server], password="hush") as client:
+        check_all_written(client.load(ROWS), server)
+
+
+@pytest.mark.parametrize(
+    ("password", "words"), [("wrong", "Provided username is incorrect"), (None, "asks for a user")]
+)
+def test_a_server_that_lets_nobody_in_gets_no_rows(
+    server: ScriptedServer, password: str | None, words: str
+) -> None:
+    server.password = "hush"
+    with (
+        connected_client([server], password=password) as client,
+        pytest.raises(WriteFailed, match=words) as caught,
+    ):
+        client.load(ROWS)
+    assert "hush" not in str(caught.value) and "wrong" not in str(caught.value)
+    assert not server.seen
+
+
+def test_an_idle_connection_is_asked_whether_it_lives(
+    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plane, "HEARTBEAT_IDLE_S", 0.0)
+    # Given a connection that was used, When the next unit comes, Then it is asked and used again
+    client.load(ROWS)
+    check_all_written(client.load(ROWS), server)
+    assert (server.options, server.connections) == (1, 1)
+    # When it does not answer any more, Then the next unit opens another
+    monkeypatch.setattr(plane, "HEARTBEAT_TIMEOUT_S", 0.2)
+    server.answers_options = False
+    check_all_written(client.load(ROWS), server)
+    assert (server.options, server.connections) == (2, 2)
+    # And also when the server ended it in the meantime
+    server.answers_options = True
+    server.drop_connections()
+    check_all_written(client.load(ROWS), server)
+    assert server.connections == 3
+
+
+def test_a_connection_that_ended_unnoticed_costs_a_retry_at_most(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given a connection idle for too short a time to be asked, which the server ended
+    client.load(ROWS)
+    server.drop_connections()
+    check_all_written(client.load(ROWS), server)
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_unit_given_up_leaves_no_answers_to_the_next(
+    server: ScriptedServer, client: Client, closes: bool
+) -> None:
+    # Given a unit whose rows the server does not answer, and which is stopped
+    go = threading.Event()
+
+    def late(request: Execute) -> Answer:
+        go.wait(10)
+        return void(request)
+
+    server.script = late
+
+    def stop() -> None:
+        raise Stop
+
+    client.on_tick = stop
+    writer = client.writer()
+    with pytest.raises(Stop):
+        writer.write(encoded_rows(0, ROWS))
+        writer.flush()
+    assert writer.stats.written == 0
+    if closes:
+        writer.close()
+    # When the next unit begins, and the answers come after all
+    client.on_tick = lambda: None
+    after = client.writer()
+    go.set()
+    after.write(encoded_rows(ROWS, ROWS))
+    after.flush()
+    # Then it counts its own rows alone, over a connection of its own
+    assert after.stats.written == ROWS
+    assert set(range(ROWS, 2 * ROWS)) <= set(server.written)
+    assert after.stats.retries == 0
+    assert server.connections == 2
+
+
+def test_a_row_is_tried_as_often_as_allowed(server: ScriptedServer, client: Client) -> None:
+    client.retries_max = 3
+    server.script = lambda request: (
+        error(request, WRITE_TIMEOUT, "too slow") if request.row == 77 else void(request)
+    )
+    with pytest.raises(WriteFailed, match=r"failed 4 times, .*write_timeout: too slow"):
+        client.load(ROWS)
+    assert server.seen[77] == 4
+    assert 77 not in server.written
+
+
+def test_a_server_that_ends_every_connection_uses_up_the_tries(
+    server: ScriptedServer, client: Client
+) -> None:
+    client.retries_max = 3
+    server.script = lambda request: CLOSE
+    with pytest.raises(WriteFailed, match=r"failed 4 times, .*(closed|reset|[Bb]roken)"):
+        client.load(ROWS)
+    assert max(server.seen.values()) <= 4
+
+
+def test_a_server_that_is_gone_is_waited_for_and_then_given_up(client: Client) -> None:
+    with scripted_servers() as [gone]:
+        pass
+    with connected_client([gone]) as lonely:
+        with pytest.raises(WriteFailed, match=r"no replica took rows for 0 s: .*refused"):
+            lonely.load(ROWS)
+        assert lonely.ticks > 5
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [(UNAUTHORIZED, "no MODIFY permission"), (INVALID, "unconfigured table orders")],
+)
+def test_what_no_row_gets_past_ends_the_job(
+    server: ScriptedServer, client: Client, code: int, message: str
+) -> None:
+    once = first_time(lambda request: error(request, code, message), {1000})
+    server.script = once
+    with pytest.raises(ClusterError, match=message):
+        client.load(ROWS)
+    assert not client.rejected
+
+
+def test_rows_of_other_replicas_do_not_wait_for_a_slow_one() -> None:
+    with scripted_servers(2) as servers, connected_client(servers) as client:
+        # Given rows that belong half to a server that is stuck until the other one has seen a row
+        # of the third block
+        go = threading.Event()
+
+        def stuck(request: Execute) -> Answer:
+            assert go.wait(20)
+            return void(request)
+
+        def third_block(request: Execute) -> Answer:
+            if request.row >= 4000:
+                go.set()
+            return void(request)
+
+        servers[0].script, servers[1].script = stuck, third_block
+        # When six blocks are loaded
+        writer = client.load(12_000, block=2000)
+        # Then nobody waited for a time-out
+        check_all_written(writer, *servers, rows=12_000)
+        assert writer.stats.retries == 0
+
+
+def test_rows_that_wait_are_those_of_a_few_blocks() -> None:
+    with scripted_servers(2) as servers, connected_client(servers) as client:
+        # Given two servers of which one takes rows and never answers
+        servers[0].script = lambda request: SILENCE
+        handed_over = 0
+
+        def stop() -> None:
+            if client.ticks > 20:
+                raise Stop
+
+        client.on_tick = stop
+        writer = client.writer()
+        with pytest.raises(Stop):
+            for first in range(0, 100_000, 1000):
+                writer.write(encoded_rows(first, 1000))
+                handed_over += 1
+        # Then no more blocks were asked for than may be kept
+        assert handed_over == pipeline.BLOCKS_KEPT_MAX
+        writer.close()
+
+
+def test_unanswered_requests_are_bounded_in_bytes(server: ScriptedServer, client: Client) -> None:
+    # Given a server that answers nothing until the client has looked around for a while, and rows
+    # of 100 kB where 1 MiB may be unanswered
+    go, most = threading.Event(), 0
+
+    def later() -> None:
+        nonlocal most
+        if not go.is_set() and client.ticks > 20:
+            # The one that the server holds in its hand was asked for, too
+            most = client.plane.open_wires()[0].window.bytes_count
+            go.set()
+
+    def wait(request: Execute) -> Answer:
+        assert go.wait(20)
+        return void(request)
+
+    server.script, client.on_tick = wait, later
+    writer = client.writer()
+    writer.write(encoded_rows(0, 100, payload_bytes=100_000))
+    writer.flush()
+    check_all_written(writer, server, rows=100)
+    assert 900_000 < most <= (1 << 20) + 100_100
+
+
+def test_a_rate_limit_makes_no_time_outs(server: ScriptedServer, client: Client) -> None:
+    # Given leave to send that comes so slowly that a window of rows takes longer than a time-out
+    client.request_timeout_s = 0.4
+    client.on_throttle = lambda rows: time.sleep(0.2)
+    writer = client.load(640)
+    # Then no answer is missed
+    check_all_written(writer, server, rows=640)
+    assert writer.stats.retries == 0
+    assert server.connections == 1
+    assert client.throttled == 640
+    # And the server is not taken for slow
+    assert writer.stats.window is not None and writer.stats.window.shrunk == 0
+
+
+def test_a_client_that_was_away_finds_its_answers(server: ScriptedServer, client: Client) -> None:
+    # Given a client that does something else for longer than a time-out, while answers come
+    client.request_timeout_s = 0.3
+    naps = iter([1.0])
+    client.on_throttle = lambda rows: time.sleep(next(naps, 0) if client.throttled > 1000 else 0)
+    writer = client.load(ROWS)
+    check_all_written(writer, server)
+    assert (writer.stats.retries, server.connections) == (0, 1)
+
+
+def test_a_slow_reader_gets_large_rows_whole(server: ScriptedServer, client: Client) -> None:
+    # Given rows larger than the socket's buffers and a server that reads them slowly
+    def slow(request: Execute) -> Answer:
+        time.sleep(0.02)
+        return void(request)
+
+    server.script = slow
+    writer = client.writer()
+    writer.write(encoded_rows(0, 12, payload_bytes=3_000_000))
+    writer.flush()
+    check_all_written(writer, server, rows=12)
+    assert set(server.seen.values()) == {1}
+
+
+def test_stray_bytes_after_a_break_do_not_reach_the_next_connection(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given a connection that ends in the middle of an answer whose rest would be a good one
+    rest = protocol.void(3)
+    half = struct.pack(">BBhBi", 0x84, 0, 0, 8, len(rest) + 4)
+    server.script = first_time(lambda request: Answer(half, close=True), {10})
+    check_all_written(client.load(ROWS), server)
+    assert server.connections == 2
