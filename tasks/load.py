@@ -61,6 +61,12 @@ def work(child: Child, job_id: str, unit: int, epoch: int, token: str) -> dict[s
     except (JobMissing, WrongCluster) as error:
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
         return {"unit": unit, "skipped": str(error)}
+    except (ValueError, TypeError, KeyError, Terminal) as error:
+        # Made by another version of ringhaul: every try would end like this one.
+        reason = f"{child.name} cannot read the job ({type(error).__name__}: {error})"
+        log.error("job %s cannot go on: %s", job_id, reason)
+        ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts")
+        return {"unit": unit, "failed": reason}
     claim = ledger.claim(job_id, unit, epoch, token, _lease_ms(child))
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}

@@ -77,7 +77,7 @@ _HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcod
 _VOID = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
 #: VOID results are looked for this many at first, then ever more: among errors most runs are short.
-_RUN_FIRST = 32
+_RUN_FIRST = 256
 _RUN_GROWTH = 8
 #: Flag of an EXECUTE's parameters (section 4.1.4): values follow.
 _FLAG_VALUES = 0x01

@@ -186,6 +186,7 @@ class Plane:
     def why_absent(self, hosts: tuple[Host, ...]) -> str:
         """Why none of the hosts takes rows, for people."""
         reasons = [self._absent[host].reason for host in hosts if host in self._absent]
+        reasons += [f"{h.address}: not connected yet" for h in hosts if h in self._openings]
         return "; ".join(reasons) or "no replica is known"
 
     def close(self) -> None:

@@ -5,8 +5,9 @@ what came back: stream ids of VOID results to `answered`, any other answer's to 
 the end of the connection to `lost`. What to send again, and which row an error means, are answers.
 
 Stream ids are given out in blocks, so that the bookkeeping costs per block and not per request: a
-block's ids are free again when all of its requests are answered. Every id is marked until its
-answer comes; an answer that nobody waits for is an error, never a row counted twice.
+block's ids are free again when all of its requests are answered, and those free for longest are
+given out first. Every id is marked until its answer comes; an answer that nobody waits for is an
+error, never a row counted twice.
 
 How many requests may be unanswered adapts to the server (additive increase, multiplicative
 decrease, as TCP does, after Chiu and Jain 1989): while answers come quickly the bound grows by a
@@ -18,7 +19,7 @@ time in which the client did not look for answers is not held against the server
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -82,7 +83,7 @@ class Window(Generic[Work]):
         self._ceiling = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
         self._floor = min(LIMIT_FLOOR, self._ceiling)
         self._bytes_max = bytes_max
-        self._free = list(range(BLOCKS_MAX - 1, -1, -1))
+        self._free = deque(range(BLOCKS_MAX))
         self._blocks: dict[int, _Block[Work]] = {}  # in the order in which they were sent
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
@@ -116,7 +117,7 @@ class Window(Generic[Work]):
         self, work: Work, first: int, count: int, bytes_count: int, now_s: float
     ) -> NDArray[np.int64]:
         """Stream ids for the items first..first+count-1 of `work`, sent now. `count` <= room."""
-        number = self._free.pop()
+        number = self._free.popleft()
         self._blocks[number] = _Block(work, first, count, bytes_count, now_s, count)
         begin = number * BLOCK_REQUESTS
         self._waiting[begin : begin + count] = True
@@ -170,7 +171,7 @@ class Window(Generic[Work]):
             begin = number * BLOCK_REQUESTS
             waiting = np.flatnonzero(self._waiting[begin : begin + block.count])
             returned.append(Returned(block.work, block.first + waiting))
-        self._free = list(range(BLOCKS_MAX - 1, -1, -1))
+        self._free = deque(range(BLOCKS_MAX))
         self._blocks.clear()
         self._waiting[:] = False
         self.requests = self.bytes_count = 0

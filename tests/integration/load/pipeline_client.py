@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.connection import DefaultEndPoint
 from cassandra.metadata import KeyspaceMetadata
 from cassandra.policies import RoundRobinPolicy, SimpleConvictionPolicy
@@ -95,10 +95,11 @@ def connected_client(
     """A client of a ring of these servers. It takes them for prepared, as after `prepare`."""
     auth = PlainTextAuthProvider("loader", password) if password is not None else None
     policy = RoundRobinPolicy()
+    profile = ExecutionProfile(load_balancing_policy=policy)
     cluster = Cluster(
         ["127.0.0.1"],
         auth_provider=auth,
-        load_balancing_policy=policy,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         monitor_reporting_enabled=False,
     )
     try:
@@ -123,7 +124,7 @@ def connected_client(
             Session,
             SimpleNamespace(
                 cluster=cluster,
-                get_execution_profile=lambda name: SimpleNamespace(load_balancing_policy=policy),
+                get_execution_profile=lambda name: cluster.profile_manager.profiles[name],
             ),
         )
         plane = Plane(session, requests_max=1024, bytes_max=1 << 20)

@@ -189,3 +189,18 @@ def test_the_jobs_worked_on_last_stay_parsed(child: Child, make_job: MakeJob) ->
         child.job(f"ld-{number:06}")
         assert child.job("ld-000000") is kept
     assert len(child._jobs) == 4
+
+
+def test_a_job_that_cannot_be_read_ends_and_says_so(child: Child) -> None:
+    # Given a job that another version of ringhaul made
+    ledger = child.ledger
+    ledger.create("ld-0dd0dd", {}, '{"kind": "load", "table": {}}')
+    ledger.add_units("ld-0dd0dd", 1, 0, ["0,0,1,0,1,1"])
+    # When a worker gets its unit
+    told = work(child, "ld-0dd0dd", 0, 1, new_token())
+    # Then the job does not go round for ever
+    assert "cannot read the job (KeyError" in told["failed"]
+    status = ledger.status("ld-0dd0dd")
+    assert status.state is JobState.FAILED
+    assert status.last_error is not None
+    assert status.last_error.endswith("; use one version of ringhaul on all hosts")
