@@ -26,6 +26,7 @@ def run(rows: int, rounds: int) -> None:
         systems = [
             limit(running, SMALL, path),
             standing,
+            ours(running, SMALL, path, worker_pid=worker_pid, strategy="token-batch"),
             ours_embedded(running, SMALL, path, processes=PROCESSES),
             cqlsh_copy(running, SMALL, path, processes=1),
             cqlsh_copy(running, SMALL, path, processes=2),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ _TOLD = re.compile(r"(\d+) rows imported from .* (\d+) minutes?,? (?:and )?([\d.
 
 
 def ours(
-    stage: Stage, table: Table, path: Path, *, worker_pid: int, strategy: str = "token-batch"
+    stage: Stage, table: Table, path: Path, *, worker_pid: int, strategy: str = "pipeline"
 ) -> System:
     """`ringhaul load` with a standing worker."""
 
@@ -138,17 +139,21 @@ def _timed(
     command: list[str], env: dict[str, str], codes: tuple[int, ...] = (0,)
 ) -> tuple[str, float, float, int]:
     """(stdout, whole seconds, CPU seconds, peak RSS of the largest process) of a command."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    done = subprocess.run(
-        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    whole_s = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in codes:
-        raise RuntimeError(f"{command[:6]} ended {done.returncode}:\n{done.stderr[-2000:]}")
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.stdout, whole_s, cpu_s, after.ru_maxrss * 1024
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
+        # The usage of this child and of what it waited for, not of earlier ones.
+        _, status, usage = os.wait4(process.pid, 0)
+        whole_s = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        told, wrong = out.read().decode(), err.read().decode()
+    if process.returncode not in codes:
+        raise RuntimeError(f"{command[:6]} ended {process.returncode}:\n{wrong[-2000:]}")
+    return told, whole_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def _check(stage: Stage, table: Table, rows: int) -> None:

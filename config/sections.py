@@ -105,10 +105,9 @@ class LoadSettings(Section):
     unit_bytes: Bytes = Field(default=0, ge=0)
     #: What a worker holds and encodes at a time; a unit is read block by block, never whole.
     block_bytes: Bytes = Field(default=4 * 2**20, ge=64 * 2**10, le=256 * 2**20)
-    strategy: Strategy = "token-batch"
-    #: Per worker process. 128 batches of at most 5 KiB are 640 KiB: small beside a block, and
-    #: enough to keep a node busy over a round trip of some milliseconds.
-    in_flight_requests_max: Count = Field(default=128, ge=1, le=32768)
+    strategy: Strategy = "pipeline"
+    #: Per worker process. 0: as the strategy has it, see `ringhaul.load.write.base`.
+    in_flight_requests_max: Count = Field(default=0, ge=0, le=32768)
     in_flight_bytes_max: Bytes = Field(default=8 * 2**20, ge=64 * 2**10)
     #: Of one request, for time-outs, unavailability and overload, with backoff and jitter.
     retries_max: Count = Field(default=10, ge=0, le=1000)

@@ -114,6 +114,6 @@ Consistency = Annotated[
     ],
     BeforeValidator(_upper),
 ]
-Strategy = Annotated[Literal["token-batch", "concurrent"], BeforeValidator(_lower)]
+Strategy = Annotated[Literal["pipeline", "token-batch", "concurrent"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
 LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

@@ -54,7 +54,7 @@ class LoadRequest:
     nulls: str = "unset"
     ttl_s: int = 0
     timestamp: str | None = None
-    strategy: str = "token-batch"
+    strategy: str = "pipeline"
     rate_rows_s: int = 0
     unit_bytes: int = 0
     max_errors: str = "1000"
@@ -94,9 +94,6 @@ def plan_load(
         ordinal_end=end,
         rate_rows_s=request.rate_rows_s,
         block_bytes=settings.load.block_bytes,
-        in_flight_requests_max=settings.load.in_flight_requests_max,
-        in_flight_bytes_max=settings.load.in_flight_bytes_max,
-        retries_max=settings.load.retries_max,
     )
 
 

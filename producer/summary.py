@@ -101,6 +101,9 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
         "p99_ms": report.p99_ms,
+        "window_min": report.window_min,
+        "window_max": report.window_max,
+        "window_shrunk": report.window_shrunk,
         "workers": report.workers,
         "reject_reasons": dict(summary.reasons),
         "first_timestamp_us": summary.job.base_us,
@@ -137,6 +140,10 @@ def summary_text(summary: Summary) -> str:
     ]
     if report.cpu_us_per_row is not None:
         details.append(f"client CPU {report.cpu_us_per_row:.1f} us/row")
+    if report.window_shrunk:
+        details.append(
+            f"window {report.window_min:,}-{report.window_max:,}, shrunk {report.window_shrunk:,}x"
+        )
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
     text.append(f" {'   '.join(details)}")

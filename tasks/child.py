@@ -30,6 +30,8 @@ from ringhaul.cluster.words import tell
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.job import LoadJob
+from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write.plane import Plane
 from tasks.connect import cluster_config, open_ledger
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,14 @@ class Child:
         self.settings = settings
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.ledger = open_ledger(settings)
+        self.bounds = WriteBounds(
+            requests_in_flight_max=settings.load.in_flight_requests_max,
+            bytes_in_flight_max=settings.load.in_flight_bytes_max,
+            retries_max=settings.load.retries_max,
+            request_timeout_s=settings.cluster.request_timeout_s,
+        )
         self._session: Session | None = None
+        self._plane: Plane | None = None
         self._prepared: dict[str, PreparedStatement] = {}
         self._jobs: OrderedDict[str, LoadJob] = OrderedDict()
 
@@ -72,6 +81,20 @@ class Child:
                 raise SessionUnavailable(str(error)) from error
             log.info("session opened", extra={"action": "session_opened", "worker": self.name})
         return self._session
+
+    def target(self, statement: str, keyspace: str) -> Target:
+        """Where the statement's rows go, with what this process keeps open.
+
+        Raises as `session` and `prepare` do.
+        """
+        session = self.session()
+        if self._plane is None:
+            self._plane = Plane(
+                session,
+                requests_max=self.bounds.requests_of("pipeline"),
+                bytes_max=self.bounds.bytes_in_flight_max,
+            )
+        return Target(session, self._plane, self.prepare(statement), keyspace)
 
     def prepare(self, statement: str) -> PreparedStatement:
         """The prepared form of a statement, prepared once per session.
@@ -107,7 +130,9 @@ class Child:
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Close the session within a bound; a pool child exits without running `atexit`."""
-        session, self._session = self._session, None
+        if self._plane is not None:
+            self._plane.close()
+        session, self._session, self._plane = self._session, None, None
         if session is not None and not close_session(session, timeout_s):
             log.warning("session did not close within %s s", timeout_s)
 

@@ -113,9 +113,8 @@ def _attempt(
     outcome = run_load_unit(
         spec,
         job,
-        child.session(),
-        child.prepare(_statement(job, spec)),
-        child.settings.cluster.request_timeout_s,
+        child.target(_statement(job, spec), job.table.keyspace),
+        child.bounds,
         UnitHooks(
             tick=_Renewal(child.ledger, job_id, unit, token, _lease_ms(child)),
             throttle=RowThrottle(child.ledger, job_id, job.rate_rows_s),
@@ -162,6 +161,9 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
         cpu_ms=outcome.cpu_ms,
         attempt=attempt,
         rss_bytes_max=outcome.rss_bytes_max,
+        window_min=outcome.window.limit_min if outcome.window else 0,
+        window_max=outcome.window.limit_max if outcome.window else 0,
+        window_shrunk=outcome.window.shrunk if outcome.window else 0,
         worker=child.name,
     )
 

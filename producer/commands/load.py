@@ -74,7 +74,7 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["token-batch", "concurrent"]),
+    type=click.Choice(["pipeline", "token-batch", "concurrent"]),
     help="Batches by replicas, or one request per row [token-batch].",
 )
 @click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")

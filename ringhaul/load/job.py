@@ -67,15 +67,12 @@ class LoadJob:
     ttl_s: int = 0  #: 0: the table's default
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
-    strategy: str = "token-batch"
+    strategy: str = "pipeline"
     #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
     rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
     block_bytes: int = 4 * 2**20
-    in_flight_requests_max: int = 128
-    in_flight_bytes_max: int = 8 * 2**20
-    retries_max: int = 10
 
     @property
     def total_bytes(self) -> int:
@@ -115,7 +112,4 @@ _PLAIN = (
     "ordinal_end",
     "rate_rows_s",
     "block_bytes",
-    "in_flight_requests_max",
-    "in_flight_bytes_max",
-    "retries_max",
 )

@@ -35,6 +35,11 @@ class LoadReport:
     repeated_units: int = 0  #: units that took more than one attempt
     cpu_ms: int = 0
     rss_bytes_max: int = 0
+    #: Over all units: least and most requests that a wire's adaptive window allowed, and how often
+    #: windows shrank; 0 where no strategy with one was used.
+    window_min: int = 0
+    window_max: int = 0
+    window_shrunk: int = 0
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -62,6 +67,10 @@ def build_report(
         report.repeated_units += result.attempt > 1
         report.cpu_ms += result.cpu_ms
         report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
+        if result.window_max:
+            report.window_min = min(report.window_min or result.window_min, result.window_min)
+            report.window_max = max(report.window_max, result.window_max)
+            report.window_shrunk += result.window_shrunk
         report.workers[result.worker] = report.workers.get(result.worker, 0) + 1
     report.p50_ms = percentile_ms(latencies, 0.50)
     report.p99_ms = percentile_ms(latencies, 0.99)

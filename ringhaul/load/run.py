@@ -7,14 +7,12 @@ does not grow with the unit.
 
 from __future__ import annotations
 
+import logging
 import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-
-from cassandra.cluster import Session
-from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.errors import Terminal
@@ -25,7 +23,14 @@ from ringhaul.load.reading import open_records
 from ringhaul.load.rejects import RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import TO_THE_END, LoadUnit
-from ringhaul.load.write import TICK_S, WRITERS, WriteOptions, Writer, WriterHooks
+from ringhaul.load.write import TICK_S, WRITERS, Target, WriteBounds, WriterHooks
+from ringhaul.load.write.window import WindowStats
+from ringhaul.load.write.wire import WireUnsupported
+
+log = logging.getLogger(__name__)
+
+#: What writes where the server does not speak what the pipeline needs.
+FALLBACK_STRATEGY = "token-batch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,7 @@ class UnitOutcome:
     input_bytes: int
     retries: int
     latencies: Counter[int]
+    window: WindowStats | None  #: what the adaptive window decided, where there is one
     elapsed_ms: int
     cpu_ms: int
     rss_bytes_max: int
@@ -60,12 +66,7 @@ class UnitMiscounted(Terminal):
 
 
 def run_load_unit(
-    unit: LoadUnit,
-    job: LoadJob,
-    session: Session,
-    prepared: PreparedStatement,
-    request_timeout_s: float,
-    hooks: UnitHooks,
+    unit: LoadUnit, job: LoadJob, target: Target, bounds: WriteBounds, hooks: UnitHooks
 ) -> UnitOutcome:
     """Load the records of one unit. Returns when every row was answered.
 
@@ -73,6 +74,27 @@ def run_load_unit(
     job can be written), `WriteFailed` (transient: the unit may be tried again) and whatever
     `hooks.tick` raises to stop it.
     """
+    if job.strategy != "pipeline" or target.plane.unsupported:
+        strategy = FALLBACK_STRATEGY if job.strategy == "pipeline" else job.strategy
+        return _run_unit(unit, job, strategy, target, bounds, hooks)
+    try:
+        return _run_unit(unit, job, job.strategy, target, bounds, hooks)
+    except WireUnsupported as error:
+        # Said once: the plane remembers. What was sent already is sent again, which is harmless.
+        target.plane.unsupported = True
+        log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
+        return _run_unit(unit, job, FALLBACK_STRATEGY, target, bounds, hooks)
+
+
+def _run_unit(
+    unit: LoadUnit,
+    job: LoadJob,
+    strategy: str,
+    target: Target,
+    bounds: WriteBounds,
+    hooks: UnitHooks,
+) -> UnitOutcome:
+    """One attempt with one strategy."""
     started, cpu_started = time.monotonic(), time.process_time()
     source = job.sources[unit.source]
     rejects = RejectLog()
@@ -92,24 +114,23 @@ def run_load_unit(
         record = int(rows.records[row])
         rejects.add([encoder.reject(rows.block, record, "write", None, reason)])
 
-    writer = _open_writer(
-        job,
-        session,
-        prepared,
-        request_timeout_s,
-        WriterHooks(tick=tick, throttle=throttle, on_reject=on_reject),
-    )
-    for block in _read_unit(unit, job):
-        rows, refused, asked = encoder.encode(block)
-        rejects.add(refused)
-        if rows is not None:
-            writer.write(rows)
-        records += asked
-        input_bytes += block.size_bytes
-        tick()
-        if block.position.ordinal + len(block.starts) >= job.ordinal_end:
-            break
-    writer.flush()
+    options = bounds.options(strategy, consistency_level(job.consistency))
+    writer_hooks = WriterHooks(tick=tick, throttle=throttle, on_reject=on_reject)
+    writer = WRITERS[strategy](target, options, writer_hooks)
+    try:
+        for block in _read_unit(unit, job):
+            rows, refused, asked = encoder.encode(block)
+            rejects.add(refused)
+            if rows is not None:
+                writer.write(rows)
+            records += asked
+            input_bytes += block.size_bytes
+            tick()
+            if block.position.ordinal + len(block.starts) >= job.ordinal_end:
+                break
+        writer.flush()
+    finally:
+        writer.close()
     check_unchanged(source.file)
     if writer.stats.written + rejects.count != records:
         raise UnitMiscounted(
@@ -124,27 +145,11 @@ def run_load_unit(
         input_bytes=unit.length_bytes if unit.length_bytes != TO_THE_END else input_bytes,
         retries=writer.stats.retries,
         latencies=writer.stats.latencies,
+        window=writer.stats.window,
         elapsed_ms=int((time.monotonic() - started) * 1000),
         cpu_ms=int((time.process_time() - cpu_started) * 1000),
         rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
-
-
-def _open_writer(
-    job: LoadJob,
-    session: Session,
-    prepared: PreparedStatement,
-    request_timeout_s: float,
-    hooks: WriterHooks,
-) -> Writer:
-    options = WriteOptions(
-        consistency=consistency_level(job.consistency),
-        requests_in_flight_max=job.in_flight_requests_max,
-        bytes_in_flight_max=job.in_flight_bytes_max,
-        retries_max=job.retries_max,
-        request_timeout_s=request_timeout_s,
-    )
-    return WRITERS[job.strategy](session, prepared, job.table.keyspace, options, hooks)
 
 
 def _read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[Block]:

@@ -47,6 +47,11 @@ class UnitResult(NamedTuple):
     cpu_ms: int  #: CPU of the worker process while it ran the unit
     attempt: int
     rss_bytes_max: int  #: peak resident memory of the worker process so far
+    #: Least and most requests that the adaptive window allowed, and how often it shrank; 0 for
+    #: strategies without one.
+    window_min: int
+    window_max: int
+    window_shrunk: int
     worker: str  #: host:pid
 
     def pack(self) -> str:
@@ -54,6 +59,6 @@ class UnitResult(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: str) -> UnitResult:
-        *numbers, worker = packed.split(",", 10)
+        *numbers, worker = packed.split(",", len(cls._fields) - 1)
         counts = [int(number) for number in numbers]
         return cls._make([*counts, worker])

@@ -82,12 +82,12 @@ def test_the_torture_file_is_what_it_claims() -> None:
 @pytest.mark.parametrize(
     ("unit_bytes", "line_end", "strategy"),
     [
-        (1, "\n", "token-batch"),
+        (1, "\n", "pipeline"),
         (1, "\r", "concurrent"),
         (7, "\r\n", "token-batch"),
-        (7, "\r", "token-batch"),
+        (7, "\r", "pipeline"),
         (65_536, "\n", "concurrent"),
-        (65_536, "\r\n", "token-batch"),
+        (65_536, "\r\n", "pipeline"),
         (65_536, "\r", "concurrent"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_large_compressed_file_is_one_unit(
     assert_table(cassandra_session, table, "id, a, b", records)
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_embedded_workers_load_the_same(
     embedded: Ringhaul, cassandra_session: Session, keyspace: str, strategy: str
 ) -> None:

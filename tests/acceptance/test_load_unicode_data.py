@@ -41,7 +41,7 @@ def _download(folder: Path) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_unicode_data_is_loaded_record_by_record(
     embedded: Ringhaul,
     cassandra_session: Session,

@@ -35,7 +35,7 @@ def write_numbers(path: Path, count: int) -> list[tuple[int, str, str]]:
     return rows
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 @pytest.mark.parametrize("given", ["1700000000000000", "2023-11-14T23:13:20+01:00"])
 def test_record_n_is_written_n_microseconds_after_the_first(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str, given: str
@@ -95,7 +95,7 @@ def test_rows_never_beat_what_an_application_writes_during_the_load(
     assert_table(cassandra_session, table, "id, a, b", rows)
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_of_two_records_with_one_key_the_later_wins_whole(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_ttl_lets_rows_expire(fleet: Ringhaul, cassandra_session: Session, tab
     assert all(4800 < ttl <= 5000 for row in left for ttl in row)
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_the_rate_limit_holds_for_the_job_as_a_whole(
     fleet: Ringhaul, cassandra_session: Session, table: str, strategy: str
 ) -> None:

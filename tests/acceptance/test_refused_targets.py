@@ -309,7 +309,8 @@ USAGE = {
     ),
     "no such strategy": (
         ["load", "a.csv", "-t", "k.t", "--strategy", "fast"],
-        "Invalid value for '--strategy': 'fast' is not one of 'token-batch', 'concurrent'.",
+        "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'token-batch', "
+        "'concurrent'.",
     ),
     "no such command": (["lod"], "No such command 'lod'."),
     "no job": (["errors"], "Missing argument 'JOB'."),

@@ -16,7 +16,7 @@ from tests.chaos.rig import Looker, Rig, check_exact, write_source
 PAUSE_S = 15.0
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_a_node_that_hangs_for_a_while_costs_retries_only(
     fleet: Rig,
     looker: Looker,

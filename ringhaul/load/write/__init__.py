@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cassandra.cluster import Session
-from cassandra.query import PreparedStatement
-
-from ringhaul.load.write.base import TICK_S, WriteOptions, Writer, WriterHooks
+from ringhaul.load.write.base import (
+    TICK_S,
+    Target,
+    WriteBounds,
+    WriteOptions,
+    Writer,
+    WriterHooks,
+)
 from ringhaul.load.write.concurrent import ConcurrentWriter
+from ringhaul.load.write.pipeline import PipelineWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter
 
-WriterFactory = Callable[[Session, PreparedStatement, str, WriteOptions, WriterHooks], Writer]
+WriterFactory = Callable[[Target, WriteOptions, WriterHooks], Writer]
 
 #: Strategy name -> writer. The names are what `--strategy` takes.
 WRITERS: dict[str, WriterFactory] = {
+    "pipeline": PipelineWriter,
     "token-batch": TokenBatchWriter,
     "concurrent": ConcurrentWriter,
 }
 
-__all__ = ["TICK_S", "WRITERS", "WriteOptions", "Writer", "WriterFactory", "WriterHooks"]
+__all__ = [
+    "TICK_S",
+    "WRITERS",
+    "Target",
+    "WriteBounds",
+    "WriteOptions",
+    "Writer",
+    "WriterFactory",
+    "WriterHooks",
+]

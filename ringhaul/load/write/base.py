@@ -21,6 +21,10 @@ from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.plane import Plane
 from ringhaul.load.write.window import WindowStats
 
+#: Unanswered requests of one process where nothing else is set: single statements (the ceiling of
+#: each wire's window, some 10 ms of a node at full speed), and batches of ten rows through the
+#: driver, where more only wait in the server's queue.
+REQUESTS_IN_FLIGHT = {"pipeline": 1024, "token-batch": 128, "concurrent": 128}
 #: How often `tick` is called while the writer works or waits.
 TICK_S = 0.5
 
@@ -47,6 +51,30 @@ class WriteOptions:
     bytes_in_flight_max: int
     retries_max: int  #: tries again of one request before the unit is given back
     request_timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteBounds:
+    """Bounds that a worker process sets for all its writers."""
+
+    requests_in_flight_max: int = 0  #: 0: the strategy's own, see `REQUESTS_IN_FLIGHT`
+    bytes_in_flight_max: int = 8 * 2**20
+    retries_max: int = 10
+    request_timeout_s: float = 12.0
+
+    def requests_of(self, strategy: str) -> int:
+        """Requests that a writer of this strategy may have unanswered."""
+        return self.requests_in_flight_max or REQUESTS_IN_FLIGHT[strategy]
+
+    def options(self, strategy: str, consistency: int) -> WriteOptions:
+        """The bounds of one writer."""
+        return WriteOptions(
+            consistency=consistency,
+            requests_in_flight_max=self.requests_of(strategy),
+            bytes_in_flight_max=self.bytes_in_flight_max,
+            retries_max=self.retries_max,
+            request_timeout_s=self.request_timeout_s,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,3 +109,6 @@ class Writer(Protocol):
 
     def flush(self) -> None:
         """Return when every row sent so far was answered."""
+
+    def close(self) -> None:
+        """The unit is over, finished or not: leave nothing behind for the next."""

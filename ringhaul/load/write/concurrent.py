@@ -10,15 +10,22 @@ import random
 import time
 
 import pyarrow as pa
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
+from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from cassandra.concurrent import execute_concurrent
-from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
+from cassandra.query import UNSET_VALUE, BoundStatement
 
 from ringhaul.cql.cells import NULL_LENGTH, Cells
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
 from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.base import (
+    TICK_S,
+    Target,
+    WriteFailed,
+    WriteOptions,
+    WriterHooks,
+    WriteStats,
+)
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 
 #: Rows handed to one `execute_concurrent`: bounds what it goes on to send after a stop.
@@ -28,14 +35,8 @@ SLICE_ROWS = 1000
 class ConcurrentWriter:
     """See the module; the interface is `base.Writer`."""
 
-    def __init__(
-        self,
-        session: Session,
-        prepared: PreparedStatement,
-        keyspace: str,
-        options: WriteOptions,
-        hooks: WriterHooks,
-    ) -> None:
+    def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
+        session, prepared = target.session, target.prepared
         self.stats = WriteStats()
         self._session = session
         self._prepared = prepared
@@ -58,6 +59,9 @@ class ConcurrentWriter:
 
     def flush(self) -> None:
         """`write` returns only when every row was answered."""
+
+    def close(self) -> None:
+        """Nothing outlives `write`."""
 
     def _bind(self, values: tuple[object, ...]) -> BoundStatement:
         bound = BoundStatement(self._prepared, consistency_level=self._options.consistency)

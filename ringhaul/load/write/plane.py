@@ -93,6 +93,8 @@ class Plane:
 
     def __init__(self, session: Session, *, requests_max: int, bytes_max: int) -> None:
         """Bounds are of each wire: requests unanswered, and their bytes."""
+        #: Some server does not speak the data plane's protocol: leave it to the driver.
+        self.unsupported = False
         self._cluster = session.cluster
         self._requests_max, self._bytes_max = requests_max, bytes_max
         self._wires: dict[Host, Wire[Any]] = {}

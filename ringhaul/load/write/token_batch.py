@@ -20,15 +20,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from cassandra import OperationTimedOut
-from cassandra.cluster import Session
 from cassandra.pool import Host
 from cassandra.protocol import BatchMessage, ProtocolHandler
-from cassandra.query import BatchStatement, BatchType, PreparedStatement
+from cassandra.query import BatchStatement, BatchType
 
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
 from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import TICK_S, WriteFailed, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.base import (
+    TICK_S,
+    Target,
+    WriteFailed,
+    WriteOptions,
+    WriterHooks,
+    WriteStats,
+)
 from ringhaul.load.write.grouping import Group, group_rows, order_rows, stored_bytes
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.load.write.routing import Routing
@@ -107,18 +113,12 @@ class _Flight(NamedTuple):
 class TokenBatchWriter:
     """See the module; the interface is `base.Writer`."""
 
-    def __init__(
-        self,
-        session: Session,
-        prepared: PreparedStatement,
-        keyspace: str,
-        options: WriteOptions,
-        hooks: WriterHooks,
-    ) -> None:
+    def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
+        session, prepared = target.session, target.prepared
         session.client_protocol_handler = EncodedBatchHandler
         self.stats = WriteStats()
         self._session = session
-        self._routing = Routing(session, keyspace)
+        self._routing = Routing(session, target.keyspace)
         self._options = options
         self._hooks = hooks
         self._ttl = "AND TTL" in prepared.query_string
@@ -161,6 +161,9 @@ class TokenBatchWriter:
     def flush(self) -> None:
         while self._flights or self._waiting:
             self._take_answer()
+
+    def close(self) -> None:
+        """Late answers go to this writer's own queue, which nobody reads any more."""
 
     def _is_full(self, request: _Request) -> bool:
         """One request may always go, however large."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit
+from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write.plane import Plane
 from tests.loads import load_job, load_source
 
 REQUEST_TIMEOUT_S = 30.0
@@ -68,6 +71,7 @@ def run_file(
     ticks: Ticks | None = None,
     throttle: Callable[[int], float] = no_wait,
     request_timeout_s: float = REQUEST_TIMEOUT_S,
+    retries_max: int = 10,
     prepared: PreparedStatement | None = None,
     **options: Any,
 ) -> UnitOutcome:
@@ -77,14 +81,26 @@ def run_file(
     job = load_job(table, source, **({"consistency": "ONE"} | options))
     if prepared is None:
         prepared = session.prepare(insert_statement(table, fields, job.ttl_s))
-    return run_load_unit(
-        LoadUnit(0, 0, size_bytes, 0, 1, -1),
-        job,
-        session,
-        prepared,
-        request_timeout_s,
-        UnitHooks(tick=ticks or Ticks(), throttle=throttle),
-    )
+    with connected_target(session, prepared, table.keyspace) as target:
+        return run_load_unit(
+            LoadUnit(0, 0, size_bytes, 0, 1, -1),
+            job,
+            target,
+            WriteBounds(request_timeout_s=request_timeout_s, retries_max=retries_max),
+            UnitHooks(tick=ticks or Ticks(), throttle=throttle),
+        )
+
+
+@contextmanager
+def connected_target(
+    session: Session, prepared: PreparedStatement, keyspace: str
+) -> Iterator[Target]:
+    """What a worker process keeps open to write with."""
+    plane = Plane(session, requests_max=1024, bytes_max=8 << 20)
+    try:
+        yield Target(session, plane, prepared, keyspace)
+    finally:
+        plane.close()
 
 
 def read_table(

@@ -13,9 +13,15 @@ from ringhaul.formats.sources import SourceFile
 from ringhaul.load.run import UnitHooks, run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import TO_THE_END, LoadUnit
-from ringhaul.load.write import WRITERS
+from ringhaul.load.write import WRITERS, WriteBounds
 from ringhaul.load.write.base import WriteFailed
-from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
+from tests.integration.load.conftest import (
+    Ticks,
+    connected_target,
+    make_table,
+    read_table,
+    run_file,
+)
 from tests.loads import load_job, load_source, rejects_of
 
 STRATEGIES = sorted(WRITERS)
@@ -142,9 +148,8 @@ def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
     hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
     # When it is run over the bytes of records 2 to 5, of which the job asked for three
-    outcome = run_load_unit(
-        LoadUnit(0, 2, 8, 1000, 2001, 4), job, worker_session, prepared, 30.0, hooks
-    )
+    with connected_target(worker_session, prepared, keyspace) as target:
+        outcome = run_load_unit(LoadUnit(0, 2, 8, 1000, 2001, 4), job, target, WriteBounds(), hooks)
     assert (outcome.records, outcome.written, len(rejects_of(outcome))) == (3, 2, 1)
     assert [(r.line, r.offset) for r in rejects_of(outcome)] == [(2002, 4)]
     assert outcome.input_bytes == 8
@@ -164,9 +169,10 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
     job = load_job(table, source, consistency="ONE")
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
     hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
-    outcome = run_load_unit(
-        LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, worker_session, prepared, 30.0, hooks
-    )
+    with connected_target(worker_session, prepared, keyspace) as target:
+        outcome = run_load_unit(
+            LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, target, WriteBounds(), hooks
+        )
     assert (outcome.records, outcome.written, rejects_of(outcome)) == (500, 500, [])
     assert outcome.input_bytes == len(text) - 3
     assert len(read_table(worker_session, keyspace, "id")) == 500
@@ -312,7 +318,9 @@ def test_sources_are_read_from_where_the_job_says(
     assert source.file == SourceFile(str(tmp_path / "gone.csv"), 4, False)
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
     hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
-    with pytest.raises(SourceChanged, match=r"gone.csv: the file is gone; it was 4 bytes"):
-        run_load_unit(
-            LoadUnit(0, 0, 4, 0, 1, 2), load_job(table, source), worker_session, prepared, 30, hooks
-        )
+    with (
+        connected_target(worker_session, prepared, keyspace) as target,
+        pytest.raises(SourceChanged, match=r"gone.csv: the file is gone; it was 4 bytes"),
+    ):
+        job = load_job(table, source)
+        run_load_unit(LoadUnit(0, 0, 4, 0, 1, 2), job, target, WriteBounds(), hooks)

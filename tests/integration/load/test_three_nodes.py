@@ -53,7 +53,7 @@ def test_rows_are_assigned_to_the_replicas_that_the_server_names(three_session: 
         assert np.unique(sets).size == len(routing.replica_sets)
 
 
-@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+@pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
 def test_a_load_goes_on_when_a_replica_stops_answering(
     three_nodes: Stack, three_session: Session, tmp_path: Path, strategy: str
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_load_goes_on_when_a_replica_stops_answering(
         table = make_table(three_session, keyspace, "id int PRIMARY KEY, v text")
         path = tmp_path / "in.csv"
         # Statement by statement each block waits for its last time-out, hence fewer of them.
-        rows_count = 4000 if strategy == "token-batch" else 1200
+        rows_count = 4000
         path.write_text("".join(f"{i},v{i}\n" for i in range(rows_count)))
         victim = three_nodes.nodes()[2].pid
         assert victim is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,8 @@ def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
 ) -> None:
     # Given a keyspace that has too few nodes for the consistency asked for
     monkeypatch.setattr("tasks.load.RETRY_DELAY_MS", 0)
-    make_job(JOB, ["1,a"], consistency="TWO", retries_max=0)
+    child.bounds = replace(child.bounds, retries_max=0)
+    make_job(JOB, ["1,a"], consistency="TWO")
     # When the unit is tried until the job gives up
     tries = 0
     while child.ledger.status(JOB).state is JobState.RUNNING:
@@ -161,7 +163,8 @@ def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
 
 
 def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: MakeJob) -> None:
-    make_job(JOB, ["1,a"], consistency="TWO", retries_max=0)
+    child.bounds = replace(child.bounds, retries_max=0)
+    make_job(JOB, ["1,a"], consistency="TWO")
     assert "released" in work(child, JOB, 0, 1, new_token())
     # Then it is neither claimed nor issued before its pause is over
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}

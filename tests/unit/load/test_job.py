@@ -39,7 +39,7 @@ def test_a_job_survives_json() -> None:
 def test_by_default_every_record_is_asked_for_and_missing_values_are_unset() -> None:
     job = LoadJob.from_json(json.loads(json.dumps(load_job(TABLE).to_json())))
     assert (job.ordinal_first, job.ordinal_end, job.nulls) == (0, ORDINAL_END, "unset")
-    assert (job.consistency, job.strategy) == ("LOCAL_QUORUM", "token-batch")
+    assert (job.consistency, job.strategy) == ("LOCAL_QUORUM", "pipeline")
 
 
 def test_the_job_says_what_kind_it_is() -> None:

@@ -17,6 +17,9 @@ def result(source: int, written: int, rejected: int, **others: int | str) -> Uni
         "cpu_ms": 3,
         "attempt": 1,
         "rss_bytes_max": 50 << 20,
+        "window_min": 0,
+        "window_max": 0,
+        "window_shrunk": 0,
         "worker": "h:1",
     }
     return UnitResult(
@@ -34,6 +37,18 @@ RESULTS = [
     result(1, 0, 7, rss_bytes_max=90 << 20, cpu_ms=4, worker="h:1"),
     result(1, 100, 0, retries=1, attempt=3, worker="g:9"),
 ]
+
+
+def test_windows_are_told_over_all_units_that_had_one() -> None:
+    with_windows = [
+        result(0, 1, 0, window_min=320, window_max=1024, window_shrunk=2),
+        result(0, 1, 0, window_min=64, window_max=512, window_shrunk=1),
+        result(1, 1, 0),
+    ]
+    report = build_report(PATHS, with_windows, {})
+    assert (report.window_min, report.window_max, report.window_shrunk) == (64, 1024, 3)
+    none = build_report(PATHS, [result(0, 1, 0)], {})
+    assert (none.window_min, none.window_max, none.window_shrunk) == (0, 0, 0)
 
 
 def test_sums_by_source_and_in_all() -> None:

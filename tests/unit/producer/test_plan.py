@@ -87,7 +87,7 @@ def test_defaults_are_those_of_rfc_4180(options: Mapping[str, Any]) -> None:
     )
     assert (dialect.encoding, dialect.null_strings) == ("utf-8", ("",))
     assert (request.mapping, request.skip_columns, request.columns) == ({}, [], [])
-    assert (request.max_errors, request.strategy, request.rate_rows_s) == ("1000", "token-batch", 0)
+    assert (request.max_errors, request.strategy, request.rate_rows_s) == ("1000", "pipeline", 0)
     assert request.text.true_words == ("true", "t", "yes", "y", "1")
 
 

@@ -34,6 +34,9 @@ def summary(
             cpu_ms=5,
             attempt=1 + (number == 0),
             rss_bytes_max=(80 + number) << 20,
+            window_min=64,
+            window_max=1024,
+            window_shrunk=0,
             worker=f"h:{number % 2}",
         )
         for number in range(sources)
