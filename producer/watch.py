@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.feed import Feeder
@@ -54,6 +55,7 @@ class Watch:
         self._interrupts = 0
         self._sweep_due = 0.0
         self._away = False
+        self._facts: dict[str, Any] = {}
 
     @property
     def interrupted(self) -> bool:
@@ -80,25 +82,28 @@ class Watch:
         now = time.monotonic()
         if now >= self._sweep_due:
             self._sweep_due = now + SWEEP_EVERY_S
-            sweep_job(self._ledger, self._job_id, window(self._ledger), publisher(self._ledger))
-        else:
+            self._sweep()
+        elif not self._feeder_done():
             publish_next(self._ledger, self._job_id)
         status = self._ledger.status(self._job_id)
-        alive = Workers(self._ledger.caller).alive()
-        latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
-        self._progress.show(
-            self._meter.look(
-                status,
-                workers=sum(worker.slots for worker in alive),
-                hosts=len({worker.host for worker in alive}),
-                p50_ms=percentile_ms(latencies, 0.5),
-                p99_ms=percentile_ms(latencies, 0.99),
-            )
-        )
+        self._progress.show(self._meter.look(status, **self._facts))
         if self._away:
             self._away = False
             self._progress.note("Redis is back; the job goes on")
         return status
+
+    def _sweep(self) -> None:
+        """Look after the job, and renew what `show` tells beside its status: both cost more than
+        a look, on a machine that may also run the workers."""
+        sweep_job(self._ledger, self._job_id, window(self._ledger), publisher(self._ledger))
+        alive = Workers(self._ledger.caller).alive()
+        latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
+        self._facts = {
+            "workers": sum(worker.slots for worker in alive),
+            "hosts": len({worker.host for worker in alive}),
+            "p50_ms": percentile_ms(latencies, 0.5),
+            "p99_ms": percentile_ms(latencies, 0.99),
+        }
 
     def _wait_for_redis(self, error: LedgerUnavailable) -> None:
         if not self._away:

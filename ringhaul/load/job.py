@@ -72,7 +72,7 @@ class LoadJob:
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
     rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
-    block_bytes: int = 4 * 2**20
+    block_bytes: int = 2**20
 
     @property
     def total_bytes(self) -> int:

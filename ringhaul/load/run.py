@@ -1,7 +1,7 @@
 """Run one load unit: read its range in blocks, encode, write, account for every record.
 
 A plain function of its inputs: the Celery task around it lends the session, the lease and the
-throttle, tests call it directly. The unit is read in blocks of a few MiB, never whole, so memory
+throttle, tests call it directly. The unit is read in blocks of about a MiB, never whole, so memory
 does not grow with the unit.
 """
 
