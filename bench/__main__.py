@@ -1,18 +1,26 @@
-"""Run the benches. Short by default; `--full` adds the long ones."""
+"""Run the benches: the short form takes under ten minutes, `--full` all of them some hours."""
 
 from __future__ import annotations
 
 import argparse
 
-from bench import load_memory, load_small
+from bench import load_kb1, load_locality, load_memory, load_seeds, load_small, load_wide
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all benches, more rounds")
-    full = parser.parse_args().full
-    load_small.run(rows=1_000_000, rounds=5 if full else 3)
-    load_memory.run(size_bytes=2 << 30 if full else 256 << 20)
+    if not parser.parse_args().full:
+        load_small.run(load_small.ROWS, rounds=3, short=True)
+        load_memory.run(size_bytes=256 << 20)
+        return
+    load_small.run(load_small.ROWS, rounds=5)
+    load_small.run(5 * load_small.ROWS, rounds=5)
+    load_kb1.run(load_kb1.ROWS, rounds=5)
+    load_wide.run(load_wide.ROWS, rounds=5)
+    load_seeds.run(load_seeds.ROWS, rounds=5)
+    load_locality.run(load_locality.ROWS, rounds=3)
+    load_memory.run(size_bytes=2 << 30)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import ipaddress
 import random
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -13,20 +16,34 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Table(NamedTuple):
-    """A table, and how a line of its file is made."""
+    """A table, and what its file is made of. The first column is the partition key."""
 
     name: str
     columns: tuple[str, ...]
     schema: str  #: column definitions and primary key
-    line: Callable[[int, random.Random], str]
+    lines: Callable[[int, random.Random], Iterator[str]]  #: of so many records
 
 
-def _small_line(number: int, draw: random.Random) -> str:
-    taken = (_START + timedelta(seconds=number)).strftime("%Y-%m-%d %H:%M:%S+0000")
-    return (
-        f"k{number:09d},{number},{draw.gauss(18, 9):.3f},{draw.random() * 100:.2f},"
-        f"sensor-{draw.randrange(5000):04d},{taken}\n"
-    )
+def data_file(folder: Path, table: Table, *, rows: int) -> Path:
+    """The file of `table` with `rows` records and a header, written when it is not there."""
+    path = folder / f"{table.name}-{rows}.csv"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".part")
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(",".join(table.columns) + "\n")
+            file.writelines(table.lines(rows, random.Random(SEED)))
+        partial.rename(path)
+    return path
+
+
+def _small_lines(rows: int, draw: random.Random) -> Iterator[str]:
+    for number in range(rows):
+        taken = (_START + timedelta(seconds=number)).strftime("%Y-%m-%d %H:%M:%S+0000")
+        yield (
+            f"k{number:09d},{number},{draw.gauss(18, 9):.3f},{draw.random() * 100:.2f},"
+            f"sensor-{draw.randrange(5000):04d},{taken}\n"
+        )
 
 
 #: Six small columns, about 70 bytes a row, a partition for each row.
@@ -35,20 +52,91 @@ SMALL = Table(
     ("id", "seq", "temperature", "humidity", "sensor", "taken"),
     "id text, seq bigint, temperature double, humidity double, sensor text, taken timestamp, "
     "PRIMARY KEY (id)",
-    _small_line,
+    _small_lines,
 )
 
 
-def data_file(folder: Path, table: Table, *, rows: int) -> Path:
-    """The file of `table` with `rows` records and a header, written when it is not there."""
-    path = folder / f"{table.name}-{rows}.csv"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        draw = random.Random(SEED)
-        partial = path.with_suffix(".part")
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(",".join(table.columns) + "\n")
-            for number in range(rows):
-                file.write(table.line(number, draw))
-        partial.rename(path)
-    return path
+def _kb1_lines(rows: int, draw: random.Random) -> Iterator[str]:
+    for number in range(rows):
+        # 735 bytes are 980 characters of base64, none of which is special to CSV.
+        yield f"p{number:09d},{number},{base64.b64encode(draw.randbytes(735)).decode()}\n"
+
+
+#: The table that cqlsh's COPY was measured with when it was made fast: about 1 kB a row, every
+#: partition and clustering key unique.
+KB1 = Table(
+    "kb1",
+    ("pkey", "ccol", "data"),
+    "pkey text, ccol bigint, data text, PRIMARY KEY (pkey, ccol)",
+    _kb1_lines,
+)
+
+#: One value in so many is missing from WIDE20, the key aside.
+_NULL_ONE_IN = 20
+
+
+def _day(draw: random.Random) -> datetime:
+    return _START + timedelta(seconds=draw.randrange(-(10**9), 10**9))
+
+
+def _timeuuid(draw: random.Random) -> uuid.UUID:
+    return uuid.UUID(int=draw.getrandbits(128), version=1)
+
+
+#: Column, CQL type, a value as text. Floats are multiples of 1/8, which every peer takes exactly.
+_WIDE: tuple[tuple[str, str, Callable[[random.Random], object]], ...] = (
+    ("c_text", "text", lambda draw: f"reading no. {draw.randrange(10**6)} of station Gävle"),
+    ("c_int", "int", lambda draw: draw.randrange(-(2**31), 2**31)),
+    ("c_bigint", "bigint", lambda draw: draw.randrange(-(2**63), 2**63)),
+    ("c_smallint", "smallint", lambda draw: draw.randrange(-(2**15), 2**15)),
+    ("c_tinyint", "tinyint", lambda draw: draw.randrange(-(2**7), 2**7)),
+    ("c_float", "float", lambda draw: draw.randrange(-(10**6), 10**6) / 8),
+    ("c_double", "double", lambda draw: f"{draw.gauss(0, 1000):.6f}"),
+    ("c_decimal", "decimal", lambda draw: f"{draw.randrange(-(10**12), 10**12) / 10**4:.4f}"),
+    ("c_varint", "varint", lambda draw: draw.randrange(-(10**17), 10**17)),
+    ("c_boolean", "boolean", lambda draw: draw.choice(("true", "false"))),
+    ("c_timestamp", "timestamp", lambda draw: f"{_day(draw):%Y-%m-%d %H:%M:%S}+0000"),
+    ("c_date", "date", lambda draw: f"{_day(draw):%Y-%m-%d}"),
+    ("c_time", "time", lambda draw: f"{_day(draw):%H:%M:%S}.{draw.randrange(10**3):03d}"),
+    ("c_uuid", "uuid", lambda draw: uuid.UUID(int=draw.getrandbits(128), version=4)),
+    ("c_timeuuid", "timeuuid", _timeuuid),
+    ("c_inet", "inet", lambda draw: ipaddress.IPv4Address(draw.getrandbits(32))),
+    ("c_blob", "blob", lambda draw: "0x" + draw.randbytes(16).hex()),
+    ("c_ascii", "ascii", lambda draw: f"code-{draw.randrange(10**4):04d}"),
+    ("c_text2", "text", lambda draw: draw.choice(("north", "south", "east", "west"))),
+)
+
+
+def _wide_lines(rows: int, draw: random.Random) -> Iterator[str]:
+    for number in range(rows):
+        values = (
+            "" if not draw.randrange(_NULL_ONE_IN) else str(value(draw)) for _, _, value in _WIDE
+        )
+        yield f"w{number:09d},{','.join(values)}\n"
+
+
+#: 20 columns: every scalar type that all peers read alike, with some nulls.
+WIDE20 = Table(
+    "wide20",
+    ("id", *(name for name, _, _ in _WIDE)),
+    f"id text, {', '.join(f'{name} {cql_type}' for name, cql_type, _ in _WIDE)}, PRIMARY KEY (id)",
+    _wide_lines,
+)
+
+
+def local_table(percent: int) -> Table:
+    """A table whose file has temporal locality: `percent` of its rows follow a row of the same
+    partition, the others open a partition of their own."""
+
+    def lines(rows: int, draw: random.Random) -> Iterator[str]:
+        partition = 0
+        for number in range(rows):
+            partition += draw.random() * 100 >= percent
+            yield f"d{partition:09d},{number},{draw.gauss(18, 9):.3f},state-{number % 7}\n"
+
+    return Table(
+        f"local{percent:02d}",
+        ("device", "seq", "reading", "state"),
+        "device text, seq bigint, reading double, state text, PRIMARY KEY (device, seq)",
+        lines,
+    )

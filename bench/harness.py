@@ -16,7 +16,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.picture import Bar, Panel, picture
+
 RESULTS = Path(__file__).parent / "results"
+
+#: Families of systems. A ratio is to the best of a family.
+OURS, LIMIT = "ringhaul", "limit"
+COPY, BULK_LOADER, DRIVER = "COPY", "Bulk Loader", "driver"
+PEERS = (COPY, BULK_LOADER, DRIVER)
+_COLOURS = {
+    OURS: "#1b6ca8",
+    LIMIT: "#9aa5b1",
+    COPY: "#e08e45",
+    BULK_LOADER: "#5b8c5a",
+    DRIVER: "#8d6a9f",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +45,17 @@ class Run:
     whole_s: float
     #: CPU of all client processes.
     cpu_s: float
+    #: CPU of ours from reading to accounting, as its summary tells it; the peers tell none.
+    worker_cpu_s: float | None = None
     rss_bytes_max: int
 
 
 class System(NamedTuple):
-    """Something that loads the file into the table; `run` does it once."""
+    """Something that loads a file into a table."""
 
     name: str
+    family: str
+    reset: Callable[[], None]  #: empties the table
     run: Callable[[], Run]
 
 
@@ -46,23 +64,31 @@ class Median:
     """Medians over the rounds of one system."""
 
     name: str
+    family: str
     rounds: int
+    rows: int
     rows_s: float  #: from first request to last answer
     rows_s_spread: float  #: (max - min) / median
     rows_s_whole: float  #: whole command
     mb_s: float
     cpu_us_per_row: float
+    worker_cpu_us_per_row: float | None
     rss_mb_max: float
 
+    @property
+    def path_us_per_row(self) -> float:
+        """CPU of the worker path of ours, which alone tells it."""
+        if self.worker_cpu_us_per_row is None:
+            raise ValueError(f"{self.name} does not tell the CPU of its workers")
+        return self.worker_cpu_us_per_row
 
-def interleave(
-    systems: Sequence[System], rounds: int, reset: Callable[[], None]
-) -> dict[str, list[Run]]:
-    """Run every system once a round; `reset` empties the table before each run."""
+
+def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
+    """Run every system once a round, each on an empty table."""
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
     for number in range(rounds):
         for system in systems:
-            reset()
+            system.reset()
             run = system.run()
             runs[system.name].append(run)
             print(
@@ -74,59 +100,109 @@ def interleave(
     return runs
 
 
-def medians(runs: Mapping[str, Sequence[Run]]) -> list[Median]:
+def medians(systems: Sequence[System], runs: Mapping[str, Sequence[Run]]) -> list[Median]:
     """One line for each system."""
-    lines = []
-    for name, of_one in runs.items():
-        rates = [run.rows / run.load_s for run in of_one]
-        middle = statistics.median(rates)
-        lines.append(
-            Median(
-                name=name,
-                rounds=len(of_one),
-                rows_s=middle,
-                rows_s_spread=(max(rates) - min(rates)) / middle,
-                rows_s_whole=statistics.median(run.rows / run.whole_s for run in of_one),
-                mb_s=statistics.median(run.bytes_count / run.load_s for run in of_one) / 1e6,
-                cpu_us_per_row=statistics.median(run.cpu_s / run.rows * 1e6 for run in of_one),
-                rss_mb_max=max(run.rss_bytes_max for run in of_one) / 1e6,
-            )
-        )
-    return lines
+    return [_median(system, runs[system.name]) for system in systems]
 
 
-def report(title: str, lines: Sequence[Median], *, ours: str) -> str:
-    """The table, with the ratio of ours to each other system."""
-    mine = next(line for line in lines if line.name == ours)
-    text = [
-        f"\n{title}",
-        f"{machine()}",
-        "",
-        f"{'system':<34} {'rows/s':>9} {'spread':>7} {'whole':>9} {'MB/s':>6} "
-        f"{'CPU us/row':>10} {'RSS MB':>7} {'ours is':>8} {'whole':>7}",
-    ]
+def _median(system: System, runs: Sequence[Run]) -> Median:
+    rates = [run.rows / run.load_s for run in runs]
+    middle = statistics.median(rates)
+    worker = [run.worker_cpu_s / run.rows for run in runs if run.worker_cpu_s is not None]
+    return Median(
+        name=system.name,
+        family=system.family,
+        rounds=len(runs),
+        rows=runs[0].rows,
+        rows_s=middle,
+        rows_s_spread=(max(rates) - min(rates)) / middle,
+        rows_s_whole=statistics.median(run.rows / run.whole_s for run in runs),
+        mb_s=statistics.median(run.bytes_count / run.load_s for run in runs) / 1e6,
+        cpu_us_per_row=statistics.median(run.cpu_s / run.rows for run in runs) * 1e6,
+        worker_cpu_us_per_row=statistics.median(worker) * 1e6 if worker else None,
+        rss_mb_max=max(run.rss_bytes_max for run in runs) / 1e6,
+    )
+
+
+def of_limit(lines: Sequence[Median], line: Median) -> float:
+    """Rows a second as a share of what the server takes, which must be among the lines."""
+    return line.rows_s / next(other.rows_s for other in lines if other.family == LIMIT)
+
+
+def times_best(lines: Sequence[Median], line: Median, family: str) -> float:
+    """How often as fast as the best of a family, which must be among the lines.
+
+    Whole command against whole command, but for the driver's patterns: those load a part of the
+    file only, of which their start would be too large a share.
+    """
+
+    def rate(of: Median) -> float:
+        return of.rows_s if family == DRIVER else of.rows_s_whole
+
+    return rate(line) / max(rate(other) for other in lines if other.family == family)
+
+
+def report(title: str, lines: Sequence[Median]) -> str:
+    """The table: each system, its share of the limit, how often it is as fast as the best peers."""
+    peers = [family for family in PEERS if any(line.family == family for line in lines)]
+    limited = any(line.family == LIMIT for line in lines)
+    head = (
+        f"{'system':<34} {'rows/s':>8} {'spread':>6} {'whole':>8} {'MB/s':>6} {'CPU us/row':>10} "
+        f"{'workers':>7} {'RSS MB':>6}"
+    )
+    head += " of limit" if limited else ""
+    head += "".join(f" {'x ' + family:>{_width(family)}}" for family in peers)
+    text = [f"\n{title}", machine(), "", head]
     for line in lines:
-        text.append(
-            f"{line.name:<34} {line.rows_s:>9,.0f} {line.rows_s_spread:>6.0%} "
-            f"{line.rows_s_whole:>9,.0f} {line.mb_s:>6.1f} {line.cpu_us_per_row:>10.2f} "
-            f"{line.rss_mb_max:>7.0f} {mine.rows_s / line.rows_s:>7.2f}x "
-            f"{mine.rows_s_whole / line.rows_s_whole:>6.2f}x"
+        worker = line.worker_cpu_us_per_row
+        row = (
+            f"{line.name:<34} {line.rows_s:>8,.0f} {line.rows_s_spread:>6.0%} "
+            f"{line.rows_s_whole:>8,.0f} {line.mb_s:>6.1f} {line.cpu_us_per_row:>10.2f} "
+            f"{'-' if worker is None else f'{worker:.2f}':>7} {line.rss_mb_max:>6.0f}"
         )
+        row += f" {of_limit(lines, line):>8.2f}" if limited else ""
+        row += "".join(
+            f" {times_best(lines, line, family):>{_width(family)}.2f}" for family in peers
+        )
+        text.append(row)
     return "\n".join(text)
 
 
-def save(name: str, runs: Mapping[str, Sequence[Run]], lines: Sequence[Median]) -> Path:
-    """Keep every run and the medians as JSON; the path."""
+def _width(family: str) -> int:
+    return len(family) + 2
+
+
+def claim(
+    text: str, value: float, *, at_most: float | None = None, at_least: float | None = None
+) -> str:
+    """A line that holds a measured value against its bound."""
+    bound = f"at most {at_most:g}" if at_most is not None else f"at least {at_least:g}"
+    kept = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
+    return f"  {'kept' if kept else 'MISSED':<6}  {text}: {value:.2f} ({bound})"
+
+
+def save(name: str, title: str, lines: Sequence[Median], runs: Mapping[str, Sequence[Run]]) -> Path:
+    """Keep every run and the medians as JSON, and a picture of them beside it; the JSON's path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.json"
     content = {
         "bench": name,
+        "title": title,
         "machine": machine(),
         "medians": [asdict(line) for line in lines],
         "runs": {system: [asdict(run) for run in of_one] for system, of_one in runs.items()},
     }
     path.write_text(json.dumps(content, indent=2) + "\n")
+    panels = [
+        Panel("rows a second", [_bar(line, line.rows_s) for line in lines]),
+        Panel("client CPU, us a row", [_bar(line, line.cpu_us_per_row) for line in lines]),
+    ]
+    path.with_suffix(".svg").write_text(picture(title, machine(), panels))
     return path
+
+
+def _bar(line: Median, value: float) -> Bar:
+    return Bar(line.name, value, _COLOURS[line.family])
 
 
 def machine() -> str:

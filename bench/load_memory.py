@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
 
+from bench.command import run_command
 from bench.data import SMALL, data_file
 from bench.stage import KEYSPACE, stage
 from config.sections import cache_dir_default
@@ -27,15 +26,14 @@ def run(size_bytes: int) -> None:
     path = data_file(cache_dir_default() / "bench", SMALL, rows=rows)
     with stage() as running, running.worker(2):
         running.create(SMALL)
+        print(f"loading {path.stat().st_size / 1e9:.2f} GB ...", flush=True)
         command = [
             *(sys.executable, "-P", "-m", "producer", "load", str(path)),
-            *("-t", f"{KEYSPACE}.{SMALL.name}", "--json", "--progress", "plain"),
+            *("-t", f"{KEYSPACE}.{SMALL.name}", "--json", "--progress", "none"),
         ]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        done = subprocess.run(command, env=running.env, stdout=subprocess.PIPE, text=True)
-    # ru_maxrss is the largest child so far; the stack's Java is not waited for by this process.
-    producer_mb = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1024 / 1e6
-    messages = [json.loads(line) for line in done.stdout.splitlines()]
+        done = run_command(command, running.env)
+    producer_mb = done.rss_bytes_max / 1e6
+    messages = [json.loads(line) for line in done.out.splitlines()]
     summary = next(m for m in messages if m["message_type"] == "summary")
     worker_mb = summary["worker_rss_bytes_max"] / 1e6
     print(f"\nmemory while loading {path.stat().st_size / 1e9:.2f} GB, {summary['rows']:,} rows")

@@ -1,51 +1,58 @@
-"""Claim: loading small rows is several times faster than cqlsh COPY and near the server's limit.
+"""Claim: small rows load at the server's own pace, several times faster than by the peers.
 
-1,000,000 rows of six small columns, ours beside COPY (1 and 2 processes) and the server's own
-limit, interleaved, on one machine that also runs the Cassandra node.
+1,000,000 rows of six small columns, ours beside cqlsh COPY, DataStax Bulk Loader and the server's
+own limit, interleaved, on one machine that also runs the Cassandra node.
 """
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 
-from bench.data import SMALL, data_file
-from bench.harness import interleave, medians, report, save
-from bench.stage import stage
-from bench.systems import cqlsh_copy, limit, ours, ours_embedded
-from config.sections import cache_dir_default
+from bench.contest import arguments, contest, line_up, named
+from bench.data import SMALL
+from bench.harness import BULK_LOADER, COPY, System, claim, of_limit, times_best
+from bench.peers import bulk_loader, cqlsh_copy
+from bench.site import make_site
+from bench.stage import Stage
+from bench.systems import limit, ours
 
-PROCESSES = 2
+#: For so many rows the lower ratios are claimed, for more rows the higher ones.
+ROWS = 1_000_000
 
 
-def run(rows: int, rounds: int) -> None:
-    """Run the bench and print its table."""
-    path = data_file(cache_dir_default() / "bench", SMALL, rows=rows)
-    with stage() as running, running.worker(PROCESSES) as worker_pid:
-        running.create(SMALL)
-        standing = ours(running, SMALL, path, worker_pid=worker_pid)
-        systems = [
-            limit(running, SMALL, path),
-            standing,
-            ours(running, SMALL, path, worker_pid=worker_pid, strategy="token-batch"),
-            ours_embedded(running, SMALL, path, processes=PROCESSES),
-            cqlsh_copy(running, SMALL, path, processes=1),
-            cqlsh_copy(running, SMALL, path, processes=2),
-        ]
-        print("warming up the node ...", flush=True)
-        for _ in range(2):
-            running.truncate(SMALL)
-            systems[0].run()
-        runs = interleave(systems, rounds, lambda: running.truncate(SMALL))
-    lines = medians(runs)
-    print(report(f"load of {rows:,} small rows, median of {rounds}", lines, ours=standing.name))
-    print(f"\nkept in {save('load_small', runs, lines)}")
+def run(rows: int, rounds: int, *, short: bool = False) -> None:
+    """Run the bench and print its table; `short` has one system of each kind."""
+
+    def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
+        site = make_site(stage, SMALL, rows, worker_pid)
+        if not short:
+            return line_up(site)
+        peers = [cqlsh_copy(site, processes=1), bulk_loader(site, batch_mode="REPLICA_SET")]
+        return [limit(site), ours(site), *peers]
+
+    lines = contest("load_small", f"load of {rows:,} small rows", choose, rounds=rounds)
+    mine = named(lines, "ringhaul pipeline")
+    more = rows > ROWS
+    print("\nclaims")
+    print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=2.5))
+    print(claim("share of the server's limit", of_limit(lines, mine), at_least=0.85))
+    copy_bound, bulk_bound = (3.0, 1.7) if more else (2.5, 1.5)
+    print(claim("times the better COPY", times_best(lines, mine, COPY), at_least=copy_bound))
+    print(
+        claim(
+            "times the better Bulk Loader",
+            times_best(lines, mine, BULK_LOADER),
+            at_least=bulk_bound,
+        )
+    )
+    if not short:
+        embedded = named(lines, "ringhaul embedded")
+        slower_s = rows / embedded.rows_s_whole - rows / mine.rows_s_whole
+        print(claim("seconds that embedding adds", slower_s, at_most=3.0))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.load_small", description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    options = arguments("load_small", __doc__, rows=ROWS, rounds=5)
     run(options.rows, options.rounds)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,8 +83,10 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    """Start everything in a temporary folder; stop and remove it at the end."""
+    """Start everything in a temporary folder; stop and remove it at the end, SIGTERM included."""
     with ExitStack() as stack:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        stack.callback(signal.signal, signal.SIGTERM, before)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ringhaul-bench-")))
         local = Stack(folder / "stack", cache_dir_default())
         stack.callback(local.down, wipe=True)

@@ -20,6 +20,8 @@ from ringhaul.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+#: How progress can be shown.
+PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 #: Flag -> setting, for the flags of `connection_options`.
 CONNECTION_FLAGS = {
     "contact_points": "cluster.contact_points",
@@ -48,6 +50,41 @@ def connection_options(command: Command) -> Command:
                 help="Redis of the workers, e.g. redis://host:6379/0; none: workers of our own.",
             ),
             config_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def following_options(command: Command) -> Command:
+    """How a command that runs a job follows it, and shows it."""
+    for option in reversed(
+        [
+            click.option(
+                "-c",
+                "--workers",
+                type=click.IntRange(1),
+                help="Embedded worker processes [cores].",
+            ),
+            click.option(
+                "--on-interrupt",
+                type=click.Choice(["cancel", "detach"]),
+                help="What Ctrl-C does [embedded: cancel, otherwise detach].",
+            ),
+            click.option(
+                "--progress",
+                type=click.Choice(PROGRESS_KINDS),
+                default="auto",
+                show_default=True,
+                help="auto: a bar on a terminal, else a line every 30 s.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout."),
+            click.option("-q", "--quiet", is_flag=True, help="Only errors."),
+            click.option(
+                "--summary",
+                type=click.Path(dir_okay=False, path_type=Path),
+                help="Write the summary as JSON.",
+            ),
         ]
     ):
         command = option(command)

@@ -27,6 +27,7 @@ from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import comma_list, connection_flags, settle
 from producer.plan import LoadRequest, plan_load
+from producer.profiles import profiles_told
 from producer.words import bytes_text, count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cql.text import TextFormat
@@ -38,6 +39,7 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.workers import Workers
 from ringhaul.load.job import LoadJob
 from tasks.connect import cluster_config, open_ledger
+from tasks.profiling import prepare_profiles
 from tasks.publish import QUEUE_LABEL
 
 #: Flags of `load` that are settings.
@@ -55,6 +57,9 @@ def run_load(options: Mapping[str, Any]) -> int:
     flags = connection_flags(options)
     flags |= {key: options[flag] for flag, key in SETTING_FLAGS.items()}
     loaded = settle(flags, options["config_file"])
+    if options["profile_dir"] is not None:
+        loaded = settle(flags | _profile_flags(loaded, options), options["config_file"])
+        prepare_profiles(loaded.settings)  # refused before anything begins
     if options["detach"] and is_embedded(loaded):
         raise UsageError("--detach needs workers that stay: configure a broker and start some")
     refuse_embedded_detach(loaded, options)
@@ -75,6 +80,10 @@ def run_load(options: Mapping[str, Any]) -> int:
             close_session(session)
         unused.pop_all()
     with ExitStack() as stack:
+        if options["profile_dir"] is not None:
+            say = Shown.from_options(options).say
+            # Before the workers, so that it ends after them: they write when they end.
+            stack.enter_context(profiles_told(loaded.settings, say))
         code = _run(stack, loaded, options, request, job_id, job)
     if code == EXIT_COMPLETE:
         spool.unlink(missing_ok=True)
@@ -184,6 +193,20 @@ def _run(
         worker=worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
     )
+
+
+def _profile_flags(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that --profile DIR stands for. Raises `UsageError` where it cannot be had."""
+    if not is_embedded(loaded):
+        raise UsageError(
+            "--profile looks at embedded workers, and a broker is configured: start a worker with "
+            "ringhaul worker --profile cprofile instead"
+        )
+    kind = loaded.settings.worker.profile
+    return {
+        "worker.profile": "cprofile" if kind == "off" else kind,
+        "worker.profile_dir": options["profile_dir"].absolute(),
+    }
 
 
 def _sources(args: Sequence[str], dialect: CsvDialect, spool: Path) -> list[SourceFile]:

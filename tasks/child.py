@@ -88,6 +88,10 @@ class Child:
         Raises as `session` and `prepare` do.
         """
         session = self.session()
+        if keyspace not in session.cluster.metadata.keyspaces:
+            # Made a moment ago: schema events are waited for, so that a fleet does not ask at once,
+            # and without the keyspace nobody knows which nodes own a row.
+            session.cluster.refresh_keyspace_metadata(keyspace)
         if self._plane is None:
             self._plane = Plane(
                 session,

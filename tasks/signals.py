@@ -1,4 +1,7 @@
-"""Celery's signals: a session per pool process, opened after the fork, closed before the exit."""
+"""Celery's signals: a session per pool process, opened after the fork, closed before the exit.
+
+Receivers of one signal run in the order in which they stand here.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,56 @@ from typing import Any
 
 from celery.signals import (
     setup_logging,
+    task_postrun,
+    task_prerun,
     worker_process_init,
     worker_process_shutdown,
 )
 
 from config.logs import set_up_logging
+from ringhaul.errors import UsageError
 from tasks import child
 from tasks.application import process_settings
+from tasks.profiling import Profiler, start_profiler
 
 log = logging.getLogger(__name__)
+
+#: Of this process.
+_profiler = Profiler()
 
 
 @setup_logging.connect(weak=False)
 def on_setup_logging(**_: Any) -> None:
     """Logs in the house's form; connecting here keeps Celery from configuring its own."""
     set_up_logging(process_settings().logging)
+
+
+@worker_process_init.connect(weak=False)
+def on_process_init_profile(**_: Any) -> None:
+    """Profile this child if its settings ask for it. Without its profile it is still of use."""
+    global _profiler
+    try:
+        _profiler = start_profiler(process_settings())
+    except UsageError as error:
+        log.error("this process is not profiled: %s", error)
+
+
+@task_prerun.connect(weak=False)
+def on_unit_start(**_: Any) -> None:
+    """What is profiled is the work on units."""
+    _profiler.unit_started()
+
+
+@task_postrun.connect(weak=False)
+def on_unit_end(**_: Any) -> None:
+    """Sent whatever became of the unit."""
+    _profiler.unit_ended()
+
+
+@worker_process_shutdown.connect(weak=False)
+def on_process_shutdown_profile(**_: Any) -> None:
+    """Write the profile first: closing a session may take longer than the process has."""
+    _profiler.stop()
 
 
 @worker_process_init.connect(weak=False)

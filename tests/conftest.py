@@ -10,7 +10,14 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.services import connected, fresh_keyspace, running_stack, running_valkey
+from tests.services import (
+    ProxiedRing,
+    connected,
+    fresh_keyspace,
+    running_ring,
+    running_stack,
+    running_valkey,
+)
 
 
 def pytest_configure() -> None:
@@ -65,7 +72,13 @@ def broker_url(broker: EmbeddedValkey) -> str:
 
 
 @pytest.fixture(scope="session")
-def three_nodes() -> Iterator[Stack]:
-    """Three Cassandra nodes on 127.0.1.1 to 3: replication factor 3 works."""
-    with running_stack(nodes=3) as running:
+def proxied_ring() -> Iterator[ProxiedRing]:
+    """`three_nodes`, and the proxy in front of the third."""
+    with running_ring() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def three_nodes(proxied_ring: ProxiedRing) -> Stack:
+    """Three Cassandra nodes on 127.0.1.1 to 3: replication factor 3 works."""
+    return proxied_ring.stack

@@ -10,13 +10,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import RoundRobinPolicy
 
-from producer.local.stack import Endpoints, Stack
+from producer.local.stack import Endpoints, ExtraYaml, Progress, Stack
 from producer.local.valkey import EmbeddedValkey
+from tests.proxy import Proxy
 
 #: Statements of tests run on a machine that may be busy with other things.
 REQUEST_TIMEOUT_S = 60
@@ -32,17 +35,52 @@ def user_cache_dir() -> Path:
 
 @contextmanager
 def running_stack(
-    nodes: int = 1, *, heap: str | None = None, auth: bool = False
+    nodes: int = 1,
+    *,
+    heap: str | None = None,
+    auth: bool = False,
+    extra_yaml: ExtraYaml | None = None,
 ) -> Iterator[Stack]:
     """A stack of its own for the length of the block; its data is removed at the end."""
     # The blank in the folder's name is there to find code that breaks on one.
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
-        stack = Stack(Path(folder), user_cache_dir())
+        stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
             stack.up(nodes, heap=heap, auth=auth, any_port=True)
             yield stack
         finally:
             stack.down(wipe=True)
+
+
+class ProxiedRing(NamedTuple):
+    """Three nodes; clients reach the third through a proxy, without knowing it."""
+
+    stack: Stack
+    proxy: Proxy
+
+
+@contextmanager
+def running_ring() -> Iterator[ProxiedRing]:
+    """Three nodes for the length of the block; their data is removed at the end."""
+    known_as, behind = "127.0.1.3", "127.0.2.3"
+    extra_yaml = {known_as: {"rpc_address": behind, "broadcast_rpc_address": known_as}}
+    proxies: list[Proxy] = []
+    with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
+        stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
+
+        def stand_in_front(step: Progress) -> None:
+            # The port is chosen by now, and whether the node answers is not asked yet.
+            if step.text.endswith(f" at {known_as}"):
+                port = stack.nodes()[2].cql_port
+                proxies.append(Proxy((known_as, port), (behind, port)))
+
+        try:
+            stack.up(3, any_port=True, on_progress=stand_in_front)
+            yield ProxiedRing(stack, *proxies)
+        finally:
+            stack.down(wipe=True)
+            for proxy in proxies:
+                proxy.stop()
 
 
 @contextmanager
@@ -69,13 +107,15 @@ def restart_valkey(valkey: EmbeddedValkey, number: signal.Signals = signal.SIGKI
 
 
 @contextmanager
-def connected(ends: Endpoints) -> Iterator[Session]:
+def connected(ends: Endpoints, consistency: int = ConsistencyLevel.LOCAL_ONE) -> Iterator[Session]:
     """A driver session on a stack, with the stack's own password if it asks for one."""
     auth = None
     if ends.user is not None and ends.password_file is not None:
         auth = PlainTextAuthProvider(ends.user, ends.password_file.read_text())
     profile = ExecutionProfile(
-        load_balancing_policy=RoundRobinPolicy(), request_timeout=REQUEST_TIMEOUT_S
+        load_balancing_policy=RoundRobinPolicy(),
+        consistency_level=consistency,
+        request_timeout=REQUEST_TIMEOUT_S,
     )
     cluster = Cluster(
         ends.contact_points,

@@ -6,32 +6,57 @@ What is not named here is passed on, so every option of Celery and Flower works.
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import rich_click as click
 
+from config.settings import Loaded
 from producer.embedded import EmbeddedBroker, is_embedded
 from producer.options import config_option, settle
+from ringhaul.errors import UsageError
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 @click.command("worker", context_settings=PASS_ON)
 @click.option("-c", "--concurrency", type=click.IntRange(1), help="Worker processes (cores).")
+@click.option(
+    "--profile",
+    type=click.Choice(["cprofile", "pyspy"]),
+    help="Write a profile of each process, and tell at the end where the time went.",
+)
+@click.option(
+    "--profile-dir",
+    type=click.Path(file_okay=False, writable=True, path_type=Path),
+    help="Folder of the profiles [profiles in the state folder].",
+)
 @config_option
 @click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
 def worker_command(
-    concurrency: int | None, config_file: Path | None, celery_options: tuple[str, ...]
+    concurrency: int | None,
+    profile: str | None,
+    profile_dir: Path | None,
+    config_file: Path | None,
+    celery_options: tuple[str, ...],
 ) -> None:
     """Work on units of all jobs, until stopped. Further options are those of `celery worker`."""
     from config.celery_config import WORKER_ARGUMENTS
 
-    _celery(
-        {"worker.concurrency": concurrency},
-        config_file,
-        ["worker", *WORKER_ARGUMENTS, *celery_options],
-    )
+    flags = {
+        "worker.concurrency": concurrency,
+        "worker.profile": profile,
+        "worker.profile_dir": profile_dir and profile_dir.absolute(),
+    }
+    loaded = settle(flags, config_file)
+    if profile_dir is not None and loaded.settings.worker.profile == "off":
+        raise UsageError("--profile-dir needs --profile cprofile or --profile pyspy")
+    with ExitStack() as stack:
+        if loaded.settings.worker.profile != "off":
+            from producer.profiles import profiles_told
+
+            stack.enter_context(profiles_told(loaded.settings, _say))
+        _celery(loaded, ["worker", *WORKER_ARGUMENTS, *celery_options])
 
 
 @click.command("beat", context_settings=PASS_ON)
@@ -41,7 +66,7 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     """Start scheduled jobs when they are due. Run exactly one. Options: `celery beat`."""
     from config.celery_config import BEAT_ARGUMENTS
 
-    _celery({}, config_file, ["beat", *BEAT_ARGUMENTS, *celery_options])
+    _celery(settle({}, config_file), ["beat", *BEAT_ARGUMENTS, *celery_options])
 
 
 @click.command("flower", context_settings=PASS_ON)
@@ -51,14 +76,13 @@ def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) ->
     """The monitoring page, on loopback unless told otherwise. Options: `celery flower`."""
     from config.celery_config import FLOWER_ARGUMENTS
 
-    _celery({}, config_file, ["flower", *FLOWER_ARGUMENTS, *flower_options])
+    _celery(settle({}, config_file), ["flower", *FLOWER_ARGUMENTS, *flower_options])
 
 
-def _celery(flags: dict[str, Any], config_file: Path | None, arguments: list[str]) -> None:
+def _celery(loaded: Loaded, arguments: list[str]) -> None:
     """Hand over to Celery's command line in this process."""
     from config.celery_config import WORKER_ENVIRONMENT, make_beat_dir
 
-    loaded = settle(flags, config_file)
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     make_beat_dir(loaded.settings)
@@ -73,3 +97,7 @@ def _run(arguments: list[str]) -> None:
     from tasks import app
 
     app.start(argv=arguments)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

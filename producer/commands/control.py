@@ -7,8 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from producer.commands.load import PROGRESS_KINDS
-from producer.options import config_option, connection_options
+from producer.options import config_option, connection_options, following_options
 
 
 @click.command("cancel")
@@ -28,24 +27,7 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @click.command("resume")
 @click.argument("job")
 @click.option("--max-errors", metavar="N|N%", help="Rejects that are allowed from now on.")
-@click.option("-c", "--workers", type=click.IntRange(1), help="Embedded worker processes [cores].")
-@click.option(
-    "--on-interrupt",
-    type=click.Choice(["cancel", "detach"]),
-    help="What Ctrl-C does [embedded: cancel, otherwise detach].",
-)
-@click.option(
-    "--progress",
-    type=click.Choice(PROGRESS_KINDS),
-    default="auto",
-    show_default=True,
-    help="auto: a bar on a terminal, else a line every 30 s.",
-)
-@click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="Only errors.")
-@click.option(
-    "--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON."
-)
+@following_options
 @connection_options
 def resume_command(**options: Any) -> int:
     """Run the units of an ended job that are not done. Its options live with the job."""

@@ -7,9 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from producer.options import connection_options
-
-PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
+from producer.options import connection_options, following_options
 
 
 @click.command("load")
@@ -75,29 +73,18 @@ PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 @click.option(
     "--strategy",
     type=click.Choice(["pipeline", "token-batch", "concurrent"]),
-    help="Batches by replicas, or one request per row [token-batch].",
+    help="Single statements to the replicas, or two ways through the driver [pipeline].",
 )
 @click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
-@click.option("-c", "--workers", type=click.IntRange(1), help="Embedded worker processes [cores].")
 @click.option(
-    "--on-interrupt",
-    type=click.Choice(["cancel", "detach"]),
-    help="What Ctrl-C does [embedded: cancel, otherwise detach].",
+    "--profile",
+    "profile_dir",
+    type=click.Path(file_okay=False, writable=True, path_type=Path),
+    help="Write a profile of each embedded worker process here; tell where the time went.",
 )
-@click.option(
-    "--progress",
-    type=click.Choice(PROGRESS_KINDS),
-    default="auto",
-    show_default=True,
-    help="auto: a bar on a terminal, else a line every 30 s.",
-)
-@click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="Only errors.")
-@click.option(
-    "--summary", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON."
-)
+@following_options
 @connection_options
 def load_command(**options: Any) -> int:
     """Load CSV files into a table.

@@ -6,7 +6,7 @@ alone is not enough, since the server opens it before it serves.
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,9 @@ STOP_TIMEOUT_S = 30
 SUPERUSER = "cassandra"
 SUPERUSER_PASSWORD = "cassandra"
 
-_OPTIONS_V4 = b"\x04\x00\x00\x00\x05\x00\x00\x00\x00"
-_SUPPORTED_V4_START = b"\x84\x00\x00\x00\x06"
+# In the newest version of the protocol: a node can be told to refuse the older ones.
+_OPTIONS_V5 = b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
+_SUPPORTED_V5_START = b"\x85\x00\x00\x00\x06"
 _LOG_LINES_SHOWN = 15
 
 
@@ -73,6 +74,7 @@ def start_node(
     seed: str,
     nodes_count: int,
     auth: bool,
+    extra_yaml: Mapping[str, object],
 ) -> int:
     """Write the node's files and start it. Returns its pid without waiting for CQL."""
     private_dir(node.folder)
@@ -84,6 +86,7 @@ def start_node(
             storage_port=node.storage_port,
             seed=seed,
             auth=auth,
+            extra=extra_yaml,
         )
     )
     (node.folder / "logback.xml").write_text(logback_xml(node.log))
@@ -112,16 +115,16 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
     """Say whether something there answers OPTIONS with SUPPORTED."""
     try:
         with socket.create_connection((address, port), timeout=timeout_s) as connection:
-            connection.sendall(_OPTIONS_V4)
+            connection.sendall(_OPTIONS_V5)
             reply = b""
-            while len(reply) < len(_SUPPORTED_V4_START):
+            while len(reply) < len(_SUPPORTED_V5_START):
                 part = connection.recv(64)
                 if not part:
                     return False
                 reply += part
     except OSError:
         return False
-    return reply.startswith(_SUPPORTED_V4_START)
+    return reply.startswith(_SUPPORTED_V5_START)
 
 
 def _why(node: Node) -> str:

@@ -5,7 +5,7 @@ behaves as against a cluster that nobody tuned.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from producer.local.java import Java
@@ -74,9 +74,13 @@ def cassandra_yaml(
     storage_port: int,
     seed: str,
     auth: bool,
+    extra: Mapping[str, object],
 ) -> str:
-    """Return a `cassandra.yaml` (JSON is YAML) for a node whose data lives in `folder`."""
-    settings = {
+    """Return a `cassandra.yaml` (JSON is YAML) for a node whose data lives in `folder`.
+
+    `extra`: settings that replace those made here, or are added to them.
+    """
+    settings: dict[str, object] = {
         "cluster_name": "ringhaul local",
         "num_tokens": 16,
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -104,7 +108,7 @@ def cassandra_yaml(
     if auth:
         settings["authenticator"] = "PasswordAuthenticator"
         settings["role_manager"] = "CassandraRoleManager"
-    return json.dumps(settings, indent=2) + "\n"
+    return json.dumps({**settings, **extra}, indent=2) + "\n"
 
 
 def logback_xml(log: Path) -> str:

@@ -6,7 +6,7 @@ addresses in `<state_dir>/local.json` when all of it answers. Data and ports sta
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -52,6 +52,8 @@ class Progress(NamedTuple):
 
 
 OnProgress = Callable[[Progress], None]
+#: Settings of cassandra.yaml by address of the node, over those that we make.
+ExtraYaml = Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +86,11 @@ class Started:
 class Stack:
     """The stack whose data and state live in `state_dir`, its jars in `cache_dir`."""
 
-    def __init__(self, state_dir: Path, cache_dir: Path) -> None:
+    def __init__(
+        self, state_dir: Path, cache_dir: Path, *, extra_yaml: ExtraYaml | None = None
+    ) -> None:
+        """`extra_yaml`: what clusters of users have and a local one has not, for tests."""
+        self._extra_yaml: ExtraYaml = extra_yaml or {}
         self._state_dir = state_dir.absolute()
         self._cache_dir = cache_dir.absolute()
         self._folder = self._state_dir / "local"
@@ -246,6 +252,7 @@ class Stack:
                     seed=layout.addresses[0],
                     nodes_count=len(layout.nodes),
                     auth=layout.auth,
+                    extra_yaml=self._extra_yaml.get(layout.addresses[i], {}),
                 )
                 layout = layout.with_pid(i, pid)
                 layout.save(self._layout_file)

@@ -121,7 +121,12 @@ def open_session(config: ClusterConfig) -> Session:
         session = _connect(cluster, config.local_dc)
     except Exception as error:
         cluster.shutdown()
-        raise tell(error, where=config.where, user=config.user) from error
+        raise tell(
+            error,
+            where=config.where,
+            user=config.user,
+            tls_cert=config.tls_cert if config.tls else None,
+        ) from error
     return session
 
 

@@ -22,18 +22,37 @@ from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
 
 #: What the server itself says, within the driver's `Error from server: code=0100 [...]`.
 _SERVER_WORDS = re.compile(r'message="(.+)"')
+#: Why OpenSSL does not trust the other side's certificate; the driver keeps only this text of it.
+_NOT_TRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\] certificate verify failed: (.+?)\.? \(_ssl")
+#: How a node ends a handshake that it does not like; few say that a certificate was the reason.
+_HANDSHAKE_ENDED = re.compile(
+    r"\w+ alert [\w ]+(?= \(_ssl)|EOF occurred in violation of protocol"
+    r"|Connection reset by peer|Broken pipe"
+)
 
 
-def tell(error: BaseException, *, where: str, user: str = "") -> RinghaulError:
-    """The error as one of ours; errors that already are ours come back unchanged."""
+def tell(
+    error: BaseException, *, where: str, user: str = "", tls_cert: str | None = None
+) -> RinghaulError:
+    """The error as one of ours; errors that already are ours come back unchanged.
+
+    `where`, `user` and `tls_cert` are what was tried; `tls_cert` is None without TLS.
+    """
     if isinstance(error, RinghaulError):
         return error
     causes = list(_causes(error))
-    for cause in causes:
+    for cause in reversed(causes):  # the first holds the text of all others
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
         if isinstance(cause, Unauthorized):
             return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
+        if distrust := _NOT_TRUSTED.search(str(cause)):
+            return ClusterError(
+                f"the certificate of {where} is not to be trusted: {distrust[1]}. "
+                "Is cluster.tls_ca the authority that issued it?"
+            )
+        if tls_cert is not None and (ended := _HANDSHAKE_ENDED.search(str(cause))):
+            return _handshake_ended(ended[0], where, tls_cert)
     if isinstance(error, UnresolvableContactPoints):
         return ClusterUnavailable(
             f"no host name in {where} can be resolved; check the spelling "
@@ -58,6 +77,14 @@ def _refused(cause: BaseException, where: str, user: str) -> ClusterError:
         f"the cluster at {where} refused user {user!r}: {_first_line(cause)}. "
         "Check the user and the content of the password file"
     )
+
+
+def _handshake_ended(reason: str, where: str, tls_cert: str) -> ClusterError:
+    if tls_cert:
+        hint = f"Does it trust the authority that issued cluster.tls_cert {tls_cert}?"
+    else:
+        hint = "Does it ask for a client certificate (cluster.tls_cert and cluster.tls_key)?"
+    return ClusterError(f"the cluster at {where} ended the TLS handshake: {reason}. {hint}")
 
 
 def _causes(error: BaseException) -> list[BaseException]:

@@ -57,7 +57,9 @@ class Source:
         return len(self.good) + len(self.bad)
 
 
-def write_source(path: Path, records: int, first: int = 0) -> Source:
+def write_source(
+    path: Path, records: int, first: int = 0, *, bad_every: int | None = 401
+) -> Source:
     """A CSV file with quoted newlines, nulls, and every 401st record bad in its number."""
     good: dict[int, Row] = {}
     bad: dict[int, str] = {}
@@ -66,7 +68,8 @@ def write_source(path: Path, records: int, first: int = 0) -> Source:
         for ordinal in range(first, first + records):
             name = f'"line 1 of {ordinal}\nline ""2"""' if ordinal % 50 == 3 else f"näme {ordinal}"
             note = "" if ordinal % 5 == 0 else f"note {ordinal * 7919 % 1000}"
-            amount = "many" if ordinal % 401 == 7 else str(ordinal * 1_000_003)
+            is_bad = bad_every is not None and ordinal % bad_every == 7
+            amount = "many" if is_bad else str(ordinal * 1_000_003)
             text = f"{ordinal},{name},{amount},{note}\n"
             file.write(text)
             if amount == "many":

@@ -33,7 +33,10 @@ PURE = (
     "ringhaul.formats",
     "ringhaul.cql",
     "ringhaul.ledger.states",
+    "ringhaul.load.latency",
     "ringhaul.load.report",
+    "ringhaul.load.write.grouping",
+    "ringhaul.load.write.window",
 )
 #: ... but for these, which open files.
 IMPURE_WITHIN_PURE = ("ringhaul.formats.sources",)

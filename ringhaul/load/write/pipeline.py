@@ -236,7 +236,8 @@ class PipelineWriter:
     def _choose(self, replica_set: int) -> Wire[_Work] | None:
         """The replica with room and the fewest unanswered requests, the local data centre first.
 
-        None when no replica has room now.
+        Of equals, the one that was left alone for longest: a load too slow to fill any window
+        goes to all of them. None when no replica has room now.
         """
         hosts = self._routing.replica_sets[replica_set]
         best: Wire[_Work] | None = None
@@ -251,7 +252,7 @@ class PipelineWriter:
             reachable, nearest = True, host.datacenter
             if wire.asked_at_s is not None or not wire.window.room():
                 continue
-            if best is None or wire.window.requests < best.window.requests:
+            if best is None or _load(wire) < _load(best):
                 best = wire
         if reachable:
             self._stranded.pop(replica_set, None)
@@ -394,3 +395,8 @@ class PipelineWriter:
             since_s = wire.waits_since_s()
             if since_s is not None and now_s - since_s > timeout_s:
                 self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")
+
+
+def _load(wire: Wire[_Work]) -> tuple[int, float]:
+    """What a replica has to do, and since when it was given nothing more."""
+    return wire.window.requests, wire.window.sent_at_s

@@ -89,6 +89,7 @@ class Window(Generic[Work]):
         self._shrunk_at_s = self._trouble_at_s = -math.inf
         self._quick = 0  # answers in this round trip
         self._was_full = False  # in this round trip
+        self.sent_at_s = -math.inf  #: when something was sent last
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
         self._set_limit(min(LIMIT_FIRST, self._ceiling))
@@ -121,6 +122,7 @@ class Window(Generic[Work]):
         self._blocks[number] = _Block(work, first, count, bytes_count, now_s, count)
         begin = number * BLOCK_REQUESTS
         self._waiting[begin : begin + count] = True
+        self.sent_at_s = now_s
         self.requests += count
         self.bytes_count += bytes_count
         self._was_full = self._was_full or self.requests + BLOCK_REQUESTS > self.limit

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from producer.local.ports import choose_port
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig
+from tests.certificates import Authority
 from tests.services import running_stack
 
 
@@ -21,8 +25,53 @@ def config(endpoints: Endpoints) -> ClusterConfig:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class GuardedNode:
+    """A node that asks for a password, and on another port for a certificate as well."""
+
+    endpoints: Endpoints  #: of the port without TLS
+    tls_port: int
+    folder: Path  #: with the PEM files named below
+
+    def pem(self, name: str) -> str:
+        """The path of a file in `folder`.
+
+        ca: the authority that node and clients trust. client, client_key: what it issued for a
+        client. stranger_ca, stranger, stranger_key: of an authority that the node does not know.
+        """
+        return str(self.folder / f"{name}.pem")
+
+
 @pytest.fixture(scope="package")
-def login() -> Iterator[Endpoints]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
     """A node of its own that refuses everybody but its superuser."""
-    with running_stack(heap="512M", auth=True) as stack:
-        yield stack.endpoints()
+    folder = tmp_path_factory.mktemp("pem")
+    known, unknown = Authority("known"), Authority("unknown")
+    files = {"ca": known.certificate, "stranger_ca": unknown.certificate}
+    files["client_key"], files["client"] = known.issue("a client")
+    files["stranger_key"], files["stranger"] = unknown.issue("a stranger")
+    for name, text in files.items():
+        (folder / f"{name}.pem").write_text(text)
+    tls_port = choose_port(["127.0.0.1"])
+    yaml = {
+        "native_transport_port_ssl": tls_port,
+        "client_encryption_options": {
+            "enabled": True,
+            "require_client_auth": True,
+            "ssl_context_factory": {
+                "class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory",
+                "parameters": {
+                    "private_key": "".join(known.issue("a node", "127.0.0.1")),
+                    "trusted_certificates": known.certificate,
+                },
+            },
+        },
+    }
+    with running_stack(heap="512M", auth=True, extra_yaml={"127.0.0.1": yaml}) as stack:
+        yield GuardedNode(endpoints=stack.endpoints(), tls_port=tls_port, folder=folder)
+
+
+@pytest.fixture(scope="package")
+def login(guarded: GuardedNode) -> Endpoints:
+    """The node that asks for a password, without TLS."""
+    return guarded.endpoints

@@ -485,6 +485,21 @@ def test_rows_of_other_replicas_do_not_wait_for_a_slow_one() -> None:
         assert writer.stats.retries == 0
 
 
+def test_a_load_that_fills_no_window_goes_to_all_replicas() -> None:
+    with (
+        scripted_servers(3) as servers,
+        connected_client(servers, replicas=3) as client,
+    ):
+        # Given rows that come so slowly that each is answered before the next is sent
+        writer = client.writer()
+        for row in range(90):
+            writer.write(encoded_rows(row, 1))
+            writer.flush()
+        # Then each replica gets its share
+        check_all_written(writer, *servers, rows=90)
+        assert [len(server.written) for server in servers] == [30, 30, 30]
+
+
 def test_rows_that_wait_are_those_of_a_few_blocks() -> None:
     with scripted_servers(2) as servers, connected_client(servers) as client:
         # Given two servers of which one takes rows and never answers

@@ -18,6 +18,7 @@ from tasks.child import Child
 from tasks.load import work
 from tests.integration.load.conftest import read_table
 from tests.integration.tasks.conftest import MakeJob
+from tests.services import fresh_keyspace
 
 JOB = "ld-000001"
 LEASE_MS = 60_000
@@ -207,3 +208,16 @@ def test_a_job_that_cannot_be_read_ends_and_says_so(child: Child) -> None:
     assert status.state is JobState.FAILED
     assert status.last_error is not None
     assert status.last_error.endswith("; use one version of ringhaul on all hosts")
+
+
+def test_a_keyspace_made_after_the_session_is_known_before_rows_are_routed(
+    child: Child, cassandra_session: Session
+) -> None:
+    # Given a worker process that is connected
+    child.session()
+    with fresh_keyspace(cassandra_session) as made:
+        cassandra_session.execute(f"CREATE TABLE {made}.t (id int PRIMARY KEY)")
+        # When it is given rows of a keyspace that was made since
+        target = child.target(f'INSERT INTO "{made}"."t" ("id") VALUES (?)', made)
+        # Then it knows who owns them
+        assert made in target.session.cluster.metadata.keyspaces

@@ -13,14 +13,15 @@ FOLDER = Path("/state of mine/local/127.0.0.1")
 JARS = [Path("/jars/org.apache.cassandra.cassandra-all.jar"), Path("/jars/jamm-0.4.jar")]
 
 
-def settings(**changes: bool) -> dict[str, object]:
+def settings(*, auth: bool = False, **extra: object) -> dict[str, object]:
     text = cassandra_yaml(
         FOLDER,
         "127.0.1.2",
         cql_port=9042,
         storage_port=7000,
         seed="127.0.1.1",
-        auth=changes.get("auth", False),
+        auth=auth,
+        extra=extra,
     )
     loaded: dict[str, object] = json.loads(text)
     return loaded
@@ -40,6 +41,12 @@ def test_what_users_tune_stays_at_the_default() -> None:
 @pytest.mark.parametrize("auth", [True, False])
 def test_passwords_are_asked_for_only_with_auth(auth: bool) -> None:
     assert ("authenticator" in settings(auth=auth)) is auth
+
+
+def test_settings_of_a_test_win() -> None:
+    found = settings(rpc_address="127.0.2.2", native_transport_allow_older_protocols=False)
+    assert (found["listen_address"], found["rpc_address"]) == ("127.0.1.2", "127.0.2.2")
+    assert found["native_transport_allow_older_protocols"] is False
 
 
 @pytest.mark.parametrize(("nodes_count", "delay"), [(1, "100"), (3, "3000")])

@@ -1,0 +1,65 @@
+"""The course of a bench: set the stage, warm the node, let the systems take turns, tell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from bench.harness import OURS, Median, System, interleave, medians, report, save
+from bench.peers import bulk_loader, cqlsh_copy
+from bench.site import Site
+from bench.stage import Stage, stage
+from bench.systems import limit, ours, ours_embedded
+
+#: Of the standing worker, and of embedded ones: a process for each core.
+PROCESSES = 2
+_WARM_UPS = 2
+
+#: Given the stage and the pid of the standing worker, makes tables and lists what takes part.
+Choose = Callable[[Stage, int], Sequence[System]]
+
+
+def contest(name: str, title: str, choose: Choose, *, rounds: int) -> list[Median]:
+    """Run the bench `name` and print its table; the medians."""
+    with stage() as running, running.worker(PROCESSES) as worker_pid:
+        systems = choose(running, worker_pid)
+        print(f"{title}: warming up the node ...", flush=True)
+        # The server compiles its code under load; ours bears with the time-outs of a cold one.
+        warming = next(system for system in systems if system.family == OURS)
+        for _ in range(_WARM_UPS):
+            warming.reset()
+            warming.run()
+        runs = interleave(systems, rounds)
+    lines = medians(systems, runs)
+    title = f"{title}, median of {rounds}"
+    print(report(title, lines))
+    path = save(name, title, lines, runs)
+    print(f"\nkept in {path} and {path.with_suffix('.svg').name}", flush=True)
+    return lines
+
+
+def named(lines: Sequence[Median], name: str) -> Median:
+    """The line of one system."""
+    return next(line for line in lines if line.name == name)
+
+
+def line_up(site: Site) -> list[System]:
+    """The limit, ours in every way it is run, and the tools that people load CSV files with."""
+    return [
+        limit(site),
+        ours(site),
+        ours(site, strategy="token-batch"),
+        ours_embedded(site, processes=PROCESSES),
+        cqlsh_copy(site, processes=1),
+        cqlsh_copy(site, processes=2),
+        bulk_loader(site),
+        bulk_loader(site, batch_mode="REPLICA_SET"),
+    ]
+
+
+def arguments(name: str, doc: str | None, *, rows: int, rounds: int) -> argparse.Namespace:
+    """`--rows` and `--rounds` of a bench's own command, with its defaults."""
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
+    parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default {rounds}")
+    return parser.parse_args()

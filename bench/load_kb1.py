@@ -1,0 +1,38 @@
+"""Claim: rows of 1 kB load at the server's own pace, at a few microseconds of client CPU each.
+
+The table with which cqlsh's COPY was measured when it was made fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.contest import arguments, contest, line_up, named
+from bench.data import KB1
+from bench.harness import System, claim, of_limit
+from bench.site import make_site
+from bench.stage import Stage
+
+ROWS = 300_000
+
+
+def run(rows: int, rounds: int) -> None:
+    """Run the bench and print its table."""
+
+    def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
+        return line_up(make_site(stage, KB1, rows, worker_pid))
+
+    lines = contest("load_kb1", f"load of {rows:,} rows of 1 kB", choose, rounds=rounds)
+    mine = named(lines, "ringhaul pipeline")
+    print("\nclaims")
+    print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=6.0))
+    print(claim("share of the server's limit", of_limit(lines, mine), at_least=0.85))
+
+
+def main() -> None:
+    options = arguments("load_kb1", __doc__, rows=ROWS, rounds=5)
+    run(options.rows, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

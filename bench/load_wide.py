@@ -1,0 +1,41 @@
+"""Claim: wide rows of mixed types cost a fraction of a microsecond of client CPU per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.contest import arguments, contest, line_up, named
+from bench.data import WIDE20
+from bench.harness import System, claim
+from bench.site import make_site
+from bench.stage import Stage
+
+ROWS = 300_000
+
+
+def run(rows: int, rounds: int) -> None:
+    """Run the bench, print its table and what a cell costs each system."""
+
+    def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
+        return line_up(make_site(stage, WIDE20, rows, worker_pid))
+
+    cells = len(WIDE20.columns)
+    lines = contest(
+        "load_wide", f"load of {rows:,} rows of {cells} mixed columns", choose, rounds=rounds
+    )
+    print(f"\nclient CPU per cell ({cells} a row)")
+    for line in lines:
+        print(f"  {line.name:<34} {line.cpu_us_per_row / cells:>6.3f} us")
+    mine = named(lines, "ringhaul pipeline")
+    per_cell = mine.path_us_per_row / cells
+    print("\nclaims")
+    print(claim("CPU of the worker path, us a cell", per_cell, at_most=0.4))
+
+
+def main() -> None:
+    options = arguments("load_wide", __doc__, rows=ROWS, rounds=5)
+    run(options.rows, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

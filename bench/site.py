@@ -1,0 +1,49 @@
+"""Where systems are measured: one table, its file, and the standing worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.data import Table, data_file
+from bench.harness import Run, System
+from bench.stage import KEYSPACE, Stage
+from config.sections import cache_dir_default
+
+
+@dataclass(frozen=True)
+class Site:
+    """A table that is there, and the file to load into it."""
+
+    stage: Stage
+    table: Table
+    path: Path
+    rows: int
+    worker_pid: int
+
+    @property
+    def name(self) -> str:
+        """The table with its keyspace."""
+        return f"{KEYSPACE}.{self.table.name}"
+
+    def system(self, name: str, family: str, run: Callable[[], Run]) -> System:
+        """A system that loads this site's file."""
+        return System(name, family, lambda: self.stage.truncate(self.table), run)
+
+    def check(self, rows: int) -> None:
+        """Raise when the table does not hold so many rows: a load that lost some has no speed."""
+        found = self.stage.count(self.table)
+        if found != rows:
+            raise RuntimeError(f"{found} rows are in {self.name}, {rows} were reported")
+
+    def bytes_of(self, rows: int) -> int:
+        """Bytes of the file's first `rows` records, taken as all of one size."""
+        return self.path.stat().st_size * rows // self.rows
+
+
+def make_site(stage: Stage, table: Table, rows: int, worker_pid: int) -> Site:
+    """Generate the file where it is not there yet, and make the table anew."""
+    path = data_file(cache_dir_default() / "bench", table, rows=rows)
+    stage.create(table)
+    return Site(stage, table, path, rows, worker_pid)

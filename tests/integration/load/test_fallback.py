@@ -1,0 +1,105 @@
+"""A server that refuses what the pipeline speaks: rows go through the driver, and it is said."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.load.run import UnitHooks, run_load_unit
+from ringhaul.load.statement import insert_statement
+from ringhaul.load.unit import LoadUnit
+from ringhaul.load.write import WriteBounds
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_report, assert_table, create_table
+from tests.integration.load.conftest import (
+    REQUEST_TIMEOUT_S,
+    Ticks,
+    cluster_config,
+    connected_target,
+    make_table,
+    no_wait,
+    read_table,
+)
+from tests.loads import load_job, load_source
+from tests.services import fresh_keyspace, running_stack
+
+ROWS = 2000
+NEWEST_PROTOCOL_ONLY = {"127.0.0.1": {"native_transport_allow_older_protocols": False}}
+
+
+@pytest.fixture(scope="module")
+def newest_only() -> Iterator[Endpoints]:
+    """A node that speaks protocol v5 and refuses v4."""
+    with running_stack(heap="512M", extra_yaml=NEWEST_PROTOCOL_ONLY) as stack:
+        yield stack.endpoints()
+
+
+@pytest.fixture(scope="module")
+def newest_session(newest_only: Endpoints) -> Iterator[Session]:
+    session = open_session(cluster_config(newest_only))
+    yield session
+    assert close_session(session, 20)
+
+
+def test_units_are_written_through_the_driver_and_it_is_said_once(
+    newest_session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given a file in three units and one process that does them all
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i:06d},v{i:06d}\n" for i in range(ROWS * 3)))
+    length_bytes = path.stat().st_size // 3
+    with fresh_keyspace(newest_session) as keyspace:
+        table = make_table(newest_session, keyspace, "id int PRIMARY KEY, v text")
+        source = load_source(["id", "v"], path=str(path), size_bytes=path.stat().st_size)
+        job = load_job(table, source, consistency="ONE", strategy="pipeline", base_us=10**15)
+        prepared = newest_session.prepare(insert_statement(table, ["id", "v"], job.ttl_s))
+        with (
+            caplog.at_level(logging.WARNING, logger="ringhaul"),
+            connected_target(newest_session, prepared, keyspace) as target,
+        ):
+            for unit in range(3):
+                ticks = Ticks()
+                first = unit * ROWS
+                outcome = run_load_unit(
+                    LoadUnit(0, unit * length_bytes, length_bytes, first, first + 1, ROWS),
+                    job,
+                    target,
+                    WriteBounds(request_timeout_s=REQUEST_TIMEOUT_S),
+                    UnitHooks(tick=ticks, throttle=no_wait),
+                )
+                # Then each unit is written whole, and its progress never ran backwards
+                assert (outcome.records, outcome.written, outcome.rejected) == (ROWS, ROWS, 0)
+                assert ticks.seen == sorted(ticks.seen)
+        # And every row is there, with the time of its place in the file
+        assert read_table(newest_session, keyspace, "id, v, writetime(v)") == sorted(
+            ((i, f"v{i:06d}", 10**15 + i) for i in range(ROWS * 3)), key=repr
+        )
+    # And it was said once why the pipeline did not do it
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("writing through the driver (token-batch) instead: 127.0.0.1:")
+    assert "protocol" in told
+
+
+def test_the_command_loads_all_the_same(
+    newest_session: Session, newest_only: Endpoints, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,v\n" + "".join(f"{i},v{i}\n" for i in range(ROWS)))
+    ringhaul = Ringhaul(cluster_env(newest_only, tmp_path / "state"), tmp_path)
+    with fresh_keyspace(newest_session) as keyspace:
+        table = create_table(newest_session, keyspace, "id int PRIMARY KEY, v text")
+        command = ("load", "rows.csv", "-t", table, "--json", "--unit-size", "8 KiB")
+        summary = assert_report(ringhaul.run(*command, "--workers", 1), rows=ROWS)
+        # No window of the pipeline's was used
+        assert summary["window_max"] == 0
+        assert summary["units"] > 1
+        assert_table(newest_session, table, "id, v", [(i, f"v{i}") for i in range(ROWS)])
+        # And the worker's log says why, once
+        (log,) = (tmp_path / "state" / "logs").glob("*.log")
+        assert log.read_text().count("writing through the driver (token-batch) instead") == 1

@@ -1,0 +1,103 @@
+"""A TCP proxy in front of one server, for what happens to connections on their way.
+
+It forwards bytes both ways until a test asks for a fault. Two threads a connection; blocking
+sockets.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+Address = tuple[str, int]
+
+READ_BYTES = 64 * 1024
+
+
+class _Link(NamedTuple):
+    """A client's connection and the one to the server that was made for it."""
+
+    client: socket.socket
+    server: socket.socket
+
+    def end(self) -> None:
+        """End both; whoever waits on them wakes."""
+        for connection in self:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class Proxy:
+    """Listens until `stop`; see the module."""
+
+    def __init__(self, listen: Address, target: Address) -> None:
+        self.cut = 0  #: connections that were cut in the middle of an answer
+        self._target = target
+        self._lock = threading.Lock()
+        self._links: set[_Link] = set()
+        self._doomed: set[_Link] = set()
+        self._threads: list[threading.Thread] = []
+        self._listener = socket.create_server(listen)
+        self._start(self._accept)
+
+    def cut_answers(self) -> None:
+        """Of each connection that is open now, send half of what comes next and end it."""
+        with self._lock:
+            self._doomed |= self._links
+
+    def stop(self) -> None:
+        """End the listener and all connections."""
+        # A listener that another thread waits on is woken by shutdown, not by close.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with self._lock:
+            for link in self._links:
+                link.end()
+        for thread in self._threads:
+            thread.join(10)
+            assert not thread.is_alive()
+
+    def _start(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
+        thread = threading.Thread(target=target, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._start(self._serve, client)
+
+    def _serve(self, client: socket.socket) -> None:
+        # A server that is not there is a connection that ends at once.
+        with client, suppress(OSError), socket.create_connection(self._target, 5) as server:
+            server.settimeout(None)
+            link = _Link(client, server)
+            for connection in link:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._links.add(link)
+            answers = self._start(self._forward_answers, link)
+            with suppress(OSError):
+                while data := client.recv(READ_BYTES):
+                    server.sendall(data)
+            link.end()
+            answers.join()
+            with self._lock:
+                self._links.discard(link)
+
+    def _forward_answers(self, link: _Link) -> None:
+        with suppress(OSError):
+            while data := link.server.recv(READ_BYTES):
+                with self._lock:
+                    if link in self._doomed:
+                        self._doomed.discard(link)
+                        self.cut += 1
+                        link.client.sendall(data[: len(data) // 2])
+                        break
+                link.client.sendall(data)
+        link.end()

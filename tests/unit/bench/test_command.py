@@ -1,0 +1,36 @@
+"""A command's cost is its own, and its failure is told with its words."""
+
+import os
+import sys
+
+import pytest
+
+from bench.command import run_command
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_cost_is_that_of_the_command_and_its_children() -> None:
+    work = "import subprocess, sys; sum(range(10**7)); subprocess.run([sys.executable, '-c', "
+    done = run_command(python(work + "'x = b\"1\" * 10**8; print(len(x))'])"), os.environ)
+
+    assert done.out == "100000000\n"
+    assert 0.1 < done.cpu_s < 30
+    assert done.whole_s > 0
+    assert 10**8 < done.rss_bytes_max < 2 * 10**8
+
+
+def test_memory_of_the_bench_itself_is_not_counted() -> None:
+    ballast = b"1" * (200 << 20)
+
+    assert run_command(python("pass"), os.environ).rss_bytes_max < len(ballast) / 2
+
+
+def test_a_command_that_fails_is_told_with_what_it_said() -> None:
+    failing = python("import sys; print('half of it'); sys.exit('no such table')")
+
+    with pytest.raises(RuntimeError, match=r"(?s)ended 1:.*half of it.*no such table"):
+        run_command(failing, os.environ)
+    assert run_command(failing, os.environ, codes=(0, 1)).err == "no such table\n"
