@@ -54,10 +54,10 @@ $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
 	@touch $@
 
-bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY and the server's own limit, in one run
+bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the server's own limit, in ten minutes
 	$(BIN)/python -m bench
 
-bench-full: $(VENV)/.stamp-bench ## the benches that take long: large files, memory
+bench-full: $(VENV)/.stamp-bench ## all benches, some hours: more rows, 1 kB and wide rows, articles' patterns, memory
 	$(BIN)/python -m bench --full
 
 clean: ## remove .venv and caches (data of `ringhaul local`: `ringhaul local down --wipe`)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,15 +34,21 @@ def run_command(
         tempfile.TemporaryFile() as err,
         tempfile.TemporaryFile() as cost,
     ):
-        subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_LAUNCH), str(cost.fileno()), *command],
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
             pass_fds=(cost.fileno(),),
-            check=True,
+            process_group=0,
         )
+        try:
+            process.wait()
+        except BaseException:  # Ctrl-C: what it launched must not go on
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
         for file in (out, err, cost):
             file.seek(0)
         told, wrong = out.read().decode(), err.read().decode()

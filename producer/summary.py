@@ -38,6 +38,8 @@ EXIT_CODES: Mapping[JobState, int] = {
 
 #: Sources listed one by one in the closing table; the others are summed in one line.
 SOURCES_SHOWN = 10
+#: CPU per row says something from this many records on; below, it is the cost of starting.
+CPU_RECORDS_MIN = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +140,7 @@ def summary_text(summary: Summary) -> str:
         count_text(report.retries, "retry", "retries"),
         f"{count_text(len(report.workers), 'worker process', 'worker processes')}",
     ]
-    if report.cpu_us_per_row is not None:
+    if report.cpu_us_per_row is not None and report.records >= CPU_RECORDS_MIN:
         details.append(f"client CPU {report.cpu_us_per_row:.1f} us/row")
     if report.window_shrunk:
         details.append(

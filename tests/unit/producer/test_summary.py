@@ -150,10 +150,14 @@ def test_the_closing_table() -> None:
         " /data/01.csv            1            100          1     2.0 KiB",
         " ----------------  -------  -------------  ---------  ----------",
         " total                   2            200          2     4.0 KiB   0:04   50 rows/s",
-        " p50 2.0 ms  p99 41 ms   2 retries   2 worker processes   client CPU 49.5 us/row"
-        "   1 unit done again after a loss",
+        " p50 2.0 ms  p99 41 ms   2 retries   2 worker processes   1 unit done again after a loss",
         " rejects  cast total 1,000 | key id 1",
     ]
+
+
+def test_cpu_is_told_of_loads_large_enough_to_mean_something() -> None:
+    assert "client CPU" not in summary_text(summary(JobState.COMPLETE, sources=99))
+    assert "client CPU 49.5 us/row" in summary_text(summary(JobState.COMPLETE, sources=100))
 
 
 def test_many_sources_are_summed_in_one_line() -> None:
