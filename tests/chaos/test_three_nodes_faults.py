@@ -71,6 +71,7 @@ def test_nodes_and_connections_that_fail_cost_time_only(
     with fleet.started("load", source.path, *options) as load:
         looker.wait_done(5)
         kill(dies)
+        wait_until(lambda: not ring.nodes()[1].runs(), "the end of the node")
         units_done = looker.status().done
         assert ring.up(any_port=True).nodes_started == 1
         assert looker.status().done > units_done + 5
