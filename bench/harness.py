@@ -146,9 +146,10 @@ def report(title: str, lines: Sequence[Median]) -> str:
     """The table: each system, its share of the limit, how often it is as fast as the best peers."""
     peers = [family for family in PEERS if any(line.family == family for line in lines)]
     limited = any(line.family == LIMIT for line in lines)
+    name_width = max(len(line.name) for line in lines)
     head = (
-        f"{'system':<34} {'rows/s':>8} {'spread':>6} {'whole':>8} {'MB/s':>6} {'CPU us/row':>10} "
-        f"{'workers':>7} {'RSS MB':>6}"
+        f"{'system':<{name_width}} {'rows/s':>8} {'spread':>6} {'whole':>8} {'MB/s':>6} "
+        f"{'CPU us/row':>10} {'workers':>7} {'RSS MB':>6}"
     )
     head += " of limit" if limited else ""
     head += "".join(f" {'x ' + family:>{_width(family)}}" for family in peers)
@@ -156,7 +157,7 @@ def report(title: str, lines: Sequence[Median]) -> str:
     for line in lines:
         worker = line.worker_cpu_us_per_row
         row = (
-            f"{line.name:<34} {line.rows_s:>8,.0f} {line.rows_s_spread:>6.0%} "
+            f"{line.name:<{name_width}} {line.rows_s:>8,.0f} {line.rows_s_spread:>6.0%} "
             f"{line.rows_s_whole:>8,.0f} {line.mb_s:>6.1f} {line.cpu_us_per_row:>10.2f} "
             f"{'-' if worker is None else f'{worker:.2f}':>7} {line.rss_mb_max:>6.0f}"
         )

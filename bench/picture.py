@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 BAR_PX = 18
 STEP_PX = 26
-NAME_PX = 260  #: width of the names, left of the first panel
+NAME_PX = 290  #: width of the names, left of the first panel
 PANEL_PX = 300
 VALUE_PX = 70  #: room for the number behind the longest bar
 TOP_PX = 84

@@ -76,6 +76,8 @@ _HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcod
 #: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
 _VOID = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
+#: An enum member costs a look-up for each comparison, and this one is made for every answer.
+_RESULT = int(Opcode.RESULT)
 #: VOID results are looked for this many at first, then ever more: among errors most runs are short.
 _RUN_FIRST = 256
 _RUN_GROWTH = 8
@@ -223,7 +225,7 @@ def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArr
         plain = (
             (part["version"] == RESPONSE_VERSION)
             & (part["flags"] == 0)
-            & (part["opcode"] == Opcode.RESULT)
+            & (part["opcode"] == _RESULT)
             & (part["length"] == 4)
             & (part["kind"] == _VOID_KIND)
         )

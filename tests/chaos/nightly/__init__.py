@@ -1,0 +1,1 @@
+"""Faults that take minutes each: `make nightly`, not part of `make test`."""
