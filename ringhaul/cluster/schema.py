@@ -9,10 +9,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from cassandra.metadata import Metadata
+from cassandra.metadata import KeyspaceMetadata, Metadata
 
+from ringhaul.cql.types import CqlType, Fields, parse_type
 from ringhaul.errors import ClusterError
 
 
@@ -34,6 +36,8 @@ class TableSchema:
     columns: tuple[ColumnSchema, ...]
     partition_key: tuple[str, ...]
     clustering_key: tuple[str, ...]
+    #: The keyspace's user-defined types: (name, its fields as (name, CQL type)).
+    user_types: tuple[tuple[str, Fields], ...] = ()
 
     @property
     def name(self) -> str:
@@ -52,6 +56,12 @@ class TableSchema:
         """The CQL type of a column that exists."""
         return next(c.cql_type for c in self.columns if c.name == column)
 
+    @cached_property
+    def types(self) -> dict[str, CqlType]:
+        """Column -> its type. Raises `UnknownType` for one that ringhaul does not know."""
+        known = dict(self.user_types)
+        return {column.name: parse_type(column.cql_type, known) for column in self.columns}
+
     def to_json(self) -> dict[str, Any]:
         return {
             "keyspace": self.keyspace,
@@ -59,6 +69,7 @@ class TableSchema:
             "columns": [[c.name, c.cql_type, c.static] for c in self.columns],
             "partition_key": list(self.partition_key),
             "clustering_key": list(self.clustering_key),
+            "user_types": [[name, [list(pair) for pair in f]] for name, f in self.user_types],
         }
 
     @classmethod
@@ -72,6 +83,10 @@ class TableSchema:
             ),
             partition_key=tuple(data["partition_key"]),
             clustering_key=tuple(data["clustering_key"]),
+            user_types=tuple(
+                (name, tuple((field, cql_type) for field, cql_type in fields))
+                for name, fields in data["user_types"]
+            ),
         )
 
 
@@ -96,6 +111,14 @@ def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
         ),
         partition_key=tuple(column.name for column in found.partition_key),
         clustering_key=tuple(column.name for column in found.clustering_key),
+        user_types=_user_types(found_keyspace),
+    )
+
+
+def _user_types(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
+    return tuple(
+        (name, tuple(zip(found.field_names, found.field_types, strict=True)))
+        for name, found in keyspace.user_types.items()
     )
 
 

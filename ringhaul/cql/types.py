@@ -1,0 +1,177 @@
+"""CQL types as trees: read from CQL text, kept as JSON with the job, and their Arrow form. Pure.
+
+Arrow forms are lossless and keep null apart from every value:
+
+| CQL | Arrow |
+|---|---|
+| ascii, text, varchar, inet, decimal, varint | string (canonical text) |
+| tinyint, smallint, int, bigint, counter | int8, int16, int32, int64, int64 |
+| float, double, boolean | float, double, bool |
+| timestamp | timestamp[ms, UTC]: the server's own int64 |
+| date | date32: days from 1970-01-01, the whole int32 range |
+| time | time64[ns] |
+| duration | struct of months int32, days int32, nanoseconds int64 |
+| uuid, timeuuid | fixed-size binary of 16 bytes |
+| blob | binary |
+| list, set | list |
+| map | map |
+| tuple | struct with fields "0", "1", ... |
+| user-defined type | struct with its fields |
+| vector<T, n> | fixed-size list |
+
+A decimal's scale belongs to the value and not to the column, and a varint has no bound; Arrow's
+decimals have neither, so both travel as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+DURATION = pa.struct(
+    [
+        pa.field("months", pa.int32()),
+        pa.field("days", pa.int32()),
+        pa.field("nanoseconds", pa.int64()),
+    ]
+)
+
+#: Scalar type -> Arrow type.
+SCALARS: Mapping[str, pa.DataType] = {
+    "ascii": pa.string(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "inet": pa.string(),
+    "decimal": pa.string(),
+    "varint": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "counter": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("ms", tz="UTC"),
+    "date": pa.date32(),
+    "time": pa.time64("ns"),
+    "duration": DURATION,
+    "uuid": pa.binary(16),
+    "timeuuid": pa.binary(16),
+    "blob": pa.binary(),
+}
+
+#: A user-defined type's fields: (name, CQL type) in order.
+Fields = tuple[tuple[str, str], ...]
+
+_TOKEN = re.compile(r"""\s*(?:("(?:[^"]|"")*")|([^<>,\s"]+)|([<>,]))""")
+
+
+@dataclass(frozen=True)
+class CqlType:
+    """One type. `name` is a scalar's, or list, set, map, tuple, vector, udt.
+
+    `of`: element types (list, set, vector: one; map: key and value; tuple, udt: one a field).
+    `fields`: the field names of a user-defined type. `size`: the dimension of a vector.
+    """
+
+    name: str
+    of: tuple[CqlType, ...] = ()
+    fields: tuple[str, ...] = ()
+    size: int = 0
+
+    @property
+    def scalar(self) -> bool:
+        return self.name in SCALARS
+
+    def arrow(self) -> pa.DataType:
+        """The Arrow form; see the module's table."""
+        match self.name:
+            case "list" | "set":
+                return pa.list_(pa.field("item", self.of[0].arrow()))
+            case "map":
+                return pa.map_(self.of[0].arrow(), self.of[1].arrow())
+            case "tuple":
+                return pa.struct([pa.field(str(i), t.arrow()) for i, t in enumerate(self.of)])
+            case "udt":
+                pairs = zip(self.fields, self.of, strict=True)
+                return pa.struct([pa.field(name, t.arrow()) for name, t in pairs])
+            case "vector":
+                return pa.list_(pa.field("item", self.of[0].arrow()), self.size)
+            case _:
+                return SCALARS[self.name]
+
+    def to_json(self) -> list[Any]:
+        """The type as nested lists; what `from_json` takes."""
+        return [self.name, [t.to_json() for t in self.of], list(self.fields), self.size]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> CqlType:
+        name, of, fields, size = data
+        return cls(name, tuple(cls.from_json(t) for t in of), tuple(fields), size)
+
+
+class UnknownType(ValueError):
+    """A type that ringhaul does not know, such as a custom one of the server's."""
+
+
+def parse_type(text: str, user_types: Mapping[str, Fields] | None = None) -> CqlType:
+    """The type that CQL text such as `frozen<map<text, list<int>>>` names.
+
+    `frozen` changes nothing on the wire and is dropped. `user_types`: name -> fields, of the
+    table's keyspace. Raises `UnknownType`.
+    """
+    tokens = [next(filter(None, match)) for match in _TOKEN.findall(text)]
+    found, end = _parse(tokens, 0, text, user_types or {})
+    if end != len(tokens):
+        raise UnknownType(f"cannot read the type {text!r}")
+    return found
+
+
+def _parse(
+    tokens: list[str], at: int, text: str, user_types: Mapping[str, Fields]
+) -> tuple[CqlType, int]:
+    if at >= len(tokens):
+        raise UnknownType(f"cannot read the type {text!r}")
+    name, at = tokens[at], at + 1
+    if at < len(tokens) and tokens[at] == "<":
+        return _parse_parameters(name.lower(), tokens, at + 1, text, user_types)
+    if name.lower() in SCALARS:
+        return CqlType(name.lower()), at
+    plain = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+    if plain not in user_types:
+        raise UnknownType(f"type {name} is not known")
+    fields = user_types[plain]
+    types = tuple(parse_type(field_type, user_types) for _, field_type in fields)
+    return CqlType("udt", types, tuple(field for field, _ in fields)), at
+
+
+def _parse_parameters(
+    name: str, tokens: list[str], at: int, text: str, user_types: Mapping[str, Fields]
+) -> tuple[CqlType, int]:
+    """What stands between `<` and `>`."""
+    of: list[CqlType] = []
+    size = 0
+    while True:
+        if name == "vector" and of:
+            if at >= len(tokens) or not tokens[at].isdigit():
+                raise UnknownType(f"cannot read the type {text!r}")
+            size, at = int(tokens[at]), at + 1
+        else:
+            inner, at = _parse(tokens, at, text, user_types)
+            of.append(inner)
+        if at >= len(tokens) or tokens[at] not in ",>":
+            raise UnknownType(f"cannot read the type {text!r}")
+        at += 1
+        if tokens[at - 1] == ">":
+            break
+    counts = {"frozen": 1, "list": 1, "set": 1, "map": 2, "vector": 1}
+    if name == "frozen" and len(of) == 1:
+        return of[0], at
+    if name == "tuple" or (name in counts and counts[name] == len(of)):
+        return CqlType(name, tuple(of), size=size), at
+    raise UnknownType(f"cannot read the type {text!r}")
