@@ -12,7 +12,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="all benches, more rounds")
     if not parser.parse_args().full:
         load_small.run(load_small.ROWS, rounds=3, short=True)
-        load_memory.run(size_bytes=256 << 20)
+        load_memory.run(size_bytes=128 << 20)
         return
     load_small.run(load_small.ROWS, rounds=5)
     load_small.run(5 * load_small.ROWS, rounds=5)

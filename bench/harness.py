@@ -22,14 +22,15 @@ RESULTS = Path(__file__).parent / "results"
 
 #: Families of systems. A ratio is to the best of a family.
 OURS, LIMIT = "ringhaul", "limit"
-COPY, BULK_LOADER, DRIVER = "COPY", "Bulk Loader", "driver"
-PEERS = (COPY, BULK_LOADER, DRIVER)
+COPY, BULK_LOADER, DRIVER, RUST = "COPY", "Bulk Loader", "driver", "Rust"
+PEERS = (COPY, BULK_LOADER, DRIVER, RUST)
 _COLOURS = {
     OURS: "#1b6ca8",
     LIMIT: "#9aa5b1",
     COPY: "#e08e45",
     BULK_LOADER: "#5b8c5a",
     DRIVER: "#8d6a9f",
+    RUST: "#b0413e",
 }
 
 

@@ -7,16 +7,22 @@ instant, and pyarrow, the driver and Celery take a second to import.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import NoReturn
 
-import rich_click as click
+from producer.startup import leave, start_quickly
 
-from ringhaul import __version__
+start_quickly()
+
+import rich_click as click  # noqa: E402
+
+from ringhaul import __version__  # noqa: E402
 
 #: Command -> the object in `producer.commands` that is the click command.
 COMMANDS = {
     "load": "load:load_command",
+    "unload": "unload:unload_command",
+    "count": "query:count_command",
+    "query": "query:query_command",
     "status": "status:status_command",
     "errors": "errors:errors_command",
     "cancel": "control:cancel_command",
@@ -49,14 +55,14 @@ class LazyGroup(click.RichGroup):
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ringhaul")
 def cli() -> None:
-    """Bulk load for Apache Cassandra, spread over Celery workers, counted exactly."""
+    """Bulk load, unload and query for Apache Cassandra, spread over Celery workers."""
 
 
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
     from producer.errors import run_told
 
-    sys.exit(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
+    leave(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,12 +20,15 @@ from typing import IO, Any, Self
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
-from producer.local.valkey import EmbeddedValkey
 from ringhaul.errors import ClusterError, UsageError
+from ringhaul.ledger.workers import Worker
 
 #: A worker that dies this often within a job is not started again.
 RESTARTS_MAX = 5
 STOP_TIMEOUT_S = 20.0
+#: In this time a worker acknowledges the message of a unit that it committed, which takes some
+#: milliseconds; one that stays would lie about in the broker for hours.
+ACKNOWLEDGE_S = 0.05
 #: Logs of this many past jobs stay.
 LOGS_KEPT = 20
 
@@ -57,6 +61,8 @@ class EmbeddedBroker:
     """The private Valkey, and its address in this process's environment while it is held."""
 
     def __init__(self, state_dir: Path) -> None:
+        from producer.local.valkey import EmbeddedValkey  # not for commands that only ask
+
         self._valkey = EmbeddedValkey(state_dir / "valkey")
 
     def __enter__(self) -> Self:
@@ -83,8 +89,12 @@ class EmbeddedBroker:
 class EmbeddedWorker:
     """`ringhaul worker` for one job, as a child process that logs to a file of its own."""
 
-    def __init__(self, state_dir: Path, concurrency: int, job_id: str) -> None:
+    def __init__(
+        self, state_dir: Path, concurrency: int, job_id: str, *, profiled: bool = False
+    ) -> None:
+        """`profiled`: its processes write profiles when they end, so they are let."""
         self._concurrency, self._queue = concurrency, private_queue(job_id)
+        self._profiled = profiled
         self.log = state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._out: IO[bytes] | None = None
@@ -106,12 +116,31 @@ class EmbeddedWorker:
         self.stop()
         if self._out is not None:
             self._out.close()
+        if isinstance(error, UsageError):  # there was no job
+            self.log.unlink(missing_ok=True)
 
     @property
     def pid(self) -> int:
         """Process id of the worker's parent process."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def registered(self) -> Worker:
+        """How the worker counts itself as alive in the ledger."""
+        return Worker(socket.gethostname(), self.pid, self._concurrency)
+
+    def dismiss(self) -> bool:
+        """Kill the worker and its processes; says whether that was done.
+
+        For a job that is over: nothing is left to give back, and Celery takes 1.5 s to end.
+        """
+        if self._profiled or self._process is None or self._process.poll() is not None:
+            return False
+        time.sleep(ACKNOWLEDGE_S)
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        return True
 
     def revive(self) -> None:
         """Start the worker again if it died. Raises `ClusterError` when it keeps dying."""

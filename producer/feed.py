@@ -20,9 +20,10 @@ from ringhaul.load.job import LoadJob
 from ringhaul.load.reading import open_records
 from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
-#: Units are appended when there are this many, or when this much time has passed.
+#: Units are appended when there are this many, or when this much time has passed: about that of
+#: splitting two units, so that workers begin with the first ones while the others are split.
 BATCH_UNITS = 500
-BATCH_S = 0.2
+BATCH_S = 0.02
 
 
 class Feeder:

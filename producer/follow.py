@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from producer.closing import Closing, read_closing
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.feed import Feeder
 from producer.progress import open_progress
 from producer.snapshot import RateMeter
-from producer.summary import Summary, read_summary, summary_json, summary_text
 from producer.watch import Detached, Watch
 from ringhaul.errors import EXIT_STILL_RUNNING
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.load.job import LoadJob
+from ringhaul.ledger.reading import JobStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,44 +48,53 @@ class Shown:
 def follow_job(
     ledger: Ledger,
     job_id: str,
-    job: LoadJob,
+    bytes_total: int,
     shown: Shown,
     *,
+    on_look: Callable[[JobStatus], None] | None = None,
+    on_end: Callable[[JobStatus], None] | None = None,
     feeder: Feeder | None = None,
     broker: EmbeddedBroker | None = None,
     worker: EmbeddedWorker | None = None,
     on_interrupt: str = "detach",
 ) -> int:
-    """Watch a job to its end, print the summary; the exit code."""
+    """Watch a job to its end, print the summary; the exit code.
+
+    `bytes_total`: of the input; 0 where progress goes by units. `on_look` is called at each look,
+    `on_end` when the job is over and before the summary is printed.
+    """
     with open_progress(shown.progress, quiet=shown.quiet) as progress:
         watch = Watch(
             ledger,
             job_id,
-            RateMeter(job.total_bytes),
+            RateMeter(bytes_total),
             progress,
             feeder=feeder,
             broker=broker,
             worker=worker,
             on_interrupt=on_interrupt,
+            on_look=on_look,
         )
         try:
-            watch.follow()
+            status = watch.follow()
         except Detached:
             progress.note(
                 f"detached; the job goes on.   watch: ringhaul status -f {job_id}"
                 f"   stop: ringhaul cancel {job_id}"
             )
             return EXIT_STILL_RUNNING
-    summary = replace(read_summary(ledger, job_id), interrupted=watch.interrupted)
-    print_summary(summary, shown)
-    return summary.exit_code
+    if on_end is not None:
+        on_end(status)
+    closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
+    print_closing(closing, shown)
+    return closing.exit_code
 
 
-def print_summary(summary: Summary, shown: Shown) -> None:
+def print_closing(closing: Closing, shown: Shown) -> None:
     """The closing table on stderr, or the summary as JSON on stdout; both also to a file."""
     if shown.summary_file is not None:
-        shown.summary_file.write_text(json.dumps(summary_json(summary), indent=2) + "\n")
+        shown.summary_file.write_text(json.dumps(closing.data, indent=2) + "\n")
     if shown.as_json:
-        print(json.dumps(summary_json(summary)), flush=True)
+        print(json.dumps(closing.data), flush=True)
     else:
-        shown.say(summary_text(summary))
+        shown.say(closing.text)

@@ -91,6 +91,34 @@ def following_options(command: Command) -> Command:
     return command
 
 
+def output_options(command: Command) -> Command:
+    """The form in which rows are written."""
+    for option in reversed(
+        [
+            click.option(
+                "--format",
+                type=click.Choice(["csv", "jsonl", "parquet"]),
+                help="Of the files [csv].",
+            ),
+            click.option(
+                "--compression",
+                metavar="NAME",
+                help="csv, jsonl: none gzip zstd bz2 xz [none]; parquet: zstd snappy none [zstd].",
+            ),
+            click.option(
+                "--header/--no-header",
+                default=None,
+                help="CSV: the columns' names in front of each file [yes].",
+            ),
+            click.option("-d", "--delimiter", metavar="CHAR", help="CSV: between fields [,]."),
+            click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
+            click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
 def config_option(command: Command) -> Command:
     """`--config FILE`, for commands that read settings."""
     option = click.option(

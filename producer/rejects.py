@@ -22,7 +22,7 @@ from ringhaul.load.rejects import Reject, unpack_rejects
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     """All rejects of a job, in the order of the input. Raises `JobMissing`."""
     ledger.status(job_id)
-    for _, blob in ledger.rejects(job_id):
+    for _, blob in ledger.extras(job_id):
         yield from unpack_rejects(blob)
 
 

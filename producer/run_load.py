@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,23 +12,15 @@ from typing import Any
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
+from producer.beginning import Beginning
 from producer.dry_run import dry_run_text
-from producer.embedded import (
-    EmbeddedBroker,
-    EmbeddedWorker,
-    default_workers,
-    is_embedded,
-    private_queue,
-    refuse_embedded_detach,
-)
+from producer.embedded import default_workers, is_embedded, private_queue
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
-from producer.options import comma_list, connection_flags, settle
+from producer.options import comma_list, settle
 from producer.plan import LoadRequest, plan_load
-from producer.profiles import profiles_told
 from producer.words import bytes_text, count_text
-from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -38,53 +29,27 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.workers import Workers
 from ringhaul.load.job import LoadJob
-from tasks.connect import cluster_config, open_ledger
-from tasks.profiling import prepare_profiles
+from tasks.connect import open_ledger
 from tasks.publish import QUEUE_LABEL
 
-#: Flags of `load` that are settings.
-SETTING_FLAGS = {
-    "consistency": "cluster.consistency",
-    "strategy": "load.strategy",
-    "max_errors": "load.max_errors",
-    "unit_size": "load.unit_bytes",
-    "workers": "worker.concurrency",
-}
 
-
-def run_load(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul load`; the exit code."""
-    flags = connection_flags(options)
-    flags |= {key: options[flag] for flag, key in SETTING_FLAGS.items()}
-    loaded = settle(flags, options["config_file"])
-    if options["profile_dir"] is not None:
-        loaded = settle(flags | _profile_flags(loaded, options), options["config_file"])
-        prepare_profiles(loaded.settings)  # refused before anything begins
-    if options["detach"] and is_embedded(loaded):
-        raise UsageError("--detach needs workers that stay: configure a broker and start some")
-    refuse_embedded_detach(loaded, options)
+def run_load(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul load` with what was begun for it; the exit code."""
+    loaded = begun.loaded
     request = load_request(options, loaded)
-    job_id = f"ld-{secrets.token_hex(3)}"
-    spool = spool_path(loaded.settings.state_dir, job_id)
+    spool = spool_path(loaded.settings.state_dir, begun.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
         files = _sources(options["sources"], request.dialect, spool)
-        session = open_session(cluster_config(loaded.settings))
-        try:
-            slots = _slots(loaded)
-            job = plan_load(request, files, session, loaded.settings, slots)
-            if options["dry_run"]:
-                print(dry_run_text(job, slots))
-                return EXIT_COMPLETE
-        finally:
-            close_session(session)
+        session = begun.opening.session()
+        slots = _slots(loaded)
+        job = plan_load(request, files, session, loaded.settings, slots)
+        begun.opening.close()
+        if options["dry_run"]:
+            print(dry_run_text(job, slots))
+            return EXIT_COMPLETE
         unused.pop_all()
-    with ExitStack() as stack:
-        if options["profile_dir"] is not None:
-            say = Shown.from_options(options).say
-            # Before the workers, so that it ends after them: they write when they end.
-            stack.enter_context(profiles_told(loaded.settings, say))
-        code = _run(stack, loaded, options, request, job_id, job)
+    code = _run(begun, options, request, job)
     if code == EXIT_COMPLETE:
         spool.unlink(missing_ok=True)
     return code
@@ -143,19 +108,10 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
     )
 
 
-def _run(
-    stack: ExitStack,
-    loaded: Loaded,
-    options: Mapping[str, Any],
-    request: LoadRequest,
-    job_id: str,
-    job: LoadJob,
-) -> int:
+def _run(begun: Beginning, options: Mapping[str, Any], request: LoadRequest, job: LoadJob) -> int:
     """Create the job, feed it and follow it."""
-    embedded = is_embedded(loaded)
-    state_dir = loaded.settings.state_dir
-    broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
-    settings = settle({}, None).settings
+    job_id, embedded = begun.job_id, begun.worker is not None
+    settings = settle({}, None).settings  # an embedded broker is among them by now
     ledger = open_ledger(settings)
     ledger.create(
         job_id,
@@ -168,8 +124,7 @@ def _run(
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
     )
-    workers = loaded.settings.worker.concurrency or default_workers()
-    worker = stack.enter_context(EmbeddedWorker(state_dir, workers, job_id)) if embedded else None
+    workers = settings.worker.concurrency or default_workers()
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
     shown = Shown.from_options(options)
@@ -186,27 +141,13 @@ def _run(
     return follow_job(
         ledger,
         job_id,
-        job,
+        job.total_bytes,
         shown,
         feeder=feeder,
-        broker=broker,
-        worker=worker,
+        broker=begun.broker,
+        worker=begun.worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
     )
-
-
-def _profile_flags(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that --profile DIR stands for. Raises `UsageError` where it cannot be had."""
-    if not is_embedded(loaded):
-        raise UsageError(
-            "--profile looks at embedded workers, and a broker is configured: start a worker with "
-            "ringhaul worker --profile cprofile instead"
-        )
-    kind = loaded.settings.worker.profile
-    return {
-        "worker.profile": "cprofile" if kind == "off" else kind,
-        "worker.profile_dir": options["profile_dir"].absolute(),
-    }
 
 
 def _sources(args: Sequence[str], dialect: CsvDialect, spool: Path) -> list[SourceFile]:

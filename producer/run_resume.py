@@ -53,7 +53,10 @@ def run_resume(options: Mapping[str, Any]) -> int:
         worker = None
         if embedded:
             count = settings.worker.concurrency or default_workers()
-            worker = stack.enter_context(EmbeddedWorker(state_dir, count, job_id))
+            profiled = settings.worker.profile != "off"
+            worker = stack.enter_context(
+                EmbeddedWorker(state_dir, count, job_id, profiled=profiled)
+            )
         status = ledger.status(job_id)
         feeder = None
         if not status.sealed:
@@ -64,7 +67,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
         code = follow_job(
             ledger,
             job_id,
-            job,
+            job.total_bytes,
             shown,
             feeder=feeder,
             broker=broker,

@@ -36,16 +36,20 @@ class Snapshot:
 
     @property
     def share(self) -> float:
-        """0..1 of the input's bytes. Below 1 until the job is over."""
+        """0..1 of the input's bytes, or of the units where they are all known from the beginning.
+        Below 1 until the job is over."""
         if self.state != "RUNNING" and self.units == self.units_done and self.sealed:
             return 1.0
-        return min(self.bytes_done / self.bytes_total, 0.999) if self.bytes_total else 0.0
+        if self.bytes_total:
+            return min(self.bytes_done / self.bytes_total, 0.999)
+        return min(self.units_done / self.units, 0.999) if self.units else 0.0
 
 
 class RateMeter:
     """Turns successive looks at one job into snapshots with rates."""
 
     def __init__(self, bytes_total: int) -> None:
+        """`bytes_total`: of the input; 0 if nobody knows it, and progress goes by units."""
         self._bytes_total = bytes_total
         self._looks: deque[tuple[float, int, int]] = deque()
 
@@ -61,10 +65,11 @@ class RateMeter:
         """The snapshot at this look. Live figures of running units count as done so far."""
         rows = status.totals.get("rows", 0) + status.live.rows
         rejected = status.totals.get("rejected", 0) + status.live.rejected
-        bytes_done = min(status.totals.get("bytes", 0) + status.live.bytes, self._bytes_total)
+        bytes_done = status.totals.get("bytes", 0) + status.live.bytes
+        if self._bytes_total:
+            bytes_done = min(bytes_done, self._bytes_total)
         elapsed_s = status.elapsed_s
         rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
-        left = self._bytes_total - bytes_done
         return Snapshot(
             job=status.job,
             state=str(status.state),
@@ -79,11 +84,20 @@ class RateMeter:
             elapsed_s=elapsed_s,
             rows_per_s=rows_per_s,
             bytes_per_s=bytes_per_s,
-            eta_s=left / bytes_per_s if bytes_per_s > 0 and not status.finished else None,
+            eta_s=self._eta_s(status, bytes_done, bytes_per_s),
             workers=workers,
             hosts=hosts,
             p50_ms=p50_ms,
             p99_ms=p99_ms,
+        )
+
+    def _eta_s(self, status: JobStatus, bytes_done: int, bytes_per_s: float) -> float | None:
+        if status.finished:
+            return None
+        if self._bytes_total:
+            return (self._bytes_total - bytes_done) / bytes_per_s if bytes_per_s > 0 else None
+        return (
+            status.elapsed_s * (status.units - status.done) / status.done if status.done else None
         )
 
     def _rates(

@@ -7,16 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from producer.closing import Closing, exit_code
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
-from ringhaul.errors import (
-    EXIT_CANCELLED,
-    EXIT_COMPLETE,
-    EXIT_FATAL,
-    EXIT_INTERRUPTED,
-    EXIT_REJECTS,
-    EXIT_STILL_RUNNING,
-    EXIT_TOO_MANY_ERRORS,
-)
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
@@ -24,17 +16,6 @@ from ringhaul.load.job import LoadJob
 from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.report import LoadReport, SourceLine, build_report
 from ringhaul.load.unit import UnitResult
-
-EXIT_CODES: Mapping[JobState, int] = {
-    JobState.RUNNING: EXIT_STILL_RUNNING,
-    JobState.COMPLETE: EXIT_COMPLETE,
-    JobState.PARTIAL: EXIT_REJECTS,
-    # Some records are neither in the table nor among the rejects: never a success.
-    JobState.QUARANTINED: EXIT_FATAL,
-    JobState.STOPPED: EXIT_TOO_MANY_ERRORS,
-    JobState.CANCELLED: EXIT_CANCELLED,
-    JobState.FAILED: EXIT_FATAL,
-}
 
 #: Sources listed one by one in the closing table; the others are summed in one line.
 SOURCES_SHOWN = 10
@@ -55,23 +36,30 @@ class Summary:
     @property
     def exit_code(self) -> int:
         """What the command that followed the job ends with."""
-        if self.interrupted and self.status.state is JobState.CANCELLED:
-            return EXIT_INTERRUPTED
-        return EXIT_CODES[self.status.state]
+        return exit_code(self.status, interrupted=self.interrupted)
 
 
-def read_summary(ledger: Ledger, job_id: str) -> Summary:
+def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+    """How a load ended, computed from what the ledger holds."""
+    summary = read_summary(ledger, status, interrupted=interrupted)
+    return Closing(
+        exit_code=summary.exit_code, text=summary_text(summary), data=summary_json(summary)
+    )
+
+
+def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Summary:
     """Compute the summary from what the ledger holds."""
+    job_id = status.job
     job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
     results = (UnitResult.unpack(packed) for _, packed in ledger.results(job_id))
     latencies = {int(index): count for index, count in ledger.latencies(job_id).items()}
     reasons: dict[str, int] = {}
-    for _, blob in ledger.rejects(job_id):
+    for _, blob in ledger.extras(job_id):
         for reject in unpack_rejects(blob):
             kind = f"{reject.stage} {reject.column}" if reject.column else reject.stage
             reasons[kind] = reasons.get(kind, 0) + 1
     report = build_report((source.file.path for source in job.sources), results, latencies)
-    return Summary(status=ledger.status(job_id), job=job, report=report, reasons=reasons)
+    return Summary(status=status, job=job, report=report, reasons=reasons, interrupted=interrupted)
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.feed import Feeder
 from producer.progress import Progress
-from producer.snapshot import RateMeter
+from producer.snapshot import RateMeter, Snapshot
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -22,6 +22,12 @@ from ringhaul.load.latency import percentile_ms
 from tasks.publish import publish_next, publisher, window
 
 LOOK_EVERY_S = 0.2
+#: Where a look decides when something begins or ends: at a job's start, when its first units have
+#: to be published, and when its last ones are being worked on. A look costs about 1 ms of CPU.
+LOOK_SOON_S = 0.03
+#: How long a start may take, and how near an end is.
+START_S = 2.0
+END_S = 4.0
 SWEEP_EVERY_S = 1.0
 #: A look that finds no Redis ends soon: the user is told, and an embedded server started again.
 PATIENCE_MS = 1500
@@ -47,13 +53,17 @@ class Watch:
         broker: EmbeddedBroker | None = None,
         worker: EmbeddedWorker | None = None,
         on_interrupt: str = "cancel",
+        on_look: Callable[[JobStatus], None] | None = None,
     ) -> None:
         self._ledger = ledger.with_patience(PATIENCE_MS)
         self._job_id, self._meter, self._progress = job_id, meter, progress
         self._feeder, self._broker, self._worker = feeder, broker, worker
-        self._on_interrupt = on_interrupt
+        self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
         self._sweep_due = 0.0
+        self._started_at = time.monotonic()
+        #: All units are split, and were published as far as there was room.
+        self._fed = False
         self._away = False
         self._facts: dict[str, Any] = {}
 
@@ -65,32 +75,53 @@ class Watch:
     def follow(self) -> JobStatus:
         """Return when the job has ended. Raises `Detached` when the user let go of it."""
         with self._taking_interrupts():
+            if self._feeder is not None:
+                import tasks.application  # noqa: F401 - Celery: read while the feeder splits
+
             while True:
+                pause_s = LOOK_EVERY_S
                 try:
-                    status = self._round()
+                    status, snapshot = self._round()
                     if status.finished and self._feeder_done():
-                        return self._wind_down(status)
+                        status = self._wind_down(status)
+                        self._dismiss_worker(status)
+                        return status
+                    if self._soon(status, snapshot):
+                        pause_s = LOOK_SOON_S
                 except LedgerUnavailable as error:
                     self._wait_for_redis(error)
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(pause_s)
 
-    def _round(self) -> JobStatus:
+    def _round(self) -> tuple[JobStatus, Snapshot]:
         """One look: top the queue up, sweep when due, show."""
         self._handle_interrupt()
         if self._worker is not None:
             self._worker.revive()
         now = time.monotonic()
+        fed = self._feeder_done()  # seen before publishing, which then takes in the last units too
         if now >= self._sweep_due:
             self._sweep_due = now + SWEEP_EVERY_S
             self._sweep()
-        elif not self._feeder_done():
+        elif not self._fed:
             publish_next(self._ledger, self._job_id)
+        self._fed = fed
         status = self._ledger.status(self._job_id)
-        self._progress.show(self._meter.look(status, **self._facts))
+        if self._on_look is not None:
+            self._on_look(status)
+        snapshot = self._meter.look(status, **self._facts)
+        self._progress.show(snapshot)
         if self._away:
             self._away = False
             self._progress.note("Redis is back; the job goes on")
-        return status
+        return status, snapshot
+
+    def _soon(self, status: JobStatus, snapshot: Snapshot) -> bool:
+        """Whether something is about to begin or to end."""
+        if not self._fed:
+            return time.monotonic() < self._started_at + START_S
+        # The last units are being worked on, and the job is near its end or too young to tell.
+        last = status.sealed and 0 < status.leased == status.left
+        return last and (snapshot.eta_s is None or snapshot.eta_s < END_S)
 
     def _sweep(self) -> None:
         """Look after the job, and renew what `show` tells beside its status: both cost more than
@@ -122,7 +153,15 @@ class Watch:
             time.sleep(LOOK_EVERY_S)
             self._ledger.sweep(self._job_id)
             status = self._ledger.status(self._job_id)
+        if self._on_look is not None:
+            self._on_look(status)
         return status
+
+    def _dismiss_worker(self, status: JobStatus) -> None:
+        """End an embedded worker with its job. One that holds units still is stopped later."""
+        if self._worker is not None and not status.leased and self._worker.dismiss():
+            with suppress(LedgerUnavailable):  # it could not take leave itself
+                Workers(self._ledger.caller).leave(self._worker.registered)
 
     def _handle_interrupt(self) -> None:
         """First Ctrl-C: cancel at the block's end, or let go of it. Second: stop at once."""

@@ -56,6 +56,18 @@ class SourceCorrupt(Terminal):
     exit_code = EXIT_FATAL
 
 
+class OutputUnusable(Terminal):
+    """The output cannot be written: the disk is full, or the folder is closed to us or gone."""
+
+    exit_code = EXIT_FATAL
+
+
+class OutputUnavailable(Transient):
+    """The output cannot be written now: its store or its disk did not do as asked."""
+
+    exit_code = EXIT_FATAL
+
+
 class ClusterError(Terminal):
     """The cluster cannot be used: address, credentials, data centre or schema are wrong."""
 

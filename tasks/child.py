@@ -11,7 +11,6 @@ once would otherwise open thousands of connections in the same second.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import random
@@ -19,6 +18,7 @@ import socket
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cassandra import InvalidRequest, Unauthorized
 from cassandra.cluster import Session
@@ -29,10 +29,14 @@ from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.cluster.words import tell
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
-from ringhaul.load.job import LoadJob
 from ringhaul.load.write import Target, WriteBounds
 from ringhaul.load.write.plane import Plane
 from tasks.connect import cluster_config, open_ledger
+from tasks.kinds import Job, job_of
+
+if TYPE_CHECKING:
+    from ringhaul.read.pages import PageReader
+    from ringhaul.read.scan import ScanTarget
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +72,9 @@ class Child:
         )
         self._session: Session | None = None
         self._plane: Plane | None = None
+        self._reader: PageReader | None = None
         self._prepared: dict[str, PreparedStatement] = {}
-        self._jobs: OrderedDict[str, LoadJob] = OrderedDict()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
 
     def session(self) -> Session:
         """The session, opened if need be. Raises `SessionUnavailable` with the reason."""
@@ -100,6 +105,17 @@ class Child:
             )
         return Target(session, self._plane, self.prepare(statement), keyspace)
 
+    def scan_target(self, statement: str, keyspace: str) -> ScanTarget:
+        """Where the rows of a SELECT over token ranges come from. Raises as `target` does."""
+        from ringhaul.read.pages import PageReader  # what loads do not need to import
+        from ringhaul.read.scan import ScanTarget
+
+        prepared = self.prepare(statement)
+        if self._reader is None:
+            self._reader = PageReader(self.session())
+        config = cluster_config(self.settings)
+        return ScanTarget(self._reader, prepared, keyspace, config.where, config.user)
+
     def prepare(self, statement: str) -> PreparedStatement:
         """The prepared form of a statement, prepared once per session.
 
@@ -114,21 +130,21 @@ class Child:
                 raise tell(error, where=where, user=self.settings.cluster.user) from error
         return self._prepared[statement]
 
-    def job(self, job_id: str) -> LoadJob:
+    def job(self, job_id: str) -> Job:
         """The spec of a job, read from the ledger once and kept for its next units."""
         if job_id not in self._jobs:
-            self._jobs[job_id] = LoadJob.from_json(json.loads(self.ledger.job_spec(job_id)))
+            self._jobs[job_id] = job_of(self.ledger.job_spec(job_id))
             if len(self._jobs) > JOBS_KEPT:
                 self._jobs.popitem(last=False)
         self._jobs.move_to_end(job_id)
         return self._jobs[job_id]
 
-    def check_cluster(self, job: LoadJob) -> None:
+    def check_cluster(self, cluster_name: str) -> None:
         """Raise `WrongCluster` unless the job is for the cluster of this child's session."""
         mine = self.session().cluster.metadata.cluster_name
-        if mine != job.cluster_name:
+        if mine != cluster_name:
             raise WrongCluster(
-                f"the job is for cluster {job.cluster_name!r}, this worker's settings name "
+                f"the job is for cluster {cluster_name!r}, this worker's settings name "
                 f"{mine!r} (cluster.contact_points)"
             )
 
@@ -137,6 +153,7 @@ class Child:
         if self._plane is not None:
             self._plane.close()
         session, self._session, self._plane = self._session, None, None
+        self._reader = None
         if session is not None and not close_session(session, timeout_s):
             log.warning("session did not close within %s s", timeout_s)
 

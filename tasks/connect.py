@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING
 from config.broker import broker_url
 from config.secrets import read_secret
 from config.settings import Settings
-from ringhaul.ledger.connection import PATIENCE_MS, connect
-from ringhaul.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from ringhaul.cluster.connect import ClusterConfig
+    from ringhaul.ledger.ledger import Ledger
 
 #: The worker's parent process serves all its children: it must not wait long for an absent Redis.
 PARENT_PATIENCE_MS = 1000
 
 
-def open_ledger(settings: Settings, patience_ms: int = PATIENCE_MS) -> Ledger:
+def open_ledger(settings: Settings, patience_ms: int | None = None) -> Ledger:
     """The ledger in the broker's Redis; it connects when first used.
 
-    `patience_ms`: how long a call goes on trying while Redis is away.
+    `patience_ms`: how long a call goes on trying while Redis is away; None: as long as is usual.
     """
+    from ringhaul.ledger.connection import PATIENCE_MS, connect  # redis-py: slow to import
+    from ringhaul.ledger.ledger import Ledger
+
     broker = settings.broker
     client = connect(
         broker_url(broker),
@@ -33,7 +35,7 @@ def open_ledger(settings: Settings, patience_ms: int = PATIENCE_MS) -> Ledger:
     return Ledger(
         client,
         unclaimed_ms=int(settings.worker.unclaimed_s * 1000),
-        patience_ms=patience_ms,
+        patience_ms=PATIENCE_MS if patience_ms is None else patience_ms,
     )
 
 

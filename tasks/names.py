@@ -5,3 +5,4 @@ class TaskNames:
     """Celery task names."""
 
     LOAD_UNIT = "ringhaul.load.unit"
+    READ_UNIT = "ringhaul.read.unit"

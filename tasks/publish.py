@@ -22,9 +22,11 @@ UNITS_PER_SLOT = 4
 #: Label of a job in the ledger: the queue that its workers consume. A job with workers of its own
 #: has a queue of its own, so that it never runs on workers of another cluster.
 QUEUE_LABEL = "queue"
-#: Jobs whose queue is remembered.
-_QUEUES_KEPT = 100
-_queues: dict[str, str] = {}
+#: Label of a job in the ledger: what it does (load, unload, ...).
+KIND_LABEL = "kind"
+#: Jobs whose queue and task are remembered.
+_ROUTES_KEPT = 100
+_routes: dict[str, tuple[str, str]] = {}
 
 
 def window(ledger: Ledger) -> int:
@@ -50,11 +52,11 @@ def publish_units(ledger: Ledger, job: str, epoch: int, units: Sequence[int]) ->
     """
     from tasks.application import app  # the task modules and this one know each other
 
-    queue = _queue(ledger, job)
+    queue, task = _route(ledger, job)
     for unit in units:
         try:
             app.send_task(
-                TaskNames.LOAD_UNIT,
+                task,
                 queue=queue,
                 kwargs={"job": job, "unit": unit, "epoch": epoch},
                 # What Flower shows and searches (`kwargs:job=...`).
@@ -64,10 +66,13 @@ def publish_units(ledger: Ledger, job: str, epoch: int, units: Sequence[int]) ->
             raise LedgerUnavailable(f"Redis takes no messages: {error}") from error
 
 
-def _queue(ledger: Ledger, job: str) -> str:
-    """The queue that a job was created with; it never changes."""
-    if job not in _queues:
-        if len(_queues) >= _QUEUES_KEPT:
-            _queues.clear()
-        _queues[job] = ledger.status(job).labels.get(QUEUE_LABEL, QUEUE_LOAD)
-    return _queues[job]
+def _route(ledger: Ledger, job: str) -> tuple[str, str]:
+    """The queue and the task of a job's units; a job never changes them."""
+    if job not in _routes:
+        if len(_routes) >= _ROUTES_KEPT:
+            _routes.clear()
+        labels = ledger.status(job).labels
+        loads = labels.get(KIND_LABEL, "load") == "load"
+        task = TaskNames.LOAD_UNIT if loads else TaskNames.READ_UNIT
+        _routes[job] = (labels.get(QUEUE_LABEL, QUEUE_LOAD), task)
+    return _routes[job]

@@ -14,6 +14,7 @@ import rich_click as click
 from config.settings import Loaded
 from producer.embedded import EmbeddedBroker, is_embedded
 from producer.options import config_option, settle
+from producer.startup import stay
 from ringhaul.errors import UsageError
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -96,6 +97,7 @@ def _celery(loaded: Loaded, arguments: list[str]) -> None:
 def _run(arguments: list[str]) -> None:
     from tasks import app
 
+    stay()
     app.start(argv=arguments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,11 @@ def load_command(**options: Any) -> int:
     SOURCE is a file, a glob, a directory or - for standard input; .gz, .zst, .bz2 and .xz are
     read as they are.
     """
-    from producer.run_load import run_load
+    from producer.beginning import begin_load
 
-    return run_load(options)
+    with ExitStack() as stack:
+        begun = begin_load(stack, options)
+        # Only now: its imports take as long as what was begun.
+        from producer.run_load import run_load
+
+        return run_load(options, begun)

@@ -36,15 +36,16 @@ def status_command(
 
 
 def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
-    from producer.follow import Shown, follow_job, print_summary
-    from producer.summary import read_summary
+    from producer.closing import read_closing
+    from producer.follow import Shown, follow_job, print_closing
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
-    summary = read_summary(ledger, job_id)
-    if follow and not summary.status.finished:
-        return follow_job(ledger, job_id, summary.job, shown)
-    print_summary(summary, shown)
-    return summary.exit_code
+    status = ledger.status(job_id)
+    if follow and not status.finished:
+        return follow_job(ledger, job_id, int(status.labels.get("bytes_total", "0")), shown)
+    closing = read_closing(ledger, job_id)
+    print_closing(closing, shown)
+    return closing.exit_code
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]

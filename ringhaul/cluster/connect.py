@@ -19,7 +19,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from cassandra import ConsistencyLevel, UnresolvableContactPoints
+from cassandra import ConsistencyLevel, ProtocolVersion, UnresolvableContactPoints
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import (
     EXEC_PROFILE_DEFAULT,
@@ -117,6 +117,9 @@ def open_session(config: ClusterConfig) -> Session:
         )
     except UnresolvableContactPoints as error:
         raise tell(error, where=config.where) from error
+    # The driver would begin with two versions that only DataStax Enterprise speaks, and goes down
+    # from the one that is given here as from its own; a version given above it would insist on.
+    cluster.protocol_version = ProtocolVersion.V5
     try:
         session = _connect(cluster, config.local_dc)
     except Exception as error:

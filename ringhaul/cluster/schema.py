@@ -10,12 +10,13 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from cassandra.metadata import KeyspaceMetadata, Metadata
+from typing import TYPE_CHECKING, Any
 
 from ringhaul.cql.types import CqlType, Fields, parse_type
 from ringhaul.errors import ClusterError
+
+if TYPE_CHECKING:
+    from cassandra.metadata import KeyspaceMetadata, Metadata
 
 
 @dataclass(frozen=True, kw_only=True)

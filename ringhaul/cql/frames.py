@@ -48,7 +48,7 @@ class Opcode(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """Section 9, those that a write or a handshake can meet."""
+    """Section 9, those that a write, a read or a handshake can meet."""
 
     SERVER_ERROR = 0x0000
     PROTOCOL_ERROR = 0x000A
@@ -58,6 +58,9 @@ class ErrorCode(IntEnum):
     IS_BOOTSTRAPPING = 0x1002
     TRUNCATE_ERROR = 0x1003
     WRITE_TIMEOUT = 0x1100
+    READ_TIMEOUT = 0x1200
+    READ_FAILURE = 0x1300
+    FUNCTION_FAILURE = 0x1400
     WRITE_FAILURE = 0x1500
     CDC_WRITE_FAILURE = 0x1600
     SYNTAX_ERROR = 0x2000
@@ -81,8 +84,12 @@ _RESULT = int(Opcode.RESULT)
 #: VOID results are looked for this many at first, then ever more: among errors most runs are short.
 _RUN_FIRST = 256
 _RUN_GROWTH = 8
-#: Flag of an EXECUTE's parameters (section 4.1.4): values follow.
+#: Flags of an EXECUTE's parameters (section 4.1.4): values follow; leave the metadata out of the
+#: answer; the greatest number of rows to a page; where the last page ended.
 _FLAG_VALUES = 0x01
+_FLAG_SKIP_METADATA = 0x02
+_FLAG_PAGE_SIZE = 0x04
+_FLAG_PAGING_STATE = 0x08
 #: Flags of a frame's header (section 2.2).
 _FLAG_COMPRESSION = 0x01
 _FLAG_TRACING = 0x02
@@ -126,28 +133,66 @@ class Frames(NamedTuple):
 
 
 def execute_frames(
-    rows: pa.BinaryArray, query_id: bytes, consistency: int, values_count: int
+    rows: pa.BinaryArray,
+    query_id: bytes,
+    consistency: int,
+    values_count: int,
+    *,
+    page_rows: int = 0,
+    skip_metadata: bool = False,
 ) -> Frames:
     """An EXECUTE frame for each row; the stream ids are still to be set.
 
     `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Section
-    4.1.6: the statement's id, consistency, flags (values follow), and the values.
+    4.1.6: the statement's id, consistency, flags, the values, and after them the page size.
+    `page_rows`: rows of an answer at most, 0 for the server's own. `skip_metadata`: the answers'
+    columns are known and need not be told.
     """
+    flags = _FLAG_VALUES
+    if skip_metadata:
+        flags |= _FLAG_SKIP_METADATA
+    tail = b""
+    if page_rows:
+        flags, tail = flags | _FLAG_PAGE_SIZE, struct.pack(">i", page_rows)
     head = struct.pack(">H", len(query_id)) + query_id
-    head += struct.pack(">HBH", consistency, _FLAG_VALUES, values_count)
+    head += struct.pack(">HBH", consistency, flags, values_count)
     layout = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("head", "V", len(head))])
     headers = np.empty(len(rows), layout)
     headers["version"] = PROTOCOL_VERSION
     headers["flags"] = 0
     headers["stream"] = 0
     headers["opcode"] = Opcode.EXECUTE
-    headers["length"] = np.diff(_offsets(rows)) + len(head)
+    headers["length"] = np.diff(_offsets(rows)) + len(head) + len(tail)
     headers["head"] = np.void(head)
     fixed = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(layout.itemsize), len(rows), [None, pa.py_buffer(headers)]
     )
-    joined = pc.binary_join_element_wise(fixed.cast(pa.binary()), rows, pa.scalar(b"", pa.binary()))
+    parts = [fixed.cast(pa.binary()), rows]
+    if tail:
+        parts.append(pa.scalar(tail, pa.binary()))
+    joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
     return Frames(np.frombuffer(joined.buffers()[2], np.uint8), _offsets(joined))
+
+
+def next_page_frame(asked: bytes, paging_state: bytes) -> Frames:
+    """The EXECUTE that asks for the page after the one that the frame `asked` asked for.
+
+    `asked` is a frame of `execute_frames` with a page size, or of this function.
+    """
+    reader = Reader(asked)
+    reader.take(HEADER_BYTES)
+    reader.take(reader.read_short() + 2)  # the statement's id, consistency
+    flags_at = len(asked) - len(reader.rest())
+    reader = Reader(asked[flags_at + 1 :])
+    for _ in range(reader.read_short()):
+        reader.read_bytes()
+    reader.take(4)  # the page size
+    end = len(asked) - len(reader.rest())
+    body = bytearray(asked[HEADER_BYTES:end])
+    body[flags_at - HEADER_BYTES] |= _FLAG_PAGING_STATE
+    body += struct.pack(">i", len(paging_state)) + paging_state
+    data = frame(Opcode.EXECUTE, bytes(body))
+    return Frames(np.frombuffer(bytearray(data), np.uint8), np.array([0, len(data)], np.int32))
 
 
 def frame(opcode: Opcode, body: bytes, stream: int = 0) -> bytes:

@@ -9,6 +9,7 @@ from ringhaul.cql.addresses import encode_inets
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, TextColumn, without_nulls
 from ringhaul.cql.decimals import encode_decimals, encode_varints
+from ringhaul.cql.durations import encode_durations
 from ringhaul.cql.identifiers import encode_uuids
 from ringhaul.cql.numbers import encode_booleans, encode_floats, encode_integers
 from ringhaul.cql.strings import encode_asciis, encode_blobs, encode_texts
@@ -42,6 +43,7 @@ ENCODERS: dict[str, Callable[[TextColumn, TextFormat], Encoded]] = {
     "timestamp": encode_timestamps,
     "date": encode_dates,
     "time": encode_times,
+    "duration": encode_durations,
     "uuid": _typed(encode_uuids, "uuid"),
     "timeuuid": _typed(encode_uuids, "timeuuid"),
     "inet": encode_inets,

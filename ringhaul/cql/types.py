@@ -88,6 +88,14 @@ class CqlType:
     def scalar(self) -> bool:
         return self.name in SCALARS
 
+    def __str__(self) -> str:
+        """As CQL has it; a user-defined type by its fields, since its name is not known."""
+        if self.name == "udt":
+            pairs = zip(self.fields, self.of, strict=True)
+            return f"udt<{', '.join(f'{name} {of}' for name, of in pairs)}>"
+        parameters = [str(of) for of in self.of] + ([str(self.size)] if self.size else [])
+        return f"{self.name}<{', '.join(parameters)}>" if parameters else self.name
+
     def arrow(self) -> pa.DataType:
         """The Arrow form; see the module's table."""
         match self.name:

@@ -1,5 +1,5 @@
 -- Counts a finished unit, once, whoever finished it.
--- ARGV: unit, epoch, token, result, rejects or '', number of totals, (field, increment)...,
+-- ARGV: unit, epoch, token, result, extra or '', number of totals, (field, increment)...,
 --       (latency bucket, increment)...
 -- Answers 1: counted; 0: this unit had been counted before, nothing changed; -1: another epoch, no
 -- such unit, or the job's figures are settled.
@@ -30,10 +30,11 @@ end
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
-  redis.call('HSET', REJECTS, unit, ARGV[5])
+  redis.call('HSET', EXTRAS, unit, ARGV[5])
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)
+redis.call('HDEL', CURSORS, unit)
 redis.call('HDEL', FAILS, unit)
 redis.call('ZREM', SUSPECTS, unit)
 if redis.call('HDEL', BAD, unit) == 0 then
@@ -41,7 +42,7 @@ if redis.call('HDEL', BAD, unit) == 0 then
 end
 
 if state ~= 'RUNNING' then
-  for _, key in ipairs({ DONE, TOT, LAT, REJECTS, results }) do
+  for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, results }) do
     keep_for_a_while(key)
   end
   return 1

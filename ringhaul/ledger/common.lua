@@ -22,7 +22,8 @@ local JOB = string.sub(META, 1, -5) -- ringhaul:{job}: without its `meta`
 local DONE, TOT, LAT = JOB .. 'done', JOB .. 'tot', JOB .. 'lat'
 local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease', JOB .. 'owner'
 local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
-local SUSPECTS, BAD, REJECTS = JOB .. 'suspects', JOB .. 'bad', JOB .. 'rejects'
+local SUSPECTS, BAD = JOB .. 'suspects', JOB .. 'bad'
+local EXTRAS, CURSORS = JOB .. 'extras', JOB .. 'cursors'
 
 -- Times are the server's: the clocks of the hosts need not agree.
 local clock = redis.call('TIME')

@@ -247,6 +247,10 @@ class Ledger(Reader):
         progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
         return Lease(self._script("renew", job, unit, token, lease_ms, progress).decode())
 
+    def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:
+        """Keep where this attempt has got to for good, so that the next one goes on from there."""
+        return Lease(self._script("checkpoint", job, unit, token, cursor).decode())
+
     def commit(
         self,
         job: str,
@@ -256,17 +260,17 @@ class Ledger(Reader):
         result: str,
         totals: Mapping[str, int],
         latencies: Mapping[str, int] | None = None,
-        rejects: bytes = b"",
+        extra: bytes = b"",
     ) -> Commit:
         """Count a finished unit. Only the first commit of a unit counts, whoever makes it.
 
         `totals` are added to the job's; `rows` and `rejected` among them are records and are held
-        against the job's limit of errors. `latencies` are counts by bucket.
+        against the job's limit of errors. `latencies` are counts by bucket. `extra`: see `extras`.
         """
         counts = [word for pair in totals.items() for word in pair]
         counts += [word for pair in (latencies or {}).items() for word in pair]
         return Commit(
-            self._script("commit", job, unit, epoch, token, result, rejects, len(totals), *counts)
+            self._script("commit", job, unit, epoch, token, result, extra, len(totals), *counts)
         )
 
     def release(

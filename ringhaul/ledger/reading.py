@@ -1,6 +1,6 @@
 """What the ledger says about jobs. Nothing here changes a job."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ OWN_FIELDS = frozenset(
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     """.split()  # noqa: SIM905
 )
-#: Reject blobs fetched at once: one can hold megabytes.
+#: Extras fetched at once: one can hold megabytes.
 _BLOBS_PER_READ = 16
 
 
@@ -134,10 +134,21 @@ class Reader:
         """(unit, result) of the committed units in order: the attempt that counted."""
         return self._buckets(job, "results")
 
-    def rejects(self, job: str) -> Iterator[tuple[int, bytes]]:
-        """(unit, its rejects) of the committed units that have any, in order."""
-        key = keys.job_key(job, "rejects")
-        units = sorted(map(int, self.caller.command("HKEYS", key)))
+    def cursor(self, job: str, unit: int) -> bytes | None:
+        """Where earlier attempts of an unfinished unit have got to; None: from its beginning."""
+        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "cursors"), unit)
+        return found
+
+    def extras(
+        self, job: str, exclude: Collection[int] = frozenset()
+    ) -> Iterator[tuple[int, bytes]]:
+        """(unit, what it left beside its numbers) of the committed units that left any, in order:
+        rejected records of a load, parts of an unload, the partial table of a query.
+
+        `exclude`: units that are passed over.
+        """
+        key = keys.job_key(job, "extras")
+        units = sorted(set(map(int, self.caller.command("HKEYS", key))).difference(exclude))
         for first in range(0, len(units), _BLOBS_PER_READ):
             chosen = units[first : first + _BLOBS_PER_READ]
             blobs: list[bytes | None] = self.caller.command("HMGET", key, *chosen)

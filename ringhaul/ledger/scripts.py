@@ -16,6 +16,7 @@ JOB_SCRIPTS = (
     "issue",
     "claim",
     "renew",
+    "checkpoint",
     "commit",
     "release",
     "lost",

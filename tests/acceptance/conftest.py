@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import redis
+from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.services import running_valkey
+from tests.services import fresh_keyspace, running_valkey
 
 
 def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
@@ -29,6 +30,13 @@ def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
 def embedded(endpoints: Endpoints, tmp_path: Path) -> Ringhaul:
     """`ringhaul` with no broker configured: it starts workers of its own (a few seconds)."""
     return Ringhaul(cluster_env(endpoints, tmp_path / "state"), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_keyspace(cassandra_session: Session) -> Iterator[str]:
+    """A fresh keyspace for the tests of one module, for what is long to fill."""
+    with fresh_keyspace(cassandra_session) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

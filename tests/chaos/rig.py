@@ -221,7 +221,7 @@ def check_exact(rig: Rig, looker: Looker, summary: dict[str, Any], *sources: Sou
     assert sum(result.rejected for result in packed) == status.totals["rejected"] == len(bad)
     rejects = [
         reject.data
-        for _, blob in looker.ledger.rejects(status.job)
+        for _, blob in looker.ledger.extras(status.job)
         for reject in unpack_rejects(blob)
     ]
     assert rejects == [bad[ordinal].rstrip("\n").encode() for ordinal in sorted(bad)]

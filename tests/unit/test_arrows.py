@@ -37,6 +37,11 @@ PURE = (
     "ringhaul.load.report",
     "ringhaul.load.write.grouping",
     "ringhaul.load.write.window",
+    "ringhaul.read.effect",
+    "ringhaul.read.kernels",
+    "ringhaul.read.order",
+    "ringhaul.read.replies",
+    "ringhaul.read.spans",
 )
 #: ... but for these, which open files.
 IMPURE_WITHIN_PURE = ("ringhaul.formats.sources",)

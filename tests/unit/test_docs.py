@@ -16,7 +16,7 @@ import ringhaul.errors
 from config.names import env_name
 from config.sections import setting_keys
 from producer.__main__ import cli
-from producer.summary import EXIT_CODES
+from producer.closing import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs" / "cli.md").read_text()

@@ -5,8 +5,8 @@ replica's socket at once, and the answers are counted column-wise. On the server
 cost no more than batches; what made them slow was the cost of each in the client.
 
 The order of things: `write` queues a block's frames by replica set and returns when they are on
-their way, `flush` when every one was answered. In between a loop sends what the windows have room
-for and reads what has come. An answer that is not VOID finds its row by its stream id.
+their way, `flush` when every one was answered. In between `dispatch.py` sends what the windows
+have room for and reads what has come. An answer that is not VOID finds its row by its stream id.
 
 When a replica is slow the others must not wait for it: `write` asks for more rows as soon as some
 wire has nothing to do, as long as the rows kept (queued, unanswered, to be tried again) are those
@@ -15,106 +15,31 @@ of a few blocks.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import random
 import time
 import weakref
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from cassandra.pool import Host
 from numpy.typing import NDArray
 
-from ringhaul.cql.frames import (
-    ErrorCode,
-    FrameError,
-    Frames,
-    Opcode,
-    Reply,
-    execute_frames,
-    prepare_body,
-    read_error,
-    read_prepared_id,
-)
-from ringhaul.errors import ClusterError
+from ringhaul.cql.frames import FrameError, Opcode, Reply, execute_frames
 from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import (
-    TICK_S,
-    Target,
-    WriteFailed,
-    WriteOptions,
-    WriterHooks,
-    WriteStats,
-)
-from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
-from ringhaul.load.write.routing import Routing
+from ringhaul.load.write.base import Target, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
 from ringhaul.load.write.window import WindowStats
-from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
+from ringhaul.load.write.wire import Wire
 
-#: How long rows wait for any of their replicas before the unit is given back.
-NO_REPLICA_S = 30.0
-#: While no wire is open, how often to look for one.
-OPENING_POLL_S = 0.02
 #: Blocks whose rows are kept at most; one of 4 MiB of text takes some 30 MiB in all its forms.
 BLOCKS_KEPT_MAX = 3
-#: A throttle that held rows up for longer is at work; see `_send`.
-PACED_S = 0.05
-#: Answers that say the server has too much to do: the window shrinks.
-_OVERLOAD_CODES = (ErrorCode.OVERLOADED, ErrorCode.WRITE_TIMEOUT, ErrorCode.UNAVAILABLE)
 
 
-class _Work(NamedTuple):
-    """Frames of rows that share a replica set (or are sent again)."""
-
-    rows: EncodedRows
-    frames: Frames
-    order: NDArray[np.int64]  #: row of `rows` that each frame writes
-    replica_set: int
-    tries: int
-
-
-@dataclass
-class _Segment:
-    """Frames first..last-1 of some work that are still to be sent."""
-
-    work: _Work
-    first: int
-    last: int
-
-
-@dataclass
-class _Failed:
-    """Frames of some work that the server answered with errors worth another try."""
-
-    work: _Work
-    indexes: list[int]
-    reason: str
-
-
-class PipelineWriter:
+class PipelineWriter(Dispatcher[EncodedRows]):
     """See the module; the interface is `base.Writer`."""
 
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
         self.stats = WriteStats()
-        self._target, self._options, self._hooks = target, options, hooks
-        self._plane = target.plane
-        self._routing = Routing(target.session, target.keyspace)
-        self._window_stats = WindowStats(latencies=self.stats.latencies)
-        self._queues: dict[int, deque[_Segment]] = {}
-        self._waiting: list[tuple[float, int, _Work]] = []  # heap by time to try again
-        self._numbers = itertools.count()  # breaks ties in the heap
-        self._jitter = random.Random()
-        self._failed: dict[int, _Failed] = {}  # by id of the work; emptied by each `_receive`
-        self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
+        self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
-        self._paced = False
-        self._plane.check()
-        self._ticked_at = self._looked_at_s = time.monotonic()
+        super().__init__(target, options, hooks, WindowStats(latencies=self.stats.latencies))
 
     def write(self, rows: EncodedRows) -> None:
         sets, _ = self._routing.assign(rows.keys)
@@ -134,8 +59,8 @@ class PipelineWriter:
         first = 0
         for replica_set in np.flatnonzero(counts).tolist():
             last = first + int(counts[replica_set])
-            work = _Work(rows, frames, order, replica_set, 0)
-            self._enqueue(_Segment(work, first, last))
+            work = Work(rows, frames, order, replica_set, 0)
+            self._enqueue(Segment(work, first, last))
             first = last
         self._blocks.append(weakref.ref(rows))
         while self._pending() and (self._full() or (self._queues and not self._starving())):
@@ -146,257 +71,35 @@ class PipelineWriter:
             self._turn()
         self.stats.window = self._window_stats
 
-    def close(self) -> None:
-        """Let go of the wires that would give this unit's answers to the next."""
-        self._plane.forget_busy()
-
-    def _pending(self) -> bool:
-        """Something is to be sent or was not answered yet."""
-        return bool(
-            self._queues or self._waiting or any(wire.busy for wire in self._plane.open_wires())
-        )
+    def _again(self, work: Work[EncodedRows], indexes: NDArray[np.int64], reason: str) -> None:
+        super()._again(work, indexes, reason)
+        self.stats.retries += len(indexes)
 
     def _full(self) -> bool:
         """As many rows are kept as may be; whoever needs a row holds on to its block."""
         self._blocks = [block for block in self._blocks if block() is not None]
         return len(self._blocks) > BLOCKS_KEPT_MAX
 
-    def _starving(self) -> bool:
-        """Some wire has nothing to do, and nothing that is queued is for it."""
-        idle = [wire for wire in self._plane.open_wires() if not wire.busy]
-        if not idle:
-            return False
-        wanted = {host for number in self._queues for host in self._routing.replica_sets[number]}
-        return any(wire.host not in wanted for wire in idle)
-
-    def _enqueue(self, segment: _Segment) -> None:
-        self._queues.setdefault(segment.work.replica_set, deque()).append(segment)
-
-    def _turn(self) -> None:
-        """Send what there is room for, then take what has come."""
-        now_s = time.monotonic()
-        while self._waiting and self._waiting[0][0] <= now_s:
-            work = heapq.heappop(self._waiting)[2]
-            self._enqueue(_Segment(work, 0, len(work.frames)))
-        for replica_set in list(self._queues):
-            self._send(replica_set)
-        self._receive()
-        if now_s - self._ticked_at >= TICK_S:
-            self._ticked_at = now_s
-            self._check_times(now_s)
-            self._hooks.tick()
-
-    def _send(self, replica_set: int) -> None:
-        """Send of one replica set's queue what its wires have room for.
-
-        While a rate limit holds rows up they go out block by block: those that have their leave
-        do not wait, with their time-out running, for those that have not.
-        """
-        queue = self._queues[replica_set]
-        while queue:
-            wire = self._choose(replica_set)
-            if wire is None:
-                # Last in line: the next time others may have what becomes free.
-                self._queues[replica_set] = self._queues.pop(replica_set)
-                return
-            segment = queue[0]
-            begin = segment.first
-            frames, window = segment.work.frames, wire.window
-            while segment.first < segment.last and (room := window.room()):
-                count = min(room, segment.last - segment.first)
-                last = segment.first + count
-                size = frames.bytes_between(segment.first, last)
-                if size > window.bytes_room:
-                    count = frames.fit(segment.first, last, window.bytes_room)
-                    last = segment.first + count
-                    size = frames.bytes_between(segment.first, last)
-                now_s = self._throttle(count)
-                streams = window.sent(segment.work, segment.first, count, size, now_s)
-                frames.set_streams(segment.first, last, streams)
-                segment.first = last
-                if self._paced:
-                    break
-            if segment.first == segment.last:
-                queue.popleft()
-            data = frames.buffer.data[
-                int(frames.offsets[begin]) : int(frames.offsets[segment.first])
-            ]
-            with self._caring_for(wire):
-                wire.put(data)
-        del self._queues[replica_set]
-
-    def _throttle(self, count: int) -> float:
-        """Wait for leave to send; the time when it was given."""
-        before_s = time.monotonic()
-        self._hooks.throttle(count)
-        now_s = time.monotonic()
-        self._paced = self._paced or now_s - before_s > PACED_S
-        return now_s
-
-    def _choose(self, replica_set: int) -> Wire[_Work] | None:
-        """The replica with room and the fewest unanswered requests, the local data centre first.
-
-        Of equals, the one that was left alone for longest: a load too slow to fill any window
-        goes to all of them. None when no replica has room now.
-        """
-        hosts = self._routing.replica_sets[replica_set]
-        best: Wire[_Work] | None = None
-        reachable = False
-        nearest = ""
-        for host in hosts:
-            if reachable and host.datacenter != nearest:
-                break
-            wire = self._wire(host)
-            if wire is None:
-                continue
-            reachable, nearest = True, host.datacenter
-            if wire.asked_at_s is not None or not wire.window.room():
-                continue
-            if best is None or _load(wire) < _load(best):
-                best = wire
-        if reachable:
-            self._stranded.pop(replica_set, None)
-            return best
-        now_s = time.monotonic()
-        if now_s - self._stranded.setdefault(replica_set, now_s) > NO_REPLICA_S:
-            raise WriteFailed(
-                f"no replica took rows for {NO_REPLICA_S:.0f} s: {self._plane.why_absent(hosts)}"
-            )
-        return None
-
-    def _wire(self, host: Host) -> Wire[_Work] | None:
-        wire = self._plane.wire(host)
-        if wire is not None and wire.window.stats is not self._window_stats:
-            wire.window.note_in(self._window_stats)
-        return wire
-
-    def _receive(self) -> None:
-        """Wait for something to happen on the wires, and take it."""
-        wires = [wire for wire in self._plane.open_wires() if wire.busy]
-        pause_s = TICK_S
-        if self._waiting:
-            pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
-        if self._queues and not wires:
-            pause_s = min(pause_s, OPENING_POLL_S)
-        readable, writable = wait(wires, pause_s)
-        looked_at_s, self._looked_at_s = self._looked_at_s, time.monotonic()
-        for wire in writable:
-            with self._caring_for(wire):
-                wire.push()
-        for wire in readable:
-            if not wire.closed:
-                with self._caring_for(wire):
-                    self._take(wire, looked_at_s)
-        failed, self._failed = self._failed, {}
-        for refused in failed.values():
-            self._again(refused.work, np.array(refused.indexes), refused.reason)
-
-    @contextmanager
-    def _caring_for(self, wire: Wire[_Work]) -> Iterator[None]:
-        """What ends the wire does not end the unit."""
-        try:
-            yield
-        except WireError as error:
-            self._lost(wire, str(error))
-        except FrameError as error:
-            self._lost(wire, f"{wire.host.address}: {error}")
-
-    def _take(self, wire: Wire[_Work], looked_at_s: float) -> None:
-        """Take the answers on a wire; they came after `looked_at_s`."""
+    def _take(self, wire: Wire[Work[EncodedRows]], looked_at_s: float) -> None:
         parsed = wire.pull()
         now_s = time.monotonic()
         wire.window.answered(parsed.voids, now_s, looked_at_s)
         self.stats.written += len(parsed.voids)
         for reply in parsed.others:
-            if reply.stream == CONTROL_STREAM:
-                self._prepared(wire, reply)
-            elif reply.stream >= 0:  # below are events, of which this connection asked for none
+            if not self._control(wire, reply):
                 self._take_other(wire, reply, now_s, looked_at_s)
 
     def _take_other(
-        self, wire: Wire[_Work], reply: Reply, now_s: float, looked_at_s: float
+        self, wire: Wire[Work[EncodedRows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
-        """The answer to a row that is not a plain VOID.
-
-        It is understood before the window hears of it: of a wire whose answers make no sense
-        all rows without an answer that does are sent again.
-        """
+        """The answer to a row that is not a plain VOID."""
         if reply.is_void:
             wire.window.answered_one(reply.stream, now_s, looked_at_s)
             self.stats.written += 1
             return
         if reply.opcode != Opcode.ERROR:
             raise FrameError(f"an INSERT was answered by message {reply.opcode:#04x}")
-        error = read_error(reply.body)
-        work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
-        match classify_code(error.code, error.message):
-            case Verdict.FATAL:
-                raise ClusterError(f"the cluster takes no rows: {error.message}")
-            case Verdict.ROW:
-                self._hooks.on_reject(work.rows, int(work.order[index]), error.message)
-            case Verdict.RETRY:
-                failed = self._failed.setdefault(id(work), _Failed(work, [], ""))
-                failed.indexes.append(index)
-                failed.reason = f"{error.name}: {error.message}"
-        if error.code == ErrorCode.UNPREPARED:
-            self._prepare(wire)
-        elif error.code in _OVERLOAD_CODES:
-            wire.window.overloaded(now_s)
+        self._take_error(wire, reply, now_s, looked_at_s)
 
-    def _prepare(self, wire: Wire[_Work]) -> None:
-        """The server forgot the statement (a schema change, a restart): tell it again, once."""
-        if wire.asked_at_s is None:
-            wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
-
-    def _prepared(self, wire: Wire[_Work], reply: Reply) -> None:
-        wire.asked_at_s = None
-        if reply.opcode == Opcode.ERROR:
-            error = read_error(reply.body)
-            if classify_code(error.code, error.message) is Verdict.RETRY:
-                raise WireError(f"{wire.host.address}: {error.name}: {error.message}")
-            raise ClusterError(f"the cluster takes no rows: {error.message}")
-        if read_prepared_id(reply.body) != self._target.prepared.query_id:
-            raise FrameError("the server gave the statement another id")
-
-    def _lost(self, wire: Wire[_Work], reason: str) -> None:
-        """The connection is gone: its unanswered rows go elsewhere.
-
-        Sending a row twice is harmless: it carries its own fixed timestamp.
-        """
-        returned = wire.window.lost()
-        self._plane.drop(wire.host, reason)
-        for work, indexes in returned:
-            self._again(work, indexes, reason)
-
-    def _again(self, work: _Work, indexes: NDArray[np.int64], reason: str) -> None:
-        """Send some of a work's frames again after a pause, or give the unit back."""
-        if work.tries >= self._options.retries_max:
-            raise WriteFailed(
-                f"a write failed {work.tries + 1} times, the last time with: {reason}"
-            )
-        self.stats.retries += len(indexes)
-        again = _Work(
-            work.rows,
-            work.frames.take(indexes),
-            work.order[indexes],
-            work.replica_set,
-            work.tries + 1,
-        )
-        due = time.monotonic() + backoff_s(again.tries, self._jitter)
-        heapq.heappush(self._waiting, (due, next(self._numbers), again))
-
-    def _check_times(self, now_s: float) -> None:
-        """A wire whose oldest request has no answer in time is taken for dead.
-
-        Only after what has come was taken: the client may have been away for longer than that.
-        """
-        timeout_s = self._options.request_timeout_s
-        for wire in self._plane.open_wires():
-            since_s = wire.waits_since_s()
-            if since_s is not None and now_s - since_s > timeout_s:
-                self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")
-
-
-def _load(wire: Wire[_Work]) -> tuple[int, float]:
-    """What a replica has to do, and since when it was given nothing more."""
-    return wire.window.requests, wire.window.sent_at_s
+    def _refused(self, work: Work[EncodedRows], index: int, reason: str) -> None:
+        self._hooks.on_reject(work.rows, int(work.order[index]), reason)

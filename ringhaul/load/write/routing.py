@@ -18,18 +18,19 @@ class Routing:
 
     def __init__(self, session: Session, keyspace: str) -> None:
         self.replica_sets: list[tuple[Host, ...]] = []
+        self._everyone = nearest_first(session, session.cluster.metadata.all_hosts())
         self._ring: npt.NDArray[np.int64] | None = None
         self._set_of = np.zeros(0, dtype=np.int32)
         token_map = session.cluster.metadata.token_map
         if token_map is None or token_map.token_class is not Murmur3Token:
             # Another partitioner: any node can coordinate any row.
-            self.replica_sets = [_nearest_first(session, session.cluster.metadata.all_hosts())]
+            self.replica_sets = [self._everyone]
             return
         known: dict[tuple[Host, ...], int] = {}
         set_of = []
         for token in token_map.ring:
             replicas = token_map.get_replicas(keyspace, token)
-            hosts = _nearest_first(session, replicas or session.cluster.metadata.all_hosts())
+            hosts = nearest_first(session, replicas or session.cluster.metadata.all_hosts())
             set_of.append(known.setdefault(hosts, len(known)))
         self.replica_sets = list(known)
         self._ring = np.array([token.value for token in token_map.ring], dtype=np.int64)
@@ -46,8 +47,14 @@ class Routing:
         position[position == len(self._ring)] = 0
         return self._set_of[position], tokens
 
+    def anywhere(self) -> int:
+        """The number of a set of all nodes: for requests of which no replica is known."""
+        if self._everyone not in self.replica_sets:
+            self.replica_sets.append(self._everyone)
+        return self.replica_sets.index(self._everyone)
 
-def _nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
+
+def nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
     """The hosts, those of the local data centre first, in an order that is stable.
 
     `Session` knows the distance by its load-balancing policy, which knows the local DC. Hosts

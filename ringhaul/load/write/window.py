@@ -80,7 +80,7 @@ class Window(Generic[Work]):
     def __init__(self, *, requests_max: int, bytes_max: int) -> None:
         """`requests_max`: the ceiling of the bound; `bytes_max`: of the requests unanswered."""
         self.stats = WindowStats()  #: where decisions are noted, see `note_in`
-        self._ceiling = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
+        self._ceiling = self._cap = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
         self._floor = min(LIMIT_FLOOR, self._ceiling)
         self._bytes_max = bytes_max
         self._free = deque(range(BLOCKS_MAX))
@@ -92,12 +92,23 @@ class Window(Generic[Work]):
         self.sent_at_s = -math.inf  #: when something was sent last
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
-        self._set_limit(min(LIMIT_FIRST, self._ceiling))
+        self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:
         """From now on note decisions there: of the unit that borrows the window."""
         self.stats = stats
+        self.cap(self._ceiling)
         self._set_limit(self.limit)
+
+    def cap(self, requests_max: int) -> None:
+        """No more than so many unanswered, until the next unit borrows the window.
+
+        For requests with large answers: how large they are, the window cannot know.
+        """
+        held = self.limit == self._cap < self._ceiling
+        self._cap = max(min(requests_max, self._ceiling), 1)
+        if self.limit > self._cap or held:
+            self._set_limit(max(self.limit, LIMIT_FIRST) if held else self.limit)
 
     @property
     def bytes_room(self) -> int:
@@ -205,7 +216,7 @@ class Window(Generic[Work]):
         self._quick += answered
         if self._quick >= self.limit:
             if self._was_full:
-                self._set_limit(min(self.limit + BLOCK_REQUESTS, self._ceiling))
+                self._set_limit(self.limit + BLOCK_REQUESTS)
             self._quick, self._was_full = 0, False
 
     def _shrink(self, factor: float, now_s: float) -> None:
@@ -218,6 +229,7 @@ class Window(Generic[Work]):
         self._set_limit(max(int(self.limit * factor), self._floor))
 
     def _set_limit(self, limit: int) -> None:
+        limit = min(limit, self._cap)
         self.limit = limit  #: requests that may be unanswered
         self.stats.limit_max = max(self.stats.limit_max, limit)
         self.stats.limit_min = min(self.stats.limit_min, limit)

@@ -117,6 +117,13 @@ class Wire(Generic[Work]):
 
     def pull(self) -> Parsed:
         """The answers that are there now. Raises `FrameError` for what is no answer."""
+        data = self.receive()
+        parsed = parse_replies(data)
+        self.keep(data[parsed.consumed_bytes :])
+        return parsed
+
+    def receive(self) -> bytes:
+        """The bytes that are there now, after those that were kept the last time."""
         chunks = [self._rest] if self._rest else []
         got_any = False
         while True:
@@ -135,12 +142,14 @@ class Wire(Generic[Work]):
             # Polling knows nothing of what TLS has decrypted already: read until that is empty.
             if not isinstance(self._socket, ssl.SSLSocket):
                 break
-        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        parsed = parse_replies(data)
-        self._rest = data[parsed.consumed_bytes :]
+        self._rest = b""
         self.used_at_s = time.monotonic()
         self._needs_read = False
-        return parsed
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def keep(self, rest: bytes) -> None:
+        """Of what was received, the beginning of an answer that is not whole yet."""
+        self._rest = rest
 
     def close(self) -> None:
         self.closed = True

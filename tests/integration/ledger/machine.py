@@ -147,7 +147,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 a.token,
                 {"rows": a.rows, "rejected": a.rejected},
                 {"5": a.rows},
-                rejects=a.token.encode() if a.rejected else b"",
+                extra=a.token.encode() if a.rejected else b"",
             )
             if a.epoch != self.epoch:
                 assert answer is Commit.STALE
@@ -230,7 +230,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert status.totals.get("rejected", 0) == rejected
         assert self.ledger.latencies(self.job).get("5", 0) == sum(a.rows for a in counted)
         assert dict(self.ledger.results(self.job)) == {a.unit: a.token for a in counted}
-        assert dict(self.ledger.rejects(self.job)) == {
+        assert dict(self.ledger.extras(self.job)) == {
             a.unit: a.token.encode() for a in counted if a.rejected
         }
         assert self.client.bitcount(self._key("done")) == len(self.counted) == status.done

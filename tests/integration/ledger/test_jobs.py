@@ -175,9 +175,9 @@ def test_keys_live_a_week_after_the_end_and_not_less_after_a_resume(
     assert set(_ttls(client, job).values()) == {-1}
     ledger.cancel(job)
     # This one makes keys that did not exist when the job ended.
-    ledger.commit(job, 299, 1, "late", "r", {"rows": 1}, {"4": 1}, rejects=b"x")
+    ledger.commit(job, 299, 1, "late", "r", {"rows": 1}, {"4": 1}, extra=b"x")
     ttls = _ttls(client, job)
-    assert {"results:1", "lat", "rejects", "units:0", "units:1", "spec"} <= set(ttls)
+    assert {"results:1", "lat", "extras", "units:0", "units:1", "spec"} <= set(ttls)
     assert all(keys.JOB_TTL_S - 60 <= ttl <= keys.JOB_TTL_S for ttl in ttls.values()), ttls
     ledger.resume(job)
     assert set(_ttls(client, job).values()) == {-1}

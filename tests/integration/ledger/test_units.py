@@ -22,7 +22,7 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
     assert status.totals == {}
 
     answer = ledger.commit(
-        job, 0, 1, "a", "r0", {"rows": 9, "rejected": 1}, {"12": 3}, rejects=b"\x00bad\xff"
+        job, 0, 1, "a", "r0", {"rows": 9, "rejected": 1}, {"12": 3}, extra=b"\x00bad\xff"
     )
     assert answer is Commit.COUNTED
     status = ledger.status(job)
@@ -31,7 +31,7 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
     assert status.live == Live()
     assert ledger.latencies(job) == {"12": 3}
     assert list(ledger.results(job)) == [(0, "r0")]
-    assert list(ledger.rejects(job)) == [(0, b"\x00bad\xff")]
+    assert list(ledger.extras(job)) == [(0, b"\x00bad\xff")]
 
 
 def test_claims_that_get_nothing(ledger: Ledger) -> None:
@@ -91,7 +91,7 @@ def test_only_the_first_commit_counts_whoever_makes_it(clocked: Ledger, clock: C
     assert (status.done, status.left) == (1, 1)
     assert clocked.latencies(job) == {"1": 1}
     assert list(clocked.results(job)) == [(0, "by a")]
-    assert list(clocked.rejects(job)) == [(0, b"ra")]
+    assert list(clocked.extras(job)) == [(0, b"ra")]
 
 
 def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) -> None:
@@ -103,6 +103,29 @@ def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) 
     assert ledger.renew(job, 0, "a", LEASE_MS) is Lease.OK
     assert ledger.release(job, 0, "a") is Lease.OK
     assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: nothing happens twice
+
+
+def test_a_checkpoint_outlives_its_attempt_and_goes_with_the_commit(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    assert ledger.cursor(job, 0) is None
+    assert ledger.checkpoint(job, 0, "b", b"not the owner") is Lease.LOST
+    assert ledger.checkpoint(job, 0, "a", b"half") is Lease.OK
+    ledger.lost(job, 0, "a")
+    assert ledger.checkpoint(job, 0, "a", b"a zombie's") is Lease.LOST
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "b", LEASE_MS)
+    assert ledger.cursor(job, 0) == b"half"
+
+    ledger.cancel(job)
+    assert ledger.checkpoint(job, 0, "b", b"most") is Lease.STOP
+    ledger.resume(job)
+    assert ledger.cursor(job, 0) == b"most"
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 2, "c", LEASE_MS)
+    assert ledger.commit(job, 0, 2, "c", "r", {}) is Commit.COUNTED
+    assert ledger.cursor(job, 0) is None
 
 
 def test_release_waits_its_delay_and_is_not_a_start(clocked: Ledger, clock: Clock) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ringhaul.errors import ClusterError
-from ringhaul.load.write import pipeline, plane, retry
+from ringhaul.load.write import dispatch, pipeline, plane, retry
 from ringhaul.load.write.base import WriteFailed
 from ringhaul.load.write.pipeline import PipelineWriter
 from ringhaul.load.write.window import LIMIT_FIRST
@@ -52,8 +52,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses and patience of a test."""
     monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
     monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
-    monkeypatch.setattr(pipeline, "TICK_S", 0.02)
-    monkeypatch.setattr(pipeline, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
+    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
     monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
 
 
@@ -300,7 +300,7 @@ def test_a_server_that_hangs_in_its_handshake_holds_nobody_up() -> None:
 def test_the_hooks_are_called_while_a_handshake_hangs(
     server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "NO_REPLICA_S", 20.0)
+    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 20.0)
     server.startup_answer = b""
 
     def answer_at_last() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cassandra.cluster import Session
@@ -15,13 +16,19 @@ from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.report import build_report
 from ringhaul.load.unit import UnitResult
 from tasks.child import Child
-from tasks.load import work
+from tasks.load import run_load
+from tasks.work import work as work_on
 from tests.integration.load.conftest import read_table
 from tests.integration.tasks.conftest import MakeJob
 from tests.services import fresh_keyspace
 
 JOB = "ld-000001"
 LEASE_MS = 60_000
+
+
+def work(child: Child, job: str, unit: int, epoch: int, token: str) -> dict[str, Any]:
+    """What the load task does with a message."""
+    return work_on(child, job, unit, epoch, token, run_load)
 
 
 def test_units_in_any_order_and_twice_are_counted_once(
@@ -56,7 +63,7 @@ def test_units_in_any_order_and_twice_are_counted_once(
     assert report.repeated_units == 0
     assert report.workers == {child.name: units}
     # And the rejects are the bad records in the order of the file, as they stood there
-    rejects = [r for _, blob in child.ledger.rejects(JOB) for r in unpack_rejects(blob)]
+    rejects = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
     assert [r.line for r in rejects] == [i + 1 for i in bad]
     assert [r.data for r in rejects] == [records[i].encode() for i in bad]
     # And in the table the last record of each key stands, though it was written first
@@ -145,7 +152,7 @@ def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a keyspace that has too few nodes for the consistency asked for
-    monkeypatch.setattr("tasks.load.RETRY_DELAY_MS", 0)
+    monkeypatch.setattr("tasks.work.RETRY_DELAY_MS", 0)
     child.bounds = replace(child.bounds, retries_max=0)
     make_job(JOB, ["1,a"], consistency="TWO")
     # When the unit is tried until the job gives up

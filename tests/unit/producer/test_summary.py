@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from producer.summary import EXIT_CODES, SOURCES_SHOWN, Summary, summary_json, summary_text
+from producer.closing import EXIT_CODES
+from producer.summary import SOURCES_SHOWN, Summary, summary_json, summary_text
 from ringhaul.ledger.states import JobState
 from ringhaul.load.latency import bucket
 from ringhaul.load.report import build_report

@@ -1,0 +1,107 @@
+"""Claim: ours keeps up with a client in Rust, and the server's limit is near to both.
+
+1,000,000 rows of six small columns, ours beside `bench/rust_client`: the maintained async driver in
+Rust (`scylla`), prepared single statements, 1,024 in flight. It only parses and sends; ours also
+accounts for every row. What a rewrite in Rust upon that driver could win is the CPU in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.command import run_command
+from bench.contest import arguments, contest, named
+from bench.data import SMALL
+from bench.harness import RUST, Run, System, of_limit
+from bench.site import Site, make_site
+from bench.stage import Stage
+from bench.systems import limit, ours
+from config.sections import cache_dir_default
+
+ROWS = 1_000_000
+#: In all; ours has up to as many on each of its connections.
+IN_FLIGHT = 1024
+#: Of tokio's runtime: as many as ours has processes, and 0 for the runtime of a single thread.
+THREADS = (2, 0)
+
+_SOURCE = Path(__file__).parent / "rust_client"
+
+
+def build() -> Path:
+    """The program, built when it is not up to date: some minutes the first time.
+
+    Raises `SystemExit` when there is no cargo.
+    """
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise SystemExit("bench.load_rust needs cargo (https://rustup.rs), which is not on PATH")
+    target = cache_dir_default() / "bench" / "rust_client"
+    print(f"building {_SOURCE.name} in {target} ...", flush=True)
+    subprocess.run(
+        [
+            *(cargo, "build", "--release", "--locked", "--quiet"),
+            *("--manifest-path", str(_SOURCE / "Cargo.toml"), "--target-dir", str(target)),
+        ],
+        check=True,
+        preexec_fn=lambda: os.nice(19),
+    )
+    return target / "release" / "rust-client"
+
+
+def rust_client(site: Site, program: Path, *, threads: int) -> System:
+    """`bench/rust_client` on a runtime of so many threads; 0 is tokio's current-thread runtime."""
+
+    def run() -> Run:
+        ends = site.stage.endpoints
+        command = [
+            *(str(program), ends.contact_points[0], str(ends.port), site.name, str(site.path)),
+            *(str(threads), str(IN_FLIGHT)),
+        ]
+        done = run_command(command, site.stage.env_embedded)
+        told = json.loads(done.out)
+        site.check(told["rows"])
+        return Run(
+            rows=told["rows"],
+            bytes_count=site.path.stat().st_size,
+            load_s=told["load_s"],
+            whole_s=done.whole_s,
+            cpu_s=done.cpu_s,
+            rss_bytes_max=done.rss_bytes_max,
+        )
+
+    label = f"{threads} threads" if threads else "current thread"
+    return site.system(f"Rust client, {label}", RUST, run)
+
+
+def run(rows: int, rounds: int) -> None:
+    """Run the bench and print its table."""
+    program = build()
+
+    def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
+        site = make_site(stage, SMALL, rows, worker_pid)
+        clients = [rust_client(site, program, threads=threads) for threads in THREADS]
+        return [limit(site), ours(site), *clients]
+
+    lines = contest("load_rust", f"Rust client, {rows:,} small rows", choose, rounds=rounds)
+    mine = named(lines, "ringhaul pipeline")
+    rust = min(
+        (line for line in lines if line.family == RUST), key=lambda line: line.cpu_us_per_row
+    )
+    print(
+        f"\nshare of the limit: ours {of_limit(lines, mine):.2f}, Rust {of_limit(lines, rust):.2f}"
+    )
+    print(f"CPU us a row: ours {mine.cpu_us_per_row:.2f}, Rust {rust.cpu_us_per_row:.2f}")
+
+
+def main() -> None:
+    options = arguments("load_rust", __doc__, rows=ROWS, rounds=3)
+    run(options.rows, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

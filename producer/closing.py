@@ -1,0 +1,60 @@
+"""How a job ended, whatever its kind: exit code, closing table, summary for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringhaul.errors import (
+    EXIT_CANCELLED,
+    EXIT_COMPLETE,
+    EXIT_FATAL,
+    EXIT_INTERRUPTED,
+    EXIT_REJECTS,
+    EXIT_STILL_RUNNING,
+    EXIT_TOO_MANY_ERRORS,
+)
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from tasks.publish import KIND_LABEL
+
+EXIT_CODES: Mapping[JobState, int] = {
+    JobState.RUNNING: EXIT_STILL_RUNNING,
+    JobState.COMPLETE: EXIT_COMPLETE,
+    JobState.PARTIAL: EXIT_REJECTS,
+    # Some of what was asked for was not done: never a success.
+    JobState.QUARANTINED: EXIT_FATAL,
+    JobState.STOPPED: EXIT_TOO_MANY_ERRORS,
+    JobState.CANCELLED: EXIT_CANCELLED,
+    JobState.FAILED: EXIT_FATAL,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closing:
+    """What a command that followed a job, or looks at it later, has to say."""
+
+    exit_code: int
+    text: str  #: for people, on stderr
+    data: dict[str, Any]  #: for programs, on stdout
+
+
+def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:
+    """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command."""
+    status = ledger.status(job_id)
+    if status.labels.get(KIND_LABEL, "load") == "load":
+        from producer.summary import load_closing
+
+        return load_closing(ledger, status, interrupted=interrupted)
+    from producer.read_summary import read_job_closing  # what loads do not need to import
+
+    return read_job_closing(ledger, status, interrupted=interrupted)
+
+
+def exit_code(status: JobStatus, *, interrupted: bool) -> int:
+    """What the command that followed the job ends with."""
+    if interrupted and status.state is JobState.CANCELLED:
+        return EXIT_INTERRUPTED
+    return EXIT_CODES[status.state]

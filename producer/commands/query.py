@@ -1,0 +1,68 @@
+"""`ringhaul count` and `ringhaul query`: options in, exit code out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rich_click as click
+
+from producer.options import connection_options, following_options
+
+#: Forms of a result. `table` is for people.
+RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
+
+
+@click.command("count")
+@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
+@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option("--where", metavar="CONDITION", help="Rows to count, as in SQL.")
+@click.option(
+    "--by",
+    type=click.Choice(["total", "range", "host"]),
+    default="total",
+    show_default=True,
+    help="One number, or one for each token range of the ring, or for each host that owns them.",
+)
+@click.option(
+    "--top", type=click.IntRange(1, 100_000), metavar="N", help="The N partitions with most rows."
+)
+@click.option(
+    "--format",
+    "result_format",
+    type=click.Choice(RESULT_FORMATS),
+    default="auto",
+    show_default=True,
+    help="auto: a table on a terminal, else csv.",
+)
+@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@following_options
+@connection_options
+def count_command(**options: Any) -> int:
+    """Count rows: all of them, by token range, by host, or in the largest partitions."""
+    from producer.run_query import run_count
+
+    return run_count(options)
+
+
+@click.command("query")
+@click.argument("sql", metavar="SELECT")
+@click.option(
+    "--format",
+    "result_format",
+    type=click.Choice(RESULT_FORMATS),
+    default="auto",
+    show_default=True,
+    help="auto: a table on a terminal, else csv.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the result here [standard output].")
+@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@following_options
+@connection_options
+def query_command(**options: Any) -> int:
+    """Aggregate a table: SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY].
+
+    Every worker folds its token ranges, the partial results meet in Redis, each counted once.
+    """
+    from producer.run_query import run_query
+
+    return run_query(options)

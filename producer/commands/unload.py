@@ -1,0 +1,61 @@
+"""`ringhaul unload`: options in, exit code out. The work is in `producer.run_read`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rich_click as click
+
+from producer.options import connection_options, following_options, output_options
+
+
+@click.command("unload")
+@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
+@click.option("-t", "--table", metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option(
+    "--columns",
+    metavar="A,B,...",
+    help="Columns, writetime(COLUMN) and ttl(COLUMN) among them [all columns].",
+)
+@click.option("--where", metavar="CONDITION", help="Rows to unload, as in SQL.")
+@click.option(
+    "--query",
+    "sql",
+    metavar="SELECT",
+    help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], instead of the four above.",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR|URL|-",
+    help="An empty or new folder, or - for standard output.",
+)
+@output_options
+@click.option(
+    "--max-rows-per-file", type=click.IntRange(1), metavar="N", help="Begin a new file after N."
+)
+@click.option(
+    "--max-file-size", metavar="BYTES", help="Begin a new file after about so much, e.g. 256M."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["any", "token"]),
+    default="any",
+    show_default=True,
+    help="token: files sorted by name hold the rows in the order of their tokens.",
+)
+@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@click.option("--dry-run", is_flag=True, help="Print the plan, read no row.")
+@click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
+@following_options
+@connection_options
+def unload_command(**options: Any) -> int:
+    """Write a table's rows to files: CSV, JSON Lines or Parquet.
+
+    Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
+    can be loaded again with `ringhaul load`.
+    """
+    from producer.run_unload import run_unload
+
+    return run_unload(options)

@@ -1,0 +1,133 @@
+"""From what the user asked for to the SELECT and the units of a read job.
+
+Everything that can be wrong is found here, before the job exists and before a row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cassandra.cluster import Session
+from cassandra.metadata import Murmur3Token
+
+from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.errors import UsageError
+from ringhaul.query.select import Select, parse_select
+from ringhaul.query.where import parse_where
+from ringhaul.read.job import ReadJob
+from ringhaul.read.ranges import FULL_RING, TokenRange, pack_ranges, plan_ranges
+from ringhaul.read.ring import read_estimates, read_ring
+
+#: Units for each worker process at least, so that none is idle at the end for long.
+UNITS_PER_SLOT = 4
+#: Data of a unit, as the server's estimates have it: seconds of work.
+UNIT_BYTES = 64 << 20
+#: Partitions that one unit looks up at most.
+KEYS_PER_UNIT_MAX = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be read: a SELECT in full, or a table with what to take of it."""
+
+    sql: str | None = None
+    keyspace: str | None = None
+    table: str = ""
+    items: Sequence[str] = ()  #: as they stand in SQL; empty: all columns
+    where: str | None = None
+    counts: bool = False  #: rows are counted and not taken
+    by: str = "total"  #: of a count: total, range or host
+    top: int = 0  #: of a count: the partitions with most rows; 0: no such list
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A SELECT that can be answered."""
+
+    table: TableSchema
+    sql: str
+    select: Select
+
+
+def read_select(session: Session, wanted: Wanted) -> Read:
+    """Raises `QueryError` or `UsageError` for what cannot be read, `ClusterError` for a table
+    that is not there."""
+    metadata = session.cluster.metadata
+    sql = wanted.sql
+    if sql is None:
+        sql = _select_text(_table_of(session, wanted), wanted)
+    select = parse_select(sql, lambda keyspace, table: find_table(metadata, keyspace, table))
+    return Read(table=select.table, sql=sql, select=select)
+
+
+def plan_units(session: Session, job: ReadJob, slots: int) -> list[str]:
+    """The token ranges of each unit, in token order; none if it is known that no row is wanted."""
+    where = job.select.where
+    if where.nothing:
+        return []
+    if where.keys is not None:
+        return _key_units(_tokens_of(session, job.table, where.keys), slots)
+    units = plan_ranges(
+        read_ring(session, job.table.keyspace),
+        read_estimates(session, job.table.keyspace, job.table.table),
+        units_min=UNITS_PER_SLOT * slots,
+        bytes_per_unit=UNIT_BYTES,
+        bounds=TokenRange(*where.tokens) if where.tokens else FULL_RING,
+    )
+    return [pack_ranges(unit.ranges) for unit in units]
+
+
+def _key_units(tokens: Sequence[int], slots: int) -> list[str]:
+    """A range of one token for each partition, spread over the units."""
+    each = max(1, min(-(-len(tokens) // (UNITS_PER_SLOT * slots)), KEYS_PER_UNIT_MAX))
+    parts = (tokens[first : first + each] for first in range(0, len(tokens), each))
+    return [pack_ranges(TokenRange(token - 1, token) for token in part) for part in parts]
+
+
+def _tokens_of(
+    session: Session, table: TableSchema, keys: Sequence[tuple[object, ...]]
+) -> list[int]:
+    """The tokens of partition keys, ascending, each once."""
+    names = [quote_identifier(name) for name in table.partition_key]
+    prepared = session.prepare(
+        f"SELECT {names[0]} FROM {_table_text(table)} "
+        f"WHERE {' AND '.join(f'{name} = ?' for name in names)}"
+    )
+    routing = (prepared.bind(key).routing_key for key in keys)
+    return sorted({Murmur3Token.from_key(key).value for key in routing})
+
+
+def _table_of(session: Session, wanted: Wanted) -> TableSchema:
+    named, _, name = wanted.table.rpartition(".")
+    if named and wanted.keyspace and named != wanted.keyspace:
+        raise UsageError(f"--table names keyspace {named}, --keyspace {wanted.keyspace}")
+    keyspace = named or wanted.keyspace
+    if not keyspace:
+        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    return find_table(session.cluster.metadata, keyspace, name)
+
+
+def _select_text(table: TableSchema, wanted: Wanted) -> str:
+    items, tail = list(wanted.items) or ["*"], ""
+    if wanted.where:
+        parse_where(wanted.where, table)  # refuses what is more than a condition
+    if wanted.counts:
+        items, tail = _count_items(table, wanted)
+    condition = f" WHERE {wanted.where}\n" if wanted.where else ""
+    return f"SELECT {', '.join(items)} FROM {_table_text(table)}{condition}{tail}"
+
+
+def _count_items(table: TableSchema, wanted: Wanted) -> tuple[list[str], str]:
+    """What a count selects, and what follows its WHERE."""
+    key = [quote_identifier(name) for name in table.partition_key]
+    if wanted.top:
+        tail = f" GROUP BY {', '.join(key)} ORDER BY {len(key) + 1} DESC LIMIT {wanted.top}"
+        return [*key, 'count(*) AS "count"'], tail
+    if wanted.by != "total":
+        return [f"token({', '.join(key)})"], ""
+    return ['count(*) AS "count"'], ""
+
+
+def _table_text(table: TableSchema) -> str:
+    return f"{quote_identifier(table.keyspace)}.{quote_identifier(table.table)}"

@@ -1,0 +1,114 @@
+"""The end of a read job: the closing table and the summary for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from producer.closing import Closing, exit_code
+from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.read.job import ReadJob
+from ringhaul.read.result import ReadReport, ReadResult, build_read_report
+
+#: CPU per row says something from this many rows on; below, it is the cost of starting.
+CPU_ROWS_MIN = 10_000
+
+
+def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+    """How a read job ended, computed from what the ledger holds."""
+    job = ReadJob.from_json(json.loads(ledger.job_spec(status.job)))
+    results = (ReadResult.unpack(packed) for _, packed in ledger.results(status.job))
+    latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
+    report = build_read_report(results, latencies)
+    code = exit_code(status, interrupted=interrupted)
+    return Closing(
+        exit_code=code,
+        text=closing_text(status, job, report),
+        data=closing_data(status, job, report, code),
+    )
+
+
+def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dict[str, Any]:
+    """The summary for programs. Fields are only ever added."""
+    elapsed_s = status.elapsed_s
+    return {
+        "message_type": "summary",
+        "job": status.job,
+        "kind": job.kind,
+        "table": job.table.name,
+        "state": str(status.state),
+        "exit_code": code,
+        "units": status.units,
+        "units_done": status.done,
+        "units_quarantined": status.bad,
+        "rows": report.rows,
+        "rows_read": report.rows_read,
+        "bytes_read": report.bytes_read,
+        "files": report.parts,
+        "bytes_written": report.bytes_written,
+        "output": job.output.url if job.output else None,
+        "pages": report.pages,
+        "retries": report.retries,
+        "splits": report.splits,
+        "repeated_units": report.repeated_units,
+        "elapsed_s": elapsed_s,
+        "rows_per_s": report.rows_read / elapsed_s if elapsed_s else None,
+        "cpu_us_per_row": report.cpu_us_per_row,
+        "worker_rss_bytes_max": report.rss_bytes_max,
+        "p50_ms": report.p50_ms,
+        "p99_ms": report.p99_ms,
+        "workers": report.workers,
+        "last_error": status.last_error,
+    }
+
+
+def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
+    """The closing table and what to do next."""
+    elapsed_s = status.elapsed_s
+    speed = rate_text(report.rows_read / elapsed_s) if elapsed_s else "-"
+    figures = [f"{report.rows_read:,} rows read"]
+    if report.rows != report.rows_read:
+        figures.append(f"{report.rows:,} of them wanted")
+    if job.output is not None:
+        figures.append(f"{count_text(report.parts, 'file')}, {bytes_text(report.bytes_written)}")
+    figures += [time_text(elapsed_s), f"{speed} rows/s"]
+    details = [
+        f"pages {report.pages:,}: p50 {ms_text(report.p50_ms)}  p99 {ms_text(report.p99_ms)}",
+        count_text(report.retries, "retry", "retries"),
+        count_text(len(report.workers), "worker process", "worker processes"),
+    ]
+    if report.cpu_us_per_row is not None and report.rows_read >= CPU_ROWS_MIN:
+        details.append(f"client CPU {report.cpu_us_per_row:.2f} us/row")
+    if report.splits:
+        details.append(f"{count_text(report.splits, 'slow range')} cut in two")
+    if report.repeated_units:
+        details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
+    return "\n".join(
+        [f" {'   '.join(figures)}", f" {'   '.join(details)}", *_verdict(status, job, report)]
+    )
+
+
+def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
+    """How it ended, and the next command where there is one."""
+    resume = f" next     ringhaul resume {status.job}"
+    part = f"{status.done:,} of {status.units:,} units are done"
+    match status.state:
+        case JobState.COMPLETE:
+            if job.output is None:
+                return [" complete"]
+            return [f" complete: {report.rows:,} rows of {job.table.name} are in {job.output.url}"]
+        case JobState.QUARANTINED:
+            return [
+                f" complete with quarantine: {count_text(status.bad, 'unit')} kept killing their "
+                "worker and were given up; their rows are missing",
+                resume,
+            ]
+        case JobState.CANCELLED:
+            return [f" cancelled: {part}", resume]
+        case JobState.FAILED:
+            return [f" failed: {status.last_error}", f" so far {part}", resume]
+        case _:
+            return [f" still running: {part}", f" next     ringhaul status -f {status.job}"]

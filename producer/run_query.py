@@ -1,0 +1,116 @@
+"""Run `count` and `query` from their options: plan, run, fold the units' results, print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.plan_read import Wanted, plan_units, read_select
+from producer.result_table import print_result
+from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
+from producer.words import count_text
+from ringhaul.errors import UsageError
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.read.finish import fold_job
+from ringhaul.read.job import ReadJob
+from ringhaul.read.ring import read_ring
+
+
+def run_query(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul query`; the exit code."""
+    return _run(options, "query", Wanted(sql=options["sql"]))
+
+
+def run_count(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul count`; the exit code."""
+    if options["top"] and options["by"] != "total":
+        raise UsageError("--top and --by are two different counts: give one of them")
+    select = Wanted(
+        keyspace=options["keyspace"],
+        table=options["table"],
+        where=options["where"],
+        by=options["by"],
+        top=options["top"] or 0,
+        counts=True,
+    )
+    return _run(options, "count", select)
+
+
+def _run(options: Mapping[str, Any], kind: str, wanted: Wanted) -> int:
+    loaded = settle_read(options)
+    _check_result_options(options)
+    job_id = new_job_id(kind)
+    slots = plan_slots(loaded, own_workers=False)
+
+    def plan(session: Session) -> Plan:
+        return _plan(options, loaded, session, kind, wanted, slots)
+
+    return run_read(options, loaded, job_id, plan)
+
+
+def _check_result_options(options: Mapping[str, Any]) -> None:
+    output = options.get("output")
+    if options["result_format"] == "parquet" and output is None and sys.stdout.isatty():
+        raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
+    if output is not None and Path(output).is_dir():
+        raise UsageError(f"-o {output} is a folder: give a file")
+
+
+def _plan(
+    options: Mapping[str, Any],
+    loaded: Loaded,
+    session: Session,
+    kind: str,
+    wanted: Wanted,
+    slots: int,
+) -> Plan:
+    read = read_select(session, wanted)
+    if kind == "query" and not read.select.is_aggregate:
+        raise UsageError(
+            "query aggregates (count, sum, ...), and this SELECT has no aggregate; for rows there "
+            "is `ringhaul unload --query`"
+        )
+    ring = read_ring(session, read.table.keyspace)
+    job = ReadJob(
+        kind=kind,
+        cluster_name=session.cluster.metadata.cluster_name,
+        table=read.table,
+        sql=read.sql,
+        consistency=loaded.settings.cluster.consistency,
+        ring=tuple(token.token for token in ring) if wanted.by != "total" else (),
+        spill=str(loaded.settings.state_dir / "spill"),
+    )
+    units = plan_units(session, job, slots)
+    addresses = {
+        str(host.host_id): str(host.address) for host in session.cluster.metadata.all_hosts()
+    }
+    hosts = {token.token: addresses[token.owner] for token in ring}
+
+    def finish(ledger: Ledger, status: JobStatus) -> None:
+        if status.state is JobState.COMPLETE:
+            result = fold_job(ledger, status.job)
+            if wanted.by == "host":
+                result = _by_host(result, hosts)
+            print_result(result, options["result_format"], options.get("output"))
+
+    headline = f"{kind} {job.table.name}   {count_text(len(units), 'unit')}"
+    return Plan(job=job, units=units, headline=headline, on_end=finish)
+
+
+def _by_host(ranges: pa.Table, hosts: Mapping[int, str]) -> pa.Table:
+    """Rows by range as rows by the host that owns the range first."""
+    sums: dict[str, int] = {}
+    for end, count in zip(
+        ranges.column("end_token").to_pylist(), ranges.column("count").to_pylist(), strict=True
+    ):
+        host = hosts[end]
+        sums[host] = sums.get(host, 0) + count
+    return pa.table({"host": sorted(sums), "count": [sums[host] for host in sorted(sums)]})

@@ -1,0 +1,64 @@
+"""The types of a prepared statement's markers and of its result, as ours."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cassandra.query import PreparedStatement
+
+from ringhaul.cql.types import SCALARS, CqlType, UnknownType
+
+
+class Marked(NamedTuple):
+    """Names and types, in the order of the statement."""
+
+    names: tuple[str, ...]
+    types: tuple[CqlType, ...]
+
+
+def markers_of(prepared: PreparedStatement) -> Marked:
+    """What is bound to the statement. A counter's marker takes what a bigint's does."""
+    return _marked(prepared.column_metadata or ())
+
+
+def result_of(prepared: PreparedStatement) -> Marked:
+    """The columns of its answers; none for a statement that writes."""
+    return _marked(prepared.result_metadata or ())
+
+
+def keyspace_of(prepared: PreparedStatement) -> str | None:
+    """The keyspace that it is about, as far as its markers or its result tell."""
+    for column in (*(prepared.column_metadata or ()), *(prepared.result_metadata or ())):
+        return str(_field(column, "keyspace_name", 0))
+    return None
+
+
+def cql_type_of(driver_type: Any) -> CqlType:
+    """The type that a class of the driver's stands for. Raises `UnknownType`."""
+    name = driver_type.typename
+    of = tuple(getattr(driver_type, "subtypes", ()))
+    if hasattr(driver_type, "vector_size"):
+        return CqlType("vector", (cql_type_of(driver_type.subtype),), size=driver_type.vector_size)
+    if name in ("frozen", "org.apache.cassandra.db.marshal.ReversedType"):
+        return cql_type_of(of[0])
+    if getattr(driver_type, "fieldnames", None) and name != "tuple":
+        return CqlType("udt", tuple(map(cql_type_of, of)), tuple(driver_type.fieldnames))
+    if name in ("list", "set", "map", "tuple"):
+        return CqlType(name, tuple(map(cql_type_of, of)))
+    if name == "varchar":
+        name = "text"  # two names of one type; on the wire it has this one
+    if name not in SCALARS:
+        raise UnknownType(f"type {name} is not known")
+    return CqlType(name)
+
+
+def _marked(columns: Any) -> Marked:
+    return Marked(
+        tuple(str(_field(column, "name", 2)) for column in columns),
+        tuple(cql_type_of(_field(column, "type", 3)) for column in columns),
+    )
+
+
+def _field(column: Any, name: str, position: int) -> Any:
+    """Markers are named tuples in the driver, result columns plain ones."""
+    return getattr(column, name) if hasattr(column, name) else column[position]

@@ -1,0 +1,95 @@
+"""Result pages to record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ringhaul.cql.decode.head import Body, Head, read_head
+from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.types import CqlType
+
+#: Starts of cells are int32.
+_BYTES_MAX = 2**31 - 1
+
+
+class PageDecoder:
+    """Decodes result pages with columns of these names and CQL types.
+
+    The first one of a process loads the kernels: see `warm_up`.
+    """
+
+    def __init__(self, names: Sequence[str], types: Sequence[CqlType]) -> None:
+        from ringhaul.cql.decode.nested import decoder_of
+
+        #: What every batch has; `ringhaul.cql.types` says how a type is kept.
+        self.schema = pa.schema(
+            [pa.field(name, kind.arrow()) for name, kind in zip(names, types, strict=True)]
+        )
+        self._decoders = [decoder_of(kind) for kind in types]
+
+    def decode(self, body: Body) -> pa.RecordBatch:
+        """A batch of the rows of a page.
+
+        `body`: that of a RESULT message of kind Rows, of native protocol v4 or v5, with nothing in
+        front of it (`result_body`). The batch keeps no reference to it. Raises `HostilePage`.
+        """
+        return self.decode_many([body])[0]
+
+    def decode_many(self, bodies: Sequence[Body]) -> tuple[pa.RecordBatch, list[int]]:
+        """One batch of the rows of many pages, and how many rows each page has.
+
+        For pages of a few rows each, where a batch apiece would cost more than the rows. Together
+        they have less than 2 GiB. Raises `HostilePage` if any of them is one.
+        """
+        from ringhaul.cql.decode.cells import find_cells
+
+        heads = [self._head(body) for body in bodies]
+        joined = bodies[0] if len(bodies) == 1 else b"".join(bodies)
+        if len(joined) > _BYTES_MAX:
+            raise ValueError(f"pages of {len(joined)} bytes at once")
+        page = np.frombuffer(joined, np.uint8)
+        page.flags.writeable = False
+        counts = [head.rows_count for head in heads]
+        starts = np.empty((len(self._decoders), sum(counts)), np.int32)
+        lengths = np.empty_like(starts)
+        base = first = 0
+        for head, body in zip(heads, bodies, strict=True):
+            end = base + len(body)
+            at = find_cells(page, base + head.at, end, first, head.rows_count, starts, lengths)
+            if at != end:
+                raise HostilePage(
+                    f"{end - at} bytes follow a page's last row"
+                    if at >= 0
+                    else f"a page ends in row {(-1 - at) // len(self._decoders)}"
+                )
+            base, first = end, first + head.rows_count
+        arrays = []
+        for i, decode in enumerate(self._decoders):
+            try:
+                arrays.append(decode(page, starts[i], lengths[i]))
+            except HostilePage as error:
+                raise HostilePage(f"column {self.schema.field(i).name}: {error}") from None
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), counts
+
+    def _head(self, body: Body) -> Head:
+        head = read_head(body)
+        columns_count = len(self._decoders)
+        if head.columns_count != columns_count:
+            raise HostilePage(f"a page has {head.columns_count} columns, not {columns_count}")
+        # Each cell takes 4 bytes at least, so a count that is a lie allocates nothing.
+        if not 0 <= head.rows_count * 4 * max(columns_count, 1) <= len(body) - head.at:
+            raise HostilePage(f"a page has no room for {head.rows_count} rows")
+        return head
+
+
+def warm_up() -> None:
+    """Load the kernels of this process, or compile them where nobody has done so before.
+
+    ADR 0009 has the figures. Forked children share what their parent has loaded.
+    """
+    from ringhaul.cql.decode import nested
+
+    assert nested

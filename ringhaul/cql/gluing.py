@@ -1,0 +1,129 @@
+"""Cells of collections, tuples, user-defined types and vectors, glued from the cells of elements.
+
+All elements of a column lie one after the other in one `Cells`, so that a row's elements are a run
+of bytes in it: gluing is a matter of offsets, and no byte is touched per row. On the wire:
+
+| type | value |
+|---|---|
+| list, set | int32 count, then for each element its int32 length and its bytes |
+| map | int32 count, then for each entry length and bytes of key and value |
+| tuple, user-defined type | for each field its length (-1: null) and its bytes |
+| vector | the elements' bytes alone if they all have one width by their type, else each behind its length as an unsigned vint |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.cells import Cells, fixed_binary, join_rows
+from ringhaul.cql.types import CqlType
+from ringhaul.cql.vints import unsigned_vints
+
+#: Types whose elements stand in a vector without their lengths. The others are written with them
+#: although most have one width: it is what the server's types say of themselves.
+VECTOR_FIXED = frozenset(
+    ("bigint", "boolean", "double", "float", "int", "timestamp", "timeuuid", "uuid")
+)
+
+Counts = NDArray[np.int64]
+
+
+class Fault(NamedTuple):
+    """Why a value cannot become its type, and where in it the reason lies."""
+
+    path: str  #: such as `[3].name`; empty: the value itself
+    cql_type: str  #: of what is at fault
+    reason: str  #: such as '"x" is not a whole number'
+
+    def words(self, name: str) -> str:
+        """As a reject's reason, for a value of the column `name`."""
+        at = f"{name}{self.path}: " if self.path else ""
+        return f"cast {self.cql_type}: {at}{self.reason}"
+
+    def within(self, outer: str) -> Fault:
+        """The same fault, seen from the value that holds it at `outer`."""
+        return self._replace(path=outer + self.path)
+
+
+#: Row -> what is wrong with its value.
+Faults = dict[int, Fault]
+
+
+class Column(NamedTuple):
+    """Cells of a column, arbitrary at the rows of `faults`."""
+
+    cells: Cells
+    faults: Faults
+
+
+def faults_of(bad: Sequence[tuple[int, str]], cql_type: str) -> Faults:
+    """The `BadValue`s of a scalar encoder as faults."""
+    prefix = f"cast {cql_type}: "
+    return {row: Fault("", cql_type, reason.removeprefix(prefix)) for row, reason in bad}
+
+
+def fixed_in_vector(kind: CqlType) -> bool:
+    """Do elements of this type stand in a vector side by side, without their lengths?"""
+    return fixed_in_vector(kind.of[0]) if kind.name == "vector" else kind.name in VECTOR_FIXED
+
+
+def collection_cells(columns: Sequence[Cells], counts: Counts) -> Cells:
+    """Lists or sets (one column of elements) or maps (keys and values), `counts[i]` in row i."""
+    bodies = _rows(join_rows(columns), counts)
+    heads = fixed_binary(counts.astype(">i4"))
+    return Cells.variable(pc.binary_join_element_wise(heads, bodies, pa.scalar(b"", pa.binary())))
+
+
+def fields_cells(columns: Sequence[Cells]) -> Cells:
+    """Tuples or user-defined types: one column per field."""
+    return Cells.variable(join_rows(columns))
+
+
+def vector_cells(kind: CqlType, elements: Cells, rows_count: int) -> Cells:
+    """Vectors of the type `kind`; row i has the elements from `i * kind.size` on."""
+    counts = np.full(rows_count, kind.size, np.int64)
+    values = elements.values
+    if not fixed_in_vector(kind.of[0]):
+        heads = unsigned_vints(np.maximum(elements.lengths, 0))
+        values = pc.binary_join_element_wise(heads, values, pa.scalar(b"", pa.binary()))
+    return Cells.variable(_rows(values, counts))
+
+
+def lift(
+    faults: Faults, counts: Counts, path_of: Callable[[int, int], str] = lambda _, place: f"[{place}]"
+) -> Faults:
+    """Faults of elements as those of the rows that hold them: the first of each row.
+
+    `path_of(element, place)`: the path of an element, by its number and its place in its row.
+    """
+    ends = np.cumsum(counts)
+    lifted: Faults = {}
+    for element, fault in sorted(faults.items()):
+        row = int(np.searchsorted(ends, element, side="right"))
+        place = element - int(ends[row] - counts[row])
+        lifted.setdefault(row, fault.within(path_of(element, place)))
+    return lifted
+
+
+def null_faults(cells: Cells, kind: CqlType, what: str) -> Faults:
+    """Faults of the elements that are null, where Cassandra takes none."""
+    reason = f"null; {what} holds none"
+    return {int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths < 0)}
+
+
+def _rows(values: pa.BinaryArray, counts: Counts) -> pa.BinaryArray:
+    """Runs of values as one value each: the offsets between them are left out."""
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    _, offsets_buffer, data = values.buffers()
+    offsets: NDArray[Any] = np.zeros(1, np.int32)
+    if offsets_buffer is not None and len(values):
+        offsets = np.frombuffer(offsets_buffer, np.int32)[values.offset :]
+    kept = pa.py_buffer(offsets[ends])
+    return pa.BinaryArray.from_buffers(pa.binary(), len(counts), [None, kept, data or pa.py_buffer(b"")])

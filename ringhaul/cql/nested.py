@@ -1,0 +1,257 @@
+"""Nested values from JSON: lists, sets, maps, tuples, user-defined types and vectors, to any depth.
+
+| CQL | JSON |
+|---|---|
+| list, set, vector, tuple | array |
+| map | object, its names being the keys' text; or array of [key, value] |
+| user-defined type | object by field name; fields that are missing are null |
+| scalar | string as in a CSV cell; number; true, false |
+| null | null, where Cassandra takes it: not inside of lists, sets, maps and vectors |
+
+All elements of a column become one column of their type, which the encoder of that type reads at
+once; the cells are then glued (`gluing.py`). Numbers are never Python's: their digits are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ringhaul.cql.cells import NULL_LENGTH, Cells
+from ringhaul.cql.column import TextColumn, shown
+from ringhaul.cql.gluing import (
+    Column,
+    Fault,
+    Faults,
+    collection_cells,
+    faults_of,
+    fields_cells,
+    lift,
+    null_faults,
+    vector_cells,
+)
+from ringhaul.cql.text import ENCODERS, encode_text
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.types import CqlType
+
+#: What `parse_json` makes: numbers are `str` too.
+Json = Any
+
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+_CONTAINERS = ("list", "set", "map", "tuple", "udt", "vector")
+
+
+def loadable(kind: CqlType) -> bool:
+    """Can values of this type be written by INSERT?"""
+    if kind.name in _CONTAINERS:
+        return all(map(loadable, kind.of))
+    return kind.name in ENCODERS
+
+
+def parse_json(text: bytes) -> Json:
+    """The value of one JSON text in UTF-8. Raises `ValueError` with the reason."""
+    try:
+        return _DECODER.decode(text.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise ValueError("not JSON that can be read: its nesting is too deep") from None
+
+
+def encode_column(
+    kind: CqlType, values: pa.BinaryArray, fmt: TextFormat, *, null_length: int
+) -> Column:
+    """Cells of a column of text, nested values being JSON; what `encode_text` is to scalars."""
+    if kind.name in ENCODERS:
+        cells, bad = encode_text(kind.name, values, fmt, null_length=null_length)
+        return Column(cells, faults_of(bad, kind.name))
+    parsed: list[Json] = []
+    faults: Faults = {}
+    for row, text in enumerate(values.to_pylist()):
+        value = None
+        if text is not None:
+            try:
+                value = parse_json(text)
+            except ValueError as error:
+                words = shown(text.decode("utf-8", "backslashreplace"))
+                faults[row] = Fault("", kind.name, f"{words} is {error}")
+        parsed.append(value)
+    cells, more = encode_json(kind, parsed, fmt, null_length=null_length)
+    return Column(cells, more | faults)
+
+
+def encode_json(
+    kind: CqlType, values: Sequence[Json], fmt: TextFormat, *, null_length: int
+) -> Column:
+    """Cells of a column of parsed JSON; None becomes a cell of length `null_length`."""
+    return _encode(kind, values, _json_format(fmt), null_length)
+
+
+@lru_cache
+def _json_format(fmt: TextFormat) -> TextFormat:
+    """JSON spells numbers and booleans in its own way; what is said of CSV cells is of no use."""
+    fmt = replace(fmt, decimal_sep=".", thousands_sep="")
+    words = {word.lower() for word in fmt.true_words + fmt.false_words}
+    return replace(
+        fmt,
+        true_words=fmt.true_words + ("true",) * ("true" not in words),
+        false_words=fmt.false_words + ("false",) * ("false" not in words),
+    )
+
+
+def _encode(
+    kind: CqlType, values: Sequence[Json], fmt: TextFormat, null_length: int = NULL_LENGTH
+) -> Column:
+    encode = _ENCODERS.get(kind.name, _encode_scalars)
+    if None not in values:
+        return encode(kind, values, fmt)
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    cells, faults = encode(kind, [value for value in values if value is not None], fmt)
+    rows = np.flatnonzero(valid)
+    faults = {int(rows[row]): fault for row, fault in faults.items()}
+    return Column(cells.spread(valid, null_length), faults)
+
+
+def _encode_scalars(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    faults: Faults = {}
+    if not set(map(type, values)) <= {str}:
+        texts = []
+        for row, value in enumerate(values):
+            if isinstance(value, list | dict):
+                faults[row] = Fault("", kind.name, f"{_kind_of(value)} where a {kind.name} belongs")
+                value = ""
+            texts.append(("false", "true")[value] if isinstance(value, bool) else value)
+        values = texts
+    cells, bad = ENCODERS[kind.name](TextColumn.of(_binary(values)), fmt)
+    return Column(cells, faults_of(bad, kind.name) | faults)
+
+
+def _binary(texts: Sequence[str]) -> pa.BinaryArray:
+    try:
+        return pa.array(texts, pa.string()).cast(pa.binary())
+    except UnicodeEncodeError:
+        # Half of a surrogate pair: its bytes are no UTF-8, and the value is refused for that.
+        return pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())
+
+
+def _encode_list(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    rows, faults = _of_kind(kind, values, list)
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    elements, bad = _encode(kind.of[0], list(chain.from_iterable(rows)), fmt)
+    bad = null_faults(elements, kind.of[0], f"a {kind.name}") | bad
+    return Column(collection_cells([elements], counts), lift(bad, counts) | faults)
+
+
+def _encode_vector(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    rows, faults = _of_kind(kind, values, list)
+    for row, elements in enumerate(rows):
+        if len(elements) != kind.size:
+            reason = f"{len(elements)} elements where the vector has {kind.size}"
+            faults.setdefault(row, Fault("", kind.name, reason))
+            rows[row] = [None] * kind.size
+    counts = np.full(len(rows), kind.size, np.int64)
+    cells, bad = _encode(kind.of[0], list(chain.from_iterable(rows)), fmt)
+    bad = null_faults(cells, kind.of[0], "a vector") | bad
+    return Column(vector_cells(kind, cells, len(rows)), lift(bad, counts) | faults)
+
+
+def _encode_map(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    rows, faults = _of_kind(kind, values, dict, list)
+    pairs: list[tuple[Json, Json]] = []
+    counts = np.zeros(len(rows), np.int64)
+    for row, value in enumerate(rows):
+        entries = list(value.items()) if isinstance(value, dict) else value
+        odd = [not isinstance(e, tuple | list) or len(e) != 2 for e in entries]
+        if any(odd):
+            reason = "not a [key, value] pair"
+            faults.setdefault(row, Fault(f"[{odd.index(True)}]", kind.name, reason))
+            continue
+        pairs += entries
+        counts[row] = len(entries)
+    keys, bad_keys = _encode(kind.of[0], [key for key, _ in pairs], fmt)
+    cells, bad = _encode(kind.of[1], [value for _, value in pairs], fmt)
+    bad_keys = null_faults(keys, kind.of[0], "a key") | bad_keys
+    bad = null_faults(cells, kind.of[1], "a map") | bad
+
+    def path_of(entry: int, place: int) -> str:
+        key = pairs[entry][0]
+        return f"[{shown(key)}]" if isinstance(key, str) else f"[{place}][1]"
+
+    found = lift(bad, counts, path_of) | lift(bad_keys, counts, lambda _, place: " key")
+    return Column(collection_cells([keys, cells], counts), found | faults)
+
+
+def _encode_tuple(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    rows, faults = _of_kind(kind, values, list)
+    size = len(kind.of)
+    for row, elements in enumerate(rows):
+        if len(elements) != size:
+            reason = f"{len(elements)} elements where the tuple has {size}"
+            faults.setdefault(row, Fault("", kind.name, reason))
+            rows[row] = [None] * size
+    columns = []
+    for place, of in enumerate(kind.of):
+        cells, bad = _encode(of, [elements[place] for elements in rows], fmt)
+        columns.append(cells)
+        for row, fault in bad.items():
+            faults.setdefault(row, fault.within(f"[{place}]"))
+    return Column(fields_cells(columns), faults)
+
+
+def _encode_udt(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Column:
+    rows, faults = _of_kind(kind, values, dict)
+    known = set(kind.fields)
+    for row, value in enumerate(rows):
+        if not value.keys() <= known:
+            unknown = next(name for name in value if name not in known)
+            reason = f"no field is named {shown(unknown)}; there are {', '.join(kind.fields)}"
+            faults.setdefault(row, Fault("", kind.name, reason))
+    columns = []
+    for field, of in zip(kind.fields, kind.of, strict=True):
+        cells, bad = _encode(of, [value.get(field) for value in rows], fmt)
+        columns.append(cells)
+        for row, fault in bad.items():
+            faults.setdefault(row, fault.within(f".{field}"))
+    return Column(fields_cells(columns), faults)
+
+
+_ENCODERS: dict[str, Callable[[CqlType, Sequence[Json], TextFormat], Column]] = {
+    "list": _encode_list,
+    "set": _encode_list,
+    "map": _encode_map,
+    "tuple": _encode_tuple,
+    "udt": _encode_udt,
+    "vector": _encode_vector,
+}
+
+
+def _of_kind(kind: CqlType, values: Sequence[Json], *wanted: type) -> tuple[list[Any], Faults]:
+    """The values, empty ones where another kind of JSON value stands, and those as faults."""
+    if set(map(type, values)) <= set(wanted):
+        return list(values), {}
+    faults: Faults = {}
+    rows = []
+    words = " or ".join(_WORDS[of] for of in wanted)
+    for row, value in enumerate(values):
+        if isinstance(value, wanted):
+            rows.append(value)
+            continue
+        rows.append(wanted[0]())
+        faults[row] = Fault("", kind.name, f"{_kind_of(value)} where {words} belongs")
+    return rows, faults
+
+
+_WORDS = {list: "a JSON array", dict: "a JSON object", bool: "true or false"}
+
+
+def _kind_of(value: Json) -> str:
+    return shown(value) if isinstance(value, str) else _WORDS[type(value)]

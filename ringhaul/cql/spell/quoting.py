@@ -1,0 +1,35 @@
+"""Text as JSON strings."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_SHORT = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"}
+_CONTROLS = range(0x20)
+
+
+def json_strings(text: pa.StringArray) -> pa.StringArray:
+    """Each value in double quotes, escaped where JSON must be; a null stays a null."""
+    if not len(text):
+        return text
+    used = np.zeros(256, np.bool_)
+    used[_characters(text)] = True
+    # The backslash first: the others bring backslashes of their own.
+    if used[b"\\"[0]]:
+        text = pc.replace_substring(text, "\\", "\\\\")
+    if used[b'"'[0]]:
+        text = pc.replace_substring(text, '"', '\\"')
+    for code in _CONTROLS:
+        if used[code]:
+            escape = _SHORT.get(code, f"\\u{code:04x}")
+            text = pc.replace_substring(text, chr(code), escape)
+    return pc.binary_join_element_wise('"', text, '"', "")
+
+
+def _characters(text: pa.StringArray) -> np.ndarray:
+    """The bytes of all values, those of nulls perhaps among them."""
+    _, offsets_buffer, data = text.buffers()
+    if data is None:
+        return np.zeros(0, np.uint8)
+    offsets = np.frombuffer(offsets_buffer, np.int32)
+    return np.frombuffer(data, np.uint8)[offsets[text.offset] : offsets[text.offset + len(text)]]

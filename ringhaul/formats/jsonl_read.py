@@ -1,0 +1,79 @@
+"""A block of JSON Lines to columns of parsed values: one object a line, columns by name.
+
+A record is a line, whatever is in it: a line end inside of a JSON string is written `\\n`. Lines are
+found by the scanner of CSV, with a dialect that knows no quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ringhaul.cql.column import shown
+from ringhaul.cql.nested import Json, parse_json
+from ringhaul.formats.csv_read import FieldReject, decode_bytes
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.split import Block
+
+
+class JsonBlock(NamedTuple):
+    """The values of a block's good records."""
+
+    #: One for each name asked for: what `parse_json` makes, None where it is null or missing.
+    columns: list[list[Json]]
+    #: Which record of the block each row is; ascending.
+    records: npt.NDArray[np.int64]
+    rejects: list[FieldReject]
+
+
+def line_dialect(dialect: CsvDialect) -> CsvDialect:
+    """The dialect whose records are the lines: of `dialect` only the encoding is left."""
+    return replace(dialect, quote=None, escape=None, comment=None)
+
+
+def read_objects(
+    block: Block,
+    dialect: CsvDialect,
+    wanted: Sequence[str],
+    ignored: Collection[str] | None,
+    *,
+    chosen: npt.NDArray[np.bool_] | None = None,
+) -> JsonBlock:
+    """Read the names `wanted` of a block's objects.
+
+    Records that are no JSON object are rejects, and so are those with a name that is neither
+    wanted nor among `ignored` (None: any name may stand there). `chosen`: bool per record; the
+    others are passed over.
+    """
+    rows: list[dict[str, Json]] = []
+    records: list[int] = []
+    rejects: list[FieldReject] = []
+    known = None if ignored is None else {*wanted, *ignored}
+    data, decode = block.data, dialect.decoding == "block"
+    numbers = range(len(block.starts)) if chosen is None else np.flatnonzero(chosen).tolist()
+    starts, ends = block.starts.tolist(), block.ends.tolist()
+    for record in numbers:
+        text = data[starts[record] : ends[record]]
+        if decode:
+            text = decode_bytes(text, dialect.encoding)
+        try:
+            row = parse_json(text)
+        except ValueError as error:
+            rejects.append(FieldReject(record, None, str(error), None))
+            continue
+        if not isinstance(row, dict):
+            rejects.append(FieldReject(record, None, "not a JSON object", None))
+            continue
+        if known is not None and not row.keys() <= known:
+            name = next(name for name in row if name not in known)
+            reason = f"no column is named {shown(name)}"
+            rejects.append(FieldReject(record, None, reason, None))
+            continue
+        rows.append(row)
+        records.append(record)
+    columns = [[row.get(name) for row in rows] for name in wanted]
+    return JsonBlock(columns, np.array(records, np.int64), rejects)

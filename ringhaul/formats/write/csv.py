@@ -1,0 +1,107 @@
+"""CSV by RFC 4180: columns as text, quoted where they must be, glued row by row at once.
+
+pyarrow.csv.write_csv quotes every string or none, spells timestamps its own way, and takes 1.3 us
+for a row that takes 0.3 us here, most of it in the doubles and the timestamps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringhaul.cql.spell import text_of
+from ringhaul.cql.types import CqlType
+from ringhaul.formats.write.options import OutputFormat
+
+#: Types whose text may hold any character.
+_TEXTS = ("ascii", "text", "varchar")
+#: What the texts of the other scalar types are made of.
+_VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
+#: Such texts that are no value of any type.
+_NO_VALUES = ("", "NULL", "Null", "null", "None", "none", "NA", "NIL", "nil")
+#: A byte order mark at the very beginning of a file is dropped by readers, unless it is quoted.
+_BOM = "\ufeff"
+
+
+class CsvLines:
+    """One record a line. LF ends a line, as files on Unix have it.
+
+    A field is quoted if it holds the delimiter, the quote, CR or LF, begins or ends with a blank,
+    begins with a byte order mark, is empty without being null, or reads as the text for null.
+    """
+
+    def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
+        assert fmt.delimiter is not None and fmt.quote is not None and fmt.null is not None
+        self._delimiter, self._quote, self._null = fmt.delimiter, fmt.quote, fmt.null
+        self._types = list(types)
+        special = re.escape(fmt.delimiter) + re.escape(fmt.quote)
+        self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
+        self._special_bytes = np.zeros(256, np.bool_)
+        self._special_bytes[list(f"{fmt.delimiter}{fmt.quote}\r\n".encode())] = True
+        self._harmless = not any(map(_VALUE.fullmatch, (fmt.delimiter, fmt.quote))) and (
+            fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null)
+        )
+        fields = [self._quoted(pa.array([name], pa.string())) for name in names]
+        self.head = self._glued(fields)[0].as_py().encode() if fmt.header else b""
+
+    def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
+        return self._glued(
+            [
+                self._field(cql_type, column)
+                for cql_type, column in zip(self._types, batch.columns, strict=True)
+            ]
+        )
+
+    def _glued(self, fields: list[pa.StringArray]) -> pa.StringArray:
+        *others, last = fields
+        replace = {"null_handling": "replace", "null_replacement": self._null}
+        ended = pc.binary_join_element_wise(last, "\n", "", **replace)
+        return pc.binary_join_element_wise(*others, ended, self._delimiter, **replace)
+
+    def _field(self, cql_type: CqlType, column: pa.Array) -> pa.StringArray:
+        text = text_of(cql_type, column)
+        plain = cql_type.scalar and cql_type.name not in _TEXTS and self._harmless
+        return text if plain else self._quoted(text)
+
+    def _quoted(self, text: pa.StringArray) -> pa.StringArray:
+        """`text` with quotes around the values that need them."""
+        mask = None
+        if self._may_need_quotes(text):
+            mask = pc.match_substring_regex(text, self._needs_quotes)
+        if self._null:
+            is_null = pc.equal(text, self._null)
+            mask = is_null if mask is None else pc.or_(mask, is_null)
+        if mask is None or not pc.any(mask).as_py():
+            return text
+        inner = pc.replace_substring(text, self._quote, self._quote * 2)
+        return pc.if_else(
+            mask, pc.binary_join_element_wise(self._quote, inner, self._quote, ""), text
+        )
+
+    def _may_need_quotes(self, text: pa.StringArray) -> bool:
+        """A look at all bytes at once, in a tenth of the time of a look at each value."""
+        _, offsets_buffer, data_buffer = text.buffers()
+        if not len(text):
+            return False
+        if data_buffer is None:
+            return True
+        offsets = np.frombuffer(offsets_buffer, np.int32)
+        offsets = offsets[text.offset : text.offset + len(text) + 1]
+        data = np.frombuffer(data_buffer, np.uint8)[: offsets[-1]]
+        firsts, ends = offsets[:-1], offsets[1:]
+        if (firsts == ends).any():  # empty, or null
+            if not text.null_count:
+                return True
+            full = firsts < ends
+            if int(full.sum()) + text.null_count < len(text):
+                return True
+            firsts, ends = firsts[full], ends[full]
+        first, last = data[firsts], data[ends - 1]
+        if (first <= 0x20).any() or (last <= 0x20).any() or (first == 0xEF).any():
+            return True
+        data = data[offsets[0] :]
+        return any(bool((data == byte).any()) for byte in np.flatnonzero(self._special_bytes))

@@ -1,0 +1,65 @@
+"""Formats of lines: what they share is the stream, its compression, and bounds of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from ringhaul.formats.write.compress import Compressed, Stream
+from ringhaul.formats.write.options import OutputFormat
+
+#: Rows are glued to one text at a time, which Arrow bounds to 2 GiB; text is seldom 4 x as long
+#: as what it spells.
+STEP_BYTES = 64 * 2**20
+
+
+class Lines(Protocol):
+    """One format of lines."""
+
+    @property
+    def head(self) -> bytes:
+        """What the file begins with."""
+
+    def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
+        """The rows, one value each, with the line end."""
+
+
+class LineWriter:
+    """Writes the lines of a format to a stream."""
+
+    def __init__(self, fmt: OutputFormat, stream: Stream, lines: Lines) -> None:
+        self._lines = lines
+        self._compressed = Compressed(fmt.compression, stream)
+        self._compressed.write(lines.head)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for step in _steps(batch):
+            text = self._lines.lines(step)
+            _, offsets, data = text.buffers()
+            # Every value together is one run of bytes: the lines as they stand in the file.
+            ends = memoryview(offsets).cast("i")
+            start, end = ends[text.offset], ends[text.offset + len(text)]
+            self._compressed.write(memoryview(data)[start:end])
+
+    def close(self) -> None:
+        self._compressed.finish()
+
+    def abandon(self) -> None:
+        pass
+
+    @property
+    def pending_bytes(self) -> int:
+        return 0
+
+
+def _steps(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if not batch.num_rows:
+        return
+    if batch.nbytes <= STEP_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from _steps(batch.slice(0, half))
+    yield from _steps(batch.slice(half))

@@ -1,0 +1,51 @@
+"""The door: a writer of rows for each format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from ringhaul.cql.types import CqlType
+from ringhaul.formats.write.compress import Stream
+from ringhaul.formats.write.options import OutputFormat
+
+
+class RowWriter(Protocol):
+    """Writes batches whose columns have the Arrow forms of their CQL types."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows. Raises what the stream raises."""
+
+    def close(self) -> None:
+        """Write what ends the file. The stream stays open."""
+
+    def abandon(self) -> None:
+        """End without touching the stream again."""
+
+    @property
+    def pending_bytes(self) -> int:
+        """About how many bytes are written but not yet in the stream."""
+
+
+def open_writer(
+    fmt: OutputFormat, stream: Stream, names: Sequence[str], types: Sequence[CqlType]
+) -> RowWriter:
+    """A writer of columns with these names and types; it may write to `stream` at once.
+
+    A writer that is not closed leaves a file that is not whole.
+    """
+    if fmt.kind == "parquet":
+        from ringhaul.formats.write.parquet import ParquetWriter
+
+        return ParquetWriter(fmt, stream, names, types)
+    from ringhaul.formats.write.lines import LineWriter
+
+    if fmt.kind == "jsonl":
+        from ringhaul.formats.write.jsonl import JsonLines
+
+        return LineWriter(fmt, stream, JsonLines(names, types))
+    from ringhaul.formats.write.csv import CsvLines
+
+    return LineWriter(fmt, stream, CsvLines(fmt, names, types))

@@ -1,0 +1,408 @@
+"""Frames to replicas: queues, wires, windows, and what is to be done when something goes wrong.
+
+The part of the data plane that writes and reads have in common. Who uses it puts frames into the
+queue of their replica set and turns the wheel: each turn sends what the windows have room for and
+takes what has come. What an answer means is the user's: see `_take`. An error finds its frame
+here, and is about the row, about the moment (the frame is sent again after a pause), about the
+statement (prepared again on that wire) or about the job.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from cassandra.pool import Host
+from numpy.typing import NDArray
+
+from ringhaul.cql.frames import (
+    ErrorCode,
+    FrameError,
+    Frames,
+    Opcode,
+    Reply,
+    ServerError,
+    prepare_body,
+    read_error,
+    read_prepared_id,
+)
+from ringhaul.errors import ClusterError
+from ringhaul.load.write.base import TICK_S, Target, WriteFailed
+from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
+from ringhaul.load.write.routing import Routing
+from ringhaul.load.write.window import WindowStats
+from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
+
+#: How long rows wait for any of their replicas before the unit is given back.
+NO_REPLICA_S = 30.0
+#: While no wire is open, how often to look for one.
+OPENING_POLL_S = 0.02
+#: A throttle that held rows up for longer is at work; see `_send`.
+PACED_S = 0.05
+#: Answers that say the server has too much to do: the window shrinks.
+_OVERLOAD_CODES = (
+    ErrorCode.OVERLOADED,
+    ErrorCode.WRITE_TIMEOUT,
+    ErrorCode.READ_TIMEOUT,
+    ErrorCode.UNAVAILABLE,
+)
+
+Rows = TypeVar("Rows")
+
+
+class Work(NamedTuple, Generic[Rows]):
+    """Frames of rows that share a replica set (or are sent again)."""
+
+    rows: Rows
+    frames: Frames
+    order: NDArray[np.int64]  #: row of `rows` that each frame is of
+    replica_set: int
+    tries: int
+
+
+@dataclass
+class Segment(Generic[Rows]):
+    """Frames first..last-1 of some work that are still to be sent."""
+
+    work: Work[Rows]
+    first: int
+    last: int
+
+
+@dataclass
+class _Failed(Generic[Rows]):
+    """Frames of some work that the server answered with errors worth another try."""
+
+    work: Work[Rows]
+    indexes: list[int]
+    reason: str
+
+
+class Bounds(Protocol):
+    """What is asked of a user's options."""
+
+    @property
+    def retries_max(self) -> int: ...
+    @property
+    def request_timeout_s(self) -> float: ...
+
+
+class Hooks(Protocol):
+    """What is called while frames are on their way; see `base.WriterHooks`."""
+
+    @property
+    def tick(self) -> Callable[[], None]: ...
+    @property
+    def throttle(self) -> Callable[[int], None]: ...
+
+
+class Dispatcher(ABC, Generic[Rows]):
+    """See the module. Belongs to one unit; the wires are the worker process's."""
+
+    #: For messages: what the cluster does not do, what no replica took, what failed.
+    refusal = "takes no rows"
+    item = "rows"
+    request = "a write"
+
+    def __init__(
+        self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats
+    ) -> None:
+        self._target, self._bounds, self._callbacks = target, bounds, hooks
+        self._plane = target.plane
+        self._routing = Routing(target.session, target.keyspace)
+        self._window_stats = window_stats
+        self._queues: dict[int, deque[Segment[Rows]]] = {}
+        self._waiting: list[tuple[float, int, Work[Rows]]] = []  # heap by time to try again
+        self._numbers = itertools.count()  # breaks ties in the heap
+        self._jitter = random.Random()
+        self._failed: dict[int, _Failed[Rows]] = {}  # by id of the work; emptied by each `_receive`
+        self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
+        self._paced = False
+        self._plane.check()
+        self._ticked_at = self._looked_at_s = time.monotonic()
+
+    def close(self) -> None:
+        """Let go of the wires that would give this unit's answers to the next."""
+        self._plane.forget_busy()
+
+    @abstractmethod
+    def _take(self, wire: Wire[Work[Rows]], looked_at_s: float) -> None:
+        """Take the answers on a wire; they came after `looked_at_s`.
+
+        Errors are handed to `_take_error`, and what comes on CONTROL_STREAM to `_prepared`.
+        """
+
+    @abstractmethod
+    def _refused(self, work: Work[Rows], index: int, reason: str) -> None:
+        """The server will never take this row."""
+
+    def _sent(
+        self, wire: Wire[Work[Rows]], work: Work[Rows], first: int, streams: NDArray[np.int64]
+    ) -> None:
+        """The frames from `first` on were given these stream ids."""
+
+    def _erred(self, work: Work[Rows], index: int, error: ServerError) -> None:
+        """The cluster could not do it now."""
+        failed = self._failed.setdefault(id(work), _Failed(work, [], ""))
+        failed.indexes.append(index)
+        failed.reason = f"{error.name}: {error.message}"
+
+    def _unanswered(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
+        """The connection ended before these were answered.
+
+        Sending a row twice is harmless: it carries its own fixed timestamp.
+        """
+        self._again(work, indexes, reason)
+
+    def _pending(self) -> bool:
+        """Something is to be sent or was not answered yet."""
+        return bool(
+            self._queues or self._waiting or any(wire.busy for wire in self._plane.open_wires())
+        )
+
+    def _starving(self) -> bool:
+        """Some wire has nothing to do, and nothing that is queued is for it."""
+        idle = [wire for wire in self._plane.open_wires() if not wire.busy]
+        if not idle:
+            return False
+        wanted = {host for number in self._queues for host in self._routing.replica_sets[number]}
+        return any(wire.host not in wanted for wire in idle)
+
+    def _enqueue(self, segment: Segment[Rows], *, first: bool = False) -> None:
+        queue = self._queues.setdefault(segment.work.replica_set, deque())
+        if first:
+            queue.appendleft(segment)
+        else:
+            queue.append(segment)
+
+    def _turn(self) -> None:
+        """Send what there is room for, then take what has come."""
+        now_s = time.monotonic()
+        while self._waiting and self._waiting[0][0] <= now_s:
+            work = heapq.heappop(self._waiting)[2]
+            self._enqueue(Segment(work, 0, len(work.frames)))
+        for replica_set in list(self._queues):
+            self._send(replica_set)
+        self._receive()
+        if now_s - self._ticked_at >= TICK_S:
+            self._ticked_at = now_s
+            self._check_times(now_s)
+            self._callbacks.tick()
+
+    def _send(self, replica_set: int) -> None:
+        """Send of one replica set's queue what its wires have room for.
+
+        While a rate limit holds rows up they go out block by block: those that have their leave
+        do not wait, with their time-out running, for those that have not.
+        """
+        queue = self._queues[replica_set]
+        while queue:
+            wire = self._choose(replica_set)
+            if wire is None:
+                # Last in line: the next time others may have what becomes free.
+                self._queues[replica_set] = self._queues.pop(replica_set)
+                return
+            segment = queue[0]
+            begin = segment.first
+            frames, window = segment.work.frames, wire.window
+            while segment.first < segment.last and (room := window.room()):
+                count = min(room, segment.last - segment.first)
+                last = segment.first + count
+                size = frames.bytes_between(segment.first, last)
+                if size > window.bytes_room:
+                    count = frames.fit(segment.first, last, window.bytes_room)
+                    last = segment.first + count
+                    size = frames.bytes_between(segment.first, last)
+                now_s = self._throttle(count)
+                streams = window.sent(segment.work, segment.first, count, size, now_s)
+                frames.set_streams(segment.first, last, streams)
+                self._sent(wire, segment.work, segment.first, streams)
+                segment.first = last
+                if self._paced:
+                    break
+            if segment.first == segment.last:
+                queue.popleft()
+            data = frames.buffer.data[
+                int(frames.offsets[begin]) : int(frames.offsets[segment.first])
+            ]
+            with self._caring_for(wire):
+                wire.put(data)
+        del self._queues[replica_set]
+
+    def _throttle(self, count: int) -> float:
+        """Wait for leave to send; the time when it was given."""
+        before_s = time.monotonic()
+        self._callbacks.throttle(count)
+        now_s = time.monotonic()
+        self._paced = self._paced or now_s - before_s > PACED_S
+        return now_s
+
+    def _choose(self, replica_set: int) -> Wire[Work[Rows]] | None:
+        """The replica with room and the fewest unanswered requests, the local data centre first.
+
+        Of equals, the one that was left alone for longest: a load too slow to fill any window
+        goes to all of them. None when no replica has room now.
+        """
+        hosts = self._routing.replica_sets[replica_set]
+        best: Wire[Work[Rows]] | None = None
+        reachable = False
+        nearest = ""
+        for host in hosts:
+            if reachable and host.datacenter != nearest:
+                break
+            wire = self._wire(host)
+            if wire is None:
+                continue
+            reachable, nearest = True, host.datacenter
+            if wire.asked_at_s is not None or not wire.window.room():
+                continue
+            if best is None or _load(wire) < _load(best):
+                best = wire
+        if reachable:
+            self._stranded.pop(replica_set, None)
+            return best
+        now_s = time.monotonic()
+        if now_s - self._stranded.setdefault(replica_set, now_s) > NO_REPLICA_S:
+            raise WriteFailed(
+                f"no replica took {self.item} for {NO_REPLICA_S:.0f} s: "
+                f"{self._plane.why_absent(hosts)}"
+            )
+        return None
+
+    def _wire(self, host: Host) -> Wire[Work[Rows]] | None:
+        wire = self._plane.wire(host)
+        if wire is not None and wire.window.stats is not self._window_stats:
+            self._borrow(wire)
+        return wire
+
+    def _borrow(self, wire: Wire[Work[Rows]]) -> None:
+        """A wire that this unit has not used yet."""
+        wire.window.note_in(self._window_stats)
+
+    def _receive(self) -> None:
+        """Wait for something to happen on the wires, and take it."""
+        wires = [wire for wire in self._plane.open_wires() if wire.busy]
+        pause_s = TICK_S
+        if self._waiting:
+            pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
+        if self._queues and not wires:
+            pause_s = min(pause_s, OPENING_POLL_S)
+        readable, writable = wait(wires, pause_s)
+        looked_at_s, self._looked_at_s = self._looked_at_s, time.monotonic()
+        for wire in writable:
+            with self._caring_for(wire):
+                wire.push()
+        for wire in readable:
+            if not wire.closed:
+                with self._caring_for(wire):
+                    self._take(wire, looked_at_s)
+        failed, self._failed = self._failed, {}
+        for refused in failed.values():
+            self._again(refused.work, np.array(refused.indexes), refused.reason)
+
+    @contextmanager
+    def _caring_for(self, wire: Wire[Work[Rows]]) -> Iterator[None]:
+        """What ends the wire does not end the unit."""
+        try:
+            yield
+        except WireError as error:
+            self._lost(wire, str(error))
+        except FrameError as error:
+            self._lost(wire, f"{wire.host.address}: {error}")
+
+    def _take_error(
+        self, wire: Wire[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
+    ) -> None:
+        """An ERROR in answer to a frame.
+
+        It is understood before the window hears of it: of a wire whose answers make no sense
+        all rows without an answer that does are sent again.
+        """
+        error = read_error(reply.body)
+        work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
+        match classify_code(error.code, error.message):
+            case Verdict.FATAL:
+                raise ClusterError(f"the cluster {self.refusal}: {error.message}")
+            case Verdict.ROW:
+                self._refused(work, index, error.message)
+            case Verdict.RETRY:
+                self._erred(work, index, error)
+        if error.code == ErrorCode.UNPREPARED:
+            self._prepare(wire)
+        elif error.code in _OVERLOAD_CODES:
+            wire.window.overloaded(now_s)
+
+    def _prepare(self, wire: Wire[Work[Rows]]) -> None:
+        """The server forgot the statement (a schema change, a restart): tell it again, once."""
+        if wire.asked_at_s is None:
+            wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
+
+    def _prepared(self, wire: Wire[Work[Rows]], reply: Reply) -> None:
+        wire.asked_at_s = None
+        if reply.opcode == Opcode.ERROR:
+            error = read_error(reply.body)
+            if classify_code(error.code, error.message) is Verdict.RETRY:
+                raise WireError(f"{wire.host.address}: {error.name}: {error.message}")
+            raise ClusterError(f"the cluster {self.refusal}: {error.message}")
+        if read_prepared_id(reply.body) != self._target.prepared.query_id:
+            raise FrameError("the server gave the statement another id")
+
+    def _control(self, wire: Wire[Work[Rows]], reply: Reply) -> bool:
+        """Whether the answer is of no row: it is dealt with then."""
+        if reply.stream == CONTROL_STREAM:
+            self._prepared(wire, reply)
+        # Below 0 are events, of which this connection asked for none.
+        return reply.stream == CONTROL_STREAM or reply.stream < 0
+
+    def _lost(self, wire: Wire[Work[Rows]], reason: str) -> None:
+        """The connection is gone: what to do about its unanswered rows is the user's."""
+        returned = wire.window.lost()
+        self._plane.drop(wire.host, reason)
+        for work, indexes in returned:
+            self._unanswered(work, indexes, reason)
+
+    def _again(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
+        """Send some of a work's frames again after a pause, or give the unit back."""
+        if work.tries >= self._bounds.retries_max:
+            raise WriteFailed(
+                f"{self.request} failed {work.tries + 1} times, the last time with: {reason}"
+            )
+        again = Work(
+            work.rows,
+            work.frames.take(indexes),
+            work.order[indexes],
+            work.replica_set,
+            work.tries + 1,
+        )
+        due = time.monotonic() + backoff_s(again.tries, self._jitter)
+        heapq.heappush(self._waiting, (due, next(self._numbers), again))
+
+    def _still_tells(self, wire: Wire[Work[Rows]], now_s: float) -> bool:
+        """Whether a late wire may have answers that were not taken yet."""
+        return False
+
+    def _check_times(self, now_s: float) -> None:
+        """A wire whose oldest request has no answer in time is taken for dead.
+
+        Only after what has come was taken: the client may have been away for longer than that.
+        """
+        timeout_s = self._bounds.request_timeout_s
+        for wire in self._plane.open_wires():
+            since_s = wire.waits_since_s()
+            late = since_s is not None and now_s - since_s > timeout_s
+            if late and not self._still_tells(wire, now_s):
+                self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")
+
+
+def _load(wire: Wire[Work[Rows]]) -> tuple[int, float]:
+    """What a replica has to do, and since when it was given nothing more."""
+    return wire.window.requests, wire.window.sent_at_s

@@ -1,0 +1,276 @@
+"""Aggregate functions: what they take, keep of a group, and give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from ringhaul.cql.types import CqlType
+from ringhaul.query import exact
+from ringhaul.query.errors import QueryError
+from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of
+from ringhaul.query.scalars import (
+    BIGINT,
+    DECIMAL,
+    DOUBLE,
+    EXACT_TEXTS,
+    FLOATS,
+    NUMBERS,
+    QUOTIENT_DIGITS,
+    VARINT,
+    Scalar,
+    operand_of,
+    true_quotient,
+)
+from ringhaul.query.scope import TableScope, function_name
+from ringhaul.query.sketches import bucket_of_share, estimate_distinct, value_of_bucket
+from ringhaul.query.sql import said
+from ringhaul.query.states import (
+    Counters,
+    ExactSum,
+    FloatExtreme,
+    FloatSum,
+    Measure,
+    Present,
+    Rows,
+    Spread,
+    WholeSum,
+    extreme_of,
+    sum_of,
+)
+
+_UNORDERED = ("uuid", "timeuuid", "inet")
+#: sqlglot's names of functions -> ours.
+_NAMES = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+    "stddev": "stddev",
+    "stddev_samp": "stddev",
+    "stddev_pop": "stddev_pop",
+    "variance": "variance",
+    "variance_pop": "var_pop",
+    "approx_distinct": "approx_distinct",
+    "quantile": "quantile",
+    "median": "median",
+}
+_NUMERIC = ("sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "quantile", "median")
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate of a query."""
+
+    #: `count`, `count_distinct`, `sum`, ...
+    function: str
+    #: None of count(*).
+    argument: Scalar | None
+    #: What stands in a result as its name: `sum(total)`.
+    label: str
+    #: Of `quantile`.
+    share: Decimal = Decimal("0.5")
+
+    @property
+    def type(self) -> CqlType:
+        of = self.argument.type if self.argument is not None else BIGINT
+        match self.function:
+            case "count" | "count_distinct" | "approx_distinct":
+                return BIGINT
+            case "min" | "max":
+                return of
+            case "sum" if of.name not in FLOATS:
+                return DECIMAL if of.name == "decimal" else VARINT
+            case "avg" if of.name in EXACT_TEXTS:
+                return DECIMAL
+        return DOUBLE
+
+    def measures(self) -> list[Measure | Counters]:
+        """What is kept of the argument's values."""
+        if self.argument is None:
+            return [Rows()]
+        of = self.argument.type
+        match self.function:
+            case "count":
+                return [Present()]
+            case "sum" | "avg":
+                return [sum_of(of), Present()]
+            case "min" | "max":
+                return [extreme_of(of, self.function)]
+            case "count_distinct":
+                return [Counters("distinct", of)]
+            case "approx_distinct":
+                return [Counters("registers", of)]
+            case "quantile" | "median":
+                return [Counters("buckets", of)]
+        return [Spread()]
+
+    def result(self, states: list[list[pa.Array]], groups_count: int) -> pa.Array:
+        """One value a group, of `type`; `states` are those of `measures`."""
+        match self.function:
+            case "count":
+                return states[0][0]
+            case "sum":
+                return _typed(self.type, self._sums(states))
+            case "avg":
+                return _typed(self.type, self._averages(states))
+            case "min" | "max":
+                return self._extremes(states[0])
+            case "count_distinct":
+                return pa.array(np.bincount(states[0][0].to_numpy(), minlength=groups_count))
+            case "approx_distinct":
+                return _each_group(states[0], groups_count, _distinct_of, pa.int64())
+            case "quantile" | "median":
+                return _each_group(states[0], groups_count, self._quantile_of, pa.float64())
+        return self._spreads(states[0])
+
+    def _sums(self, states: list[list[pa.Array]]) -> list[Any]:
+        """int, Decimal or float a group; None of no value."""
+        measure = self.measures()[0]
+        columns = [column.to_pylist() for column in states[0]]
+        counts = states[1][0].to_pylist()
+        found: list[Any]
+        if isinstance(measure, WholeSum):
+            found = [measure.value(limbs) for limbs in zip(*columns, strict=True)]
+        elif isinstance(measure, FloatSum):
+            found = [measure.value(*parts) for parts in zip(*columns, strict=True)]
+        else:
+            assert isinstance(measure, ExactSum)
+            found = _rescaled(*columns)
+        return [value if count else None for value, count in zip(found, counts, strict=True)]
+
+    def _averages(self, states: list[list[pa.Array]]) -> list[Any]:
+        assert self.argument is not None
+        pairs = zip(self._sums(states), states[1][0].to_pylist(), strict=True)
+        if self.argument.type.name in EXACT_TEXTS:
+            return [
+                None
+                if total is None
+                else exact.divide(
+                    total, Decimal(count), max(exact.scale_of(total), 0) + QUOTIENT_DIGITS
+                )
+                for total, count in pairs
+            ]
+        if self.argument.type.name in FLOATS:
+            return [None if total is None else total / count for total, count in pairs]
+        return [true_quotient(total, count) for total, count in pairs]
+
+    def _extremes(self, states: list[pa.Array]) -> pa.Array:
+        measure = self.measures()[0]
+        if isinstance(measure, FloatExtreme):
+            pairs = zip(states[0].to_pylist(), states[1].to_pylist(), strict=True)
+            return pa.array([measure.value(*pair) for pair in pairs], states[0].type)
+        if self.type.name in EXACT_TEXTS:
+            return _typed(self.type, _rescaled(*(column.to_pylist() for column in states)))
+        return states[0]
+
+    def _spreads(self, states: list[pa.Array]) -> pa.Array:
+        counts, _, squares = (state.to_numpy() for state in states)
+        less = 0 if self.function in ("stddev_pop", "var_pop") else 1
+        enough = counts > less
+        variances = squares / np.where(enough, counts - less, 1)
+        found = np.sqrt(variances) if self.function.startswith("stddev") else variances
+        return pa.array(found, mask=~enough)
+
+    def _quantile_of(self, buckets: pa.Array, counts: pa.Array) -> float:
+        assert self.argument is not None
+        order = pc.array_sort_indices(buckets)
+        place = bucket_of_share(counts.take(order).to_numpy(), self.share)
+        whole = self.argument.type.name in (*INTEGER_BITS, "varint")
+        return value_of_bucket(buckets.take(order)[place].as_py(), whole=whole)
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    return function_name(node) in _NAMES
+
+
+def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
+    """The aggregate that `node` calls. Raises `QueryError` for what it cannot take."""
+    function = _NAMES[function_name(node)]
+    argument = node.this
+    extra = node.args.get("expressions")
+    if extra:
+        raise QueryError(f"{said(node)}: {function}() takes one column")
+    if function == "count" and isinstance(argument, exp.Star):
+        return Aggregate("count", None, "count(*)")
+    distinct = isinstance(argument, exp.Distinct)
+    if distinct:
+        if function != "count" or len(argument.expressions) != 1:
+            raise QueryError(f"{said(node)}: DISTINCT is only for count() of one column")
+        function, argument = "count_distinct", argument.expressions[0]
+    if argument is None:
+        raise QueryError(f"{said(node)}: {function}() takes a column")
+    operand = operand_of(argument, scope)
+    if isinstance(operand, Literal):
+        if function == "count" and operand.kind != "null":
+            return Aggregate("count", None, f"count({operand})")  # count(1)
+        raise QueryError(f"{said(node)}: {function}() takes a column, not a value")
+    name = operand.column.name if operand.column is not None else operand.label
+    _check_type(function, operand, said(node))
+    if function == "quantile":
+        share = _share(node)
+        return Aggregate(function, operand, f"quantile({name}, {share})", share)
+    label = f"count(distinct {name})" if distinct else f"{function}({name})"
+    return Aggregate(function, operand, label)
+
+
+def _check_type(function: str, operand: Scalar, label: str) -> None:
+    name = operand.type.name
+    if function in _NUMERIC and name not in NUMBERS:
+        raise QueryError(f"{label}: {operand.label} is {name}, not a number")
+    if function != "count" and (name == "duration" or not operand.type.scalar):
+        raise QueryError(f"{label}: {operand.label} is {name}: only count() can be computed of it")
+    if function in ("min", "max") and name in _UNORDERED:
+        raise QueryError(f"{label}: {operand.label} is {name}, which has no order")
+
+
+def _share(node: exp.Expr) -> Decimal:
+    literal = literal_of(node.args["quantile"])
+    if literal is None or literal.kind != "number" or not 0 <= Decimal(literal.text) <= 1:
+        raise QueryError(f"{said(node)}: the second argument is a number from 0 to 1")
+    return Decimal(literal.text)
+
+
+def _typed(cql_type: CqlType, values: list[Any]) -> pa.Array:
+    if cql_type.name in EXACT_TEXTS:
+        values = [None if value is None else str(Decimal(value)) for value in values]
+    return pa.array(values, cql_type.arrow())
+
+
+def _rescaled(texts: list[str | None], scales: list[int]) -> list[Decimal | None]:
+    return [
+        None if text is None else exact.rescaled(Decimal(text), scale)
+        for text, scale in zip(texts, scales, strict=True)
+    ]
+
+
+def _distinct_of(_: pa.Array, ranks: pa.Array) -> int:
+    return estimate_distinct(ranks.to_numpy())
+
+
+def _each_group(
+    states: list[pa.Array],
+    groups_count: int,
+    value_of: Callable[[pa.Array, pa.Array], Any],
+    data_type: pa.DataType,
+) -> pa.Array:
+    """`value_of` the two columns of each group's counters; of a group without any 0 or null."""
+    ids, first, second = states
+    order = pc.array_sort_indices(ids)
+    sizes = np.bincount(ids.to_numpy(), minlength=groups_count)
+    first, second = first.take(order), second.take(order)
+    nothing = 0 if pa.types.is_integer(data_type) else None
+    found, start = [], 0
+    for size in sizes.tolist():
+        values = (first.slice(start, size), second.slice(start, size))
+        found.append(value_of(*values) if size else nothing)
+        start += size
+    return pa.array(found, data_type)

@@ -1,0 +1,216 @@
+"""Literals in a query, and what they are as values of a CQL type."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ringhaul.cql.addresses import parse_address
+from ringhaul.cql.column import shown
+from ringhaul.cql.decimals import parse_decimal
+from ringhaul.cql.numbers import parse_real
+from ringhaul.cql.temporal import parse_date, parse_time, parse_timestamp
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.types import CqlType
+from ringhaul.query.errors import QueryError
+from ringhaul.query.sql import said, without_parentheses
+
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
+TEXTS = ("text", "varchar", "ascii")
+
+_WHOLE = re.compile(r"-?[0-9]+")
+_UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
+_DATE_BIAS = 2**31
+
+
+@dataclass(frozen=True)
+class Literal:
+    """`kind`: number, string, boolean, uuid, blob or null. `text`: without quotes."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"'{self.text}'" if self.kind == "string" else self.text
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A literal as a value of a type."""
+
+    #: As the driver binds it: int for timestamp (ms) and time (ns) and date (wire form).
+    bound: Any
+    #: In the Arrow form of the type.
+    scalar: pa.Scalar
+
+
+def literal_of(node: exp.Expr) -> Literal | None:
+    """The literal that `node` is, if it is one."""
+    node = without_parentheses(node)
+    match node:
+        case exp.Literal():
+            return Literal("string" if node.is_string else "number", str(node.this))
+        case exp.Neg():
+            inner = literal_of(node.this)
+            if inner is None or inner.kind != "number":
+                return None
+            return Literal("number", inner.text[1:] if inner.text[0] == "-" else f"-{inner.text}")
+        case exp.Boolean():
+            return Literal("boolean", str(node.this).lower())
+        case exp.Null():
+            return Literal("null", "NULL")
+        case exp.Cast():
+            inner = literal_of(node.this)
+            if inner is None or inner.kind != "string":
+                return None
+            target = node.to.this
+            if target == exp.DataType.Type.UUID:
+                return Literal("uuid", inner.text)
+            if target == exp.DataType.Type.VARBINARY:
+                return Literal("blob", inner.text)
+            return inner  # DATE '...', TIMESTAMP '...': typed by what it is compared with
+        case exp.Placeholder() | exp.Parameter():
+            raise QueryError(f"{said(node)}: parameters cannot be used here, write the value")
+    return None
+
+
+def typed(literal: Literal, cql_type: CqlType, what: str) -> Typed:
+    """`literal`, not null, as a value of `cql_type`. `what`: whose type it is, for messages.
+
+    Raises `QueryError` that names `what`, the type and the value.
+    """
+    read = _READERS.get(cql_type.name)
+    if read is None:
+        raise QueryError(
+            f"{what} is {cql_type.name}: it cannot be compared, only tested with IS [NOT] NULL"
+        )
+    try:
+        bound, value = read(literal, cql_type.name)
+    except ValueError as error:
+        raise QueryError(f"{what} is {cql_type.name}: {error}") from None
+    return Typed(bound, pa.scalar(value, cql_type.arrow()))
+
+
+def _integer(literal: Literal, name: str) -> tuple[Any, Any]:
+    bits = INTEGER_BITS[name]
+    if literal.kind != "number" or not _WHOLE.fullmatch(literal.text):
+        raise ValueError(f"{literal} is not a whole number")
+    value = int(Decimal(literal.text))
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise ValueError(f"{literal} is outside {-(2 ** (bits - 1))}..{2 ** (bits - 1) - 1}")
+    return value, value
+
+
+def _varint(literal: Literal, _: str) -> tuple[Any, Any]:
+    if literal.kind not in ("number", "string") or not _WHOLE.fullmatch(literal.text):
+        raise ValueError(f"{literal} is not a whole number")
+    value = Decimal(literal.text)
+    return int(value), f"{value:f}"
+
+
+def _decimal(literal: Literal, _: str) -> tuple[Any, Any]:
+    if literal.kind not in ("number", "string"):
+        raise ValueError(f"{literal} is not a number")
+    parse_decimal(literal.text)
+    value = Decimal(literal.text)
+    return value, str(value)
+
+
+def _real(literal: Literal, name: str) -> tuple[Any, Any]:
+    if literal.kind not in ("number", "string") or not literal.text:
+        raise ValueError(f"{literal} is not a number")
+    value = parse_real(literal.text, name)
+    return value, value
+
+
+def _text(literal: Literal, name: str) -> tuple[Any, Any]:
+    if literal.kind != "string":
+        raise ValueError(f"{literal} is not text; write it in quotes: '{literal.text}'")
+    if name == "ascii" and not literal.text.isascii():
+        raise ValueError(f"{literal} is not ASCII")
+    return literal.text, literal.text
+
+
+def _boolean(literal: Literal, _: str) -> tuple[Any, Any]:
+    word = literal.text.lower()
+    if literal.kind not in ("boolean", "string") or word not in ("true", "false"):
+        raise ValueError(f"{literal} is neither true nor false")
+    return word == "true", word == "true"
+
+
+def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
+    if literal.kind not in ("number", "string"):
+        raise ValueError(f"{literal} is not a timestamp such as '2024-05-31T23:59:59.123Z'")
+    if _WHOLE.fullmatch(literal.text):  # milliseconds since 1970, as in CQL
+        value = int(Decimal(literal.text))
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"{literal} is outside the timestamps that Cassandra can hold")
+    else:
+        value = parse_timestamp(literal.text, TextFormat())
+    return value, value
+
+
+def _date(literal: Literal, _: str) -> tuple[Any, Any]:
+    days = parse_date(_quoted(literal, "a date such as '2024-05-31'"))
+    return days, days - _DATE_BIAS
+
+
+def _time(literal: Literal, _: str) -> tuple[Any, Any]:
+    value = parse_time(_quoted(literal, "a time of day such as '23:59:59.123'"))
+    return value, value
+
+
+def _uuid(literal: Literal, name: str) -> tuple[Any, Any]:
+    if literal.kind not in ("uuid", "string") or not _UUID.fullmatch(literal.text):
+        raise ValueError(f"{literal} is not a UUID such as 123e4567-e89b-12d3-a456-426614174000")
+    value = uuid.UUID(literal.text)
+    if name == "timeuuid" and value.version != 1:
+        raise ValueError(f"{literal} is not a UUID of version 1")
+    return value, value.bytes
+
+
+def _inet(literal: Literal, _: str) -> tuple[Any, Any]:
+    packed = parse_address(_quoted(literal, "an address such as '10.0.0.1'"))
+    text = str(ipaddress.ip_address(packed))
+    return text, text
+
+
+def _blob(literal: Literal, _: str) -> tuple[Any, Any]:
+    if literal.kind not in ("blob", "string") or not _BLOB.fullmatch(literal.text):
+        raise ValueError(f"{shown(literal.text)} is not hexadecimal bytes such as 0x00ff")
+    value = bytes.fromhex(literal.text[2:])
+    return value, value
+
+
+def _quoted(literal: Literal, example: str) -> str:
+    if literal.kind != "string":
+        raise ValueError(f"{literal} is not {example}")
+    return literal.text
+
+
+#: Type -> reader: (bound value, value in the Arrow form). Raises `ValueError` with the reason.
+_READERS: dict[str, Callable[[Literal, str], tuple[Any, Any]]] = {
+    **dict.fromkeys(INTEGER_BITS, _integer),
+    **dict.fromkeys(TEXTS, _text),
+    "varint": _varint,
+    "decimal": _decimal,
+    "float": _real,
+    "double": _real,
+    "boolean": _boolean,
+    "timestamp": _timestamp,
+    "date": _date,
+    "time": _time,
+    "uuid": _uuid,
+    "timeuuid": _uuid,
+    "inet": _inet,
+    "blob": _blob,
+}

@@ -1,0 +1,90 @@
+"""From groups to the result: HAVING, ORDER BY, LIMIT, and the columns that were asked for."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from ringhaul.cql.types import CqlType
+from ringhaul.query.scalars import EXACT_TEXTS
+from ringhaul.query.select import Select
+
+_DECIMAL_DIGITS = ((38, pa.decimal128), (76, pa.decimal256))
+
+
+def finish(select: Select, keys: list[pa.Array], computed: list[pa.Array]) -> pa.Table:
+    """The result of groups with `keys` and the aggregates `computed`.
+
+    Rows that ORDER BY leaves equal come in the order of the groups' keys, nulls last.
+    """
+    names = [fetch.name for fetch in select.groups]
+    names += [aggregate.label for aggregate in select.aggregates]
+    batch = pa.RecordBatch.from_arrays(keys + computed, names)
+    if select.having is not None:
+        batch = batch.filter(select.having.evaluate(batch))
+    order = list(range(batch.num_rows))
+    for fetch, key in reversed(list(zip(select.groups, batch.columns, strict=False))):
+        _sort(order, key, fetch.type, descending=False, nulls_first=False)
+    for by in reversed(select.order):
+        values = by.scalar.evaluate(batch)
+        _sort(order, values, by.scalar.type, by.descending, by.nulls_first)
+    batch = batch.take(pa.array(order[: select.limit], pa.int64()))
+    return pa.Table.from_arrays(
+        [item.scalar.evaluate(batch) for item in select.items], list(select.names)
+    )
+
+
+def _sort(
+    order: list[int], values: pa.Array, cql_type: CqlType, descending: bool, nulls_first: bool
+) -> None:
+    """Sort the places in `order` by `values`; equal ones stay as they are."""
+    found = sortable(values, cql_type)
+    order.sort(key=lambda row: (0, 0) if found[row] is None else found[row], reverse=descending)
+    if any(value is None for value in found):
+        order.sort(key=lambda row: (found[row] is None) != nulls_first)
+
+
+def sortable(values: pa.Array, cql_type: CqlType) -> list[tuple[int, Any] | None]:
+    """Python values that sort as CQL's do: NaN last, text by its bytes, exact numbers by worth."""
+    name = cql_type.name
+    if name in EXACT_TEXTS:
+        return [None if text is None else (0, Decimal(text)) for text in values.to_pylist()]
+    if pa.types.is_string(values.type):
+        values = values.cast(pa.binary())
+    elif name in ("timestamp", "date", "time"):
+        values = values.cast(pa.int32() if name == "date" else pa.int64())
+    if not pa.types.is_floating(values.type):
+        return [None if value is None else (0, value) for value in values.to_pylist()]
+    return [
+        None if value is None else (1, 0.0) if math.isnan(value) else (0, value)
+        for value in values.to_pylist()
+    ]
+
+
+def numeric(table: pa.Table, types: tuple[CqlType, ...]) -> pa.Table:
+    """`table` with varint and decimal columns as numbers, for files that others read.
+
+    varint: int64 if all values fit. Otherwise, and decimal: decimal128 or decimal256 at the
+    greatest scale of the column. What fits in none stays text.
+    """
+    for place, cql_type in enumerate(types):
+        if cql_type.name in EXACT_TEXTS:
+            column = _number_column(table.column(place).to_pylist(), cql_type)
+            table = table.set_column(place, table.field(place).name, column)
+    return table
+
+
+def _number_column(texts: list[str | None], cql_type: CqlType) -> pa.Array:
+    values = [None if text is None else Decimal(text) for text in texts]
+    known = [value for value in values if value is not None]
+    if cql_type.name == "varint" and all(-(2**63) <= value < 2**63 for value in known):
+        return pa.array([None if value is None else int(value) for value in values], pa.int64())
+    scale = max((max(-int(value.as_tuple().exponent), 0) for value in known), default=0)
+    whole = max((value.adjusted() + 1 for value in known), default=1)
+    for digits, data_type in _DECIMAL_DIGITS:
+        if scale + max(whole, 0) <= digits:
+            return pa.array(values, data_type(digits, scale))
+    return pa.array(texts, pa.string())

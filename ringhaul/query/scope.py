@@ -1,0 +1,125 @@
+"""What names mean: the columns of a table, and what CQL computes from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlglot import exp
+
+from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
+from ringhaul.cql.types import CqlType
+from ringhaul.query.errors import QueryError
+from ringhaul.query.sql import name_of, said
+
+_BIGINT, _INT = CqlType("bigint"), CqlType("int")
+#: What the server computes from a column: name -> type.
+_SELECTORS = {"writetime": _BIGINT, "ttl": _INT, "token": _BIGINT}
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One column of a batch."""
+
+    #: The batch's name of it: `total`, `writetime(total)`, `token(id)`.
+    name: str
+    #: What CQL selects to get it.
+    cql: str
+    type: CqlType
+    #: Is it a column of the table, and not computed from one?
+    is_column: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"column {self.name!r}" if self.is_column else self.name
+
+    @property
+    def selector(self) -> str:
+        """For the server's SELECT, under the batch's name."""
+        return self.cql if self.is_column else f"{self.cql} AS {quote_identifier(self.name)}"
+
+
+class Scope(Protocol):
+    """Where an expression stands decides what its names are."""
+
+    def find(self, node: exp.Expr) -> Fetch | None:
+        """What `node` names; None if it is no name but an expression.
+
+        Raises `QueryError` for a name that is not known, or cannot be used here.
+        """
+
+
+class TableScope:
+    """The columns of one table."""
+
+    def __init__(self, table: TableSchema, alias: str = "") -> None:
+        self.table = table
+        self._qualifiers = {table.table, alias} - {""}
+
+    def find(self, node: exp.Expr) -> Fetch | None:
+        if isinstance(node, exp.Column):
+            return self.column(self.name(node))
+        function = function_name(node)
+        if function not in _SELECTORS or not isinstance(node, exp.Anonymous):
+            return None
+        columns = [self.column(self.name(argument)) for argument in node.expressions]
+        if function == "token":
+            self._check_token([column.name for column in columns])
+        elif len(columns) != 1:
+            raise QueryError(f"{said(node)}: {function}() takes one column")
+        else:
+            self._check_cell(function, columns[0])
+        return Fetch(
+            name=f"{function}({', '.join(column.name for column in columns)})",
+            cql=f"{function}({', '.join(column.cql for column in columns)})",
+            type=_SELECTORS[function],
+            is_column=False,
+        )
+
+    def name(self, node: exp.Expr) -> str:
+        """The name of the column that `node` is."""
+        if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
+            raise QueryError(f"{said(node)} is not a column")
+        qualifiers = [name_of(part) for part in node.parts[:-1]]
+        if qualifiers and (
+            qualifiers[-1] not in self._qualifiers or qualifiers[:-1] not in ([], [self._keyspace])
+        ):
+            raise QueryError(
+                f"{said(node)} is not a column of {self.table.name}: "
+                "fields of nested columns and other tables cannot be used"
+            )
+        return name_of(node.this)
+
+    def column(self, name: str) -> Fetch:
+        if name not in self.table.types:
+            hint = nearest(name, self.table.column_names)
+            raise QueryError(f"no column {name!r} in table {self.table.name}{hint}")
+        return Fetch(name, quote_identifier(name), self.table.types[name])
+
+    @property
+    def _keyspace(self) -> str:
+        return self.table.keyspace
+
+    def _check_token(self, names: list[str]) -> None:
+        key = list(self.table.partition_key)
+        if names != key:
+            raise QueryError(
+                f"token() takes the partition key of {self.table.name}: token({', '.join(key)})"
+            )
+
+    def _check_cell(self, function: str, column: Fetch) -> None:
+        """Only cells have a write time, and those of collections have many."""
+        if column.name in self.table.primary_key:
+            raise QueryError(f"{function}({column.name}): a primary key column has none")
+        frozen = self.table.type_of(column.name).lower().startswith("frozen")
+        if column.type.name in ("list", "set", "map", "udt") and not frozen:
+            raise QueryError(
+                f"{function}({column.name}): a {column.type.name} has one for each element"
+            )
+
+
+def function_name(node: exp.Expr) -> str:
+    """The name of the function that `node` calls, in lower case; empty if it calls none."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""

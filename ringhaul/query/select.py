@@ -1,0 +1,355 @@
+"""A SELECT over one table: what is read, what is made of it, and what cannot be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.types import CqlType
+from ringhaul.query.errors import QueryError
+from ringhaul.query.functions import Aggregate, aggregate_of, is_aggregate
+from ringhaul.query.literals import literal_of
+from ringhaul.query.predicates import Predicate, predicate_of
+from ringhaul.query.scalars import Scalar, cannot, scalar_of
+from ringhaul.query.scope import Fetch, TableScope
+from ringhaul.query.sql import name_of, parse_statement, said, without_parentheses
+from ringhaul.query.where import Where, each_once, where_of
+
+#: Parts of a statement that can be answered; any other is refused by its name.
+_ANSWERED = ("expressions", "from", "where", "group", "having", "order", "limit", "distinct")
+_SAID = {
+    "joins": "joins",
+    "laterals": "joins",
+    "with": "WITH",
+    "windows": "window functions",
+    "qualify": "QUALIFY",
+    "offset": "OFFSET",
+    "locks": "FOR UPDATE",
+    "pivots": "PIVOT",
+    "sample": "TABLESAMPLE",
+    "into": "SELECT INTO",
+    "except_": "* EXCEPT",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A column of the result."""
+
+    name: str
+    scalar: Scalar
+
+
+@dataclass(frozen=True)
+class Order:
+    """`scalar` is of the result's groups and aggregates."""
+
+    scalar: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Select:
+    """A SELECT that can be answered. Without aggregates: `project` each batch."""
+
+    table: TableSchema
+    #: What batches must hold, by name, each once; empty when rows are only counted.
+    fetches: tuple[Fetch, ...]
+    where: Where
+    is_aggregate: bool
+    #: Over the batches' columns, or over `groups` and `aggregates` by their labels.
+    items: tuple[Item, ...]
+    groups: tuple[Fetch, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    having: Predicate | None = None
+    order: tuple[Order, ...] = ()
+    #: Rows of the result at most; the caller's to apply if there are no aggregates.
+    limit: int | None = None
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of `fetches`."""
+        return tuple(fetch.name for fetch in self.fetches)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The result's columns."""
+        return tuple(item.name for item in self.items)
+
+    @property
+    def types(self) -> tuple[CqlType, ...]:
+        """The result's types; its arrays have their Arrow forms."""
+        return tuple(item.scalar.type for item in self.items)
+
+    def project(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that the WHERE wants, with the result's columns. Not for aggregates."""
+        kept = self.where.filter(batch)
+        return pa.RecordBatch.from_arrays(
+            [item.scalar.evaluate(kept) for item in self.items], list(self.names)
+        )
+
+
+def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: str = "") -> Select:
+    """Read `sql`. `tables` finds a table by keyspace and name, and raises what it likes if there
+    is none; `keyspace` is that of a table without one. Raises `QueryError`.
+    """
+    tree = parse_statement(sql)
+    if isinstance(tree, exp.SetOperation):
+        raise QueryError(f"{type(tree).__name__.upper()} cannot be answered: query one table")
+    if not isinstance(tree, exp.Select):
+        raise QueryError(f"only SELECT can be answered, not {said(tree)[:40]!r}")
+    _refuse(tree, _ANSWERED)
+    scope = _scope(tree, tables, keyspace)
+    try:
+        return _Reader(tree, scope).select()
+    except RecursionError:
+        raise QueryError("cannot read the query: it is nested too deeply") from None
+
+
+def _refuse(tree: exp.Expr, answered: tuple[str, ...]) -> None:
+    for key, value in tree.args.items():
+        name = key.rstrip("_")
+        if value and name not in answered:
+            raise QueryError(f"{_SAID.get(name, name.upper())} cannot be answered")
+
+
+def _scope(
+    tree: exp.Select, tables: Callable[[str, str], TableSchema], keyspace: str
+) -> TableScope:
+    source = tree.args.get("from_") or tree.args.get("from")
+    if source is None:
+        raise QueryError("the query has no FROM: name the table as keyspace.table")
+    table = source.this
+    if isinstance(table, exp.Subquery):
+        raise QueryError("subqueries cannot be answered: FROM takes a table")
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        raise QueryError(f"{said(table)} cannot be answered: FROM takes a table")
+    _refuse(table, ("this", "db", "alias"))
+    found = table.args.get("db")
+    keyspace = name_of(found) if found is not None else keyspace
+    if not keyspace:
+        raise QueryError(f"FROM {said(table)}: name the table as keyspace.table")
+    alias = table.args.get("alias")
+    schema = tables(keyspace, name_of(table.this))
+    return TableScope(schema, name_of(alias.this) if alias is not None else "")
+
+
+class _Reader:
+    """Reads one SELECT; the scope of its results is this object too."""
+
+    def __init__(self, tree: exp.Select, scope: TableScope) -> None:
+        self._tree = tree
+        self._scope = scope
+        self._aggregates: dict[str, Aggregate] = {}
+        self._groups: dict[str, Fetch] = {}
+        #: (name or None, expression) of each item, * being spread out.
+        self._wanted = list(self._spread_out())
+        self._aliases = {name: node for name, node in self._wanted if name is not None}
+
+    def select(self) -> Select:
+        tree = self._tree
+        where = tree.args.get("where")
+        found_where = where_of(where.this if where is not None else None, self._scope)
+        if self._is_aggregate():
+            return self._aggregate(found_where)
+        for clause in ("having", "order"):
+            if tree.args.get(clause):
+                word = {"having": "HAVING", "order": "ORDER BY"}[clause]
+                raise QueryError(
+                    f"{word} is only for aggregates: rows come in the order of their tokens"
+                )
+        items = [self._plain_item(name, node) for name, node in self._wanted]
+        fetches = tuple(fetch for item in items for fetch in item.scalar.fetches)
+        return Select(
+            table=self._scope.table,
+            fetches=each_once(fetches + found_where.fetches),
+            where=found_where,
+            is_aggregate=False,
+            items=_named_once(items),
+            limit=self._limit(),
+        )
+
+    def find(self, node: exp.Expr) -> Fetch | None:
+        """A name or an aggregate over groups."""
+        if is_aggregate(node):
+            aggregate = aggregate_of(node, self._scope)
+            aggregate = self._aggregates.setdefault(aggregate.label, aggregate)
+            return Fetch(aggregate.label, "", aggregate.type, is_column=False)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            raise QueryError("* cannot stand beside aggregates")
+        fetch = self._scope.find(node)
+        if fetch is not None and fetch.name not in self._groups:
+            raise QueryError(f"{fetch.label} must be in GROUP BY or inside an aggregate")
+        return fetch
+
+    def _aggregate(self, where: Where) -> Select:
+        for fetch in self._group_columns():
+            if fetch.type.name == "duration" or not fetch.type.scalar:
+                raise QueryError(f"{fetch.label} is {fetch.type.name}: it cannot be grouped by")
+            self._groups[fetch.name] = fetch
+        items = [self._result_item(name, node) for name, node in self._wanted]
+        having = self._tree.args.get("having")
+        predicate = None
+        if having is not None:
+            predicate = predicate_of(self._without_aliases(having.this), self)
+        order = [self._order(node) for node in self._ordered()]
+        arguments = [a.argument for a in self._aggregates.values() if a.argument is not None]
+        fetches = tuple(fetch for argument in arguments for fetch in argument.fetches)
+        return Select(
+            table=self._scope.table,
+            fetches=each_once(tuple(self._groups.values()) + fetches + where.fetches),
+            where=where,
+            is_aggregate=True,
+            items=_named_once(items),
+            groups=tuple(self._groups.values()),
+            aggregates=tuple(self._aggregates.values()),
+            having=predicate,
+            order=tuple(order),
+            limit=self._limit(),
+        )
+
+    def _spread_out(self) -> Iterator[tuple[str | None, exp.Expr]]:
+        for node in self._tree.expressions:
+            if isinstance(node, exp.Alias):
+                yield name_of(node.args["alias"]), node.this
+            elif isinstance(node, exp.Star) or (
+                isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+            ):
+                _refuse(node, ("this", "table", "db"))
+                for name in self._scope.table.column_names:
+                    yield None, exp.column(exp.to_identifier(name, quoted=True))
+            else:
+                yield None, node
+
+    def _is_aggregate(self) -> bool:
+        tree = self._tree
+        return bool(
+            tree.args.get("group")
+            or tree.args.get("distinct")
+            or any(_calls_aggregate(node) for _, node in self._wanted)
+        )
+
+    def _group_columns(self) -> Iterator[Fetch]:
+        group = self._tree.args.get("group")
+        if self._tree.args.get("distinct"):
+            yield from self._distinct_columns(group)
+        if group is None:
+            return
+        _refuse(group, ("expressions",))
+        for node in group.expressions:
+            place = self._place(node, "GROUP BY")
+            target = node if place is None else self._wanted[place][1]
+            if place is None and isinstance(node, exp.Column):
+                target = self._column_or_alias(node)
+            if isinstance(target, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise QueryError(f"{said(target)} cannot be answered: GROUP BY takes columns")
+            if _calls_aggregate(target):
+                raise QueryError(f"GROUP BY {said(node)}: an aggregate cannot be grouped by")
+            fetch = self._scope.find(without_parentheses(target))
+            if fetch is None:
+                raise QueryError(f"GROUP BY {said(node)}: only columns can be grouped by")
+            yield fetch
+
+    def _distinct_columns(self, group: exp.Expr | None) -> Iterator[Fetch]:
+        distinct = self._tree.args["distinct"]
+        if distinct.args.get("on"):
+            raise QueryError("DISTINCT ON cannot be answered")
+        if group is not None or any(_calls_aggregate(node) for _, node in self._wanted):
+            raise QueryError("SELECT DISTINCT cannot be answered beside aggregates and GROUP BY")
+        for name, node in self._wanted:
+            column = self._plain_item(name, node).scalar.column
+            assert column is not None
+            yield column
+
+    def _column_or_alias(self, node: exp.Column) -> exp.Expr:
+        """The item that `node` names, unless the table has a column of that name."""
+        if len(node.parts) == 1 and isinstance(node.this, exp.Identifier):
+            name = name_of(node.this)
+            if name in self._aliases and name not in self._scope.table.types:
+                return self._aliases[name]
+        return node
+
+    def _without_aliases(self, node: exp.Expr) -> exp.Expr:
+        return node.transform(
+            lambda part: self._column_or_alias(part) if isinstance(part, exp.Column) else part
+        )
+
+    def _plain_item(self, name: str | None, node: exp.Expr) -> Item:
+        node = without_parentheses(node)
+        found = None if literal_of(node) is not None else self._scope.find(node)
+        if found is None:
+            if isinstance(node, exp.Binary | exp.Neg | exp.Literal):
+                raise QueryError(
+                    f"{said(node)}: rows can have columns, writetime(), ttl() and token(); "
+                    "expressions are only for aggregates"
+                )
+            raise QueryError(cannot(node))
+        fetch = found
+        return Item(
+            name or fetch.name,
+            Scalar(
+                fetch.type, fetch.label, (fetch,), lambda batch: batch.column(fetch.name), fetch
+            ),
+        )
+
+    def _result_item(self, name: str | None, node: exp.Expr) -> Item:
+        scalar = scalar_of(node, self)
+        if name is None:
+            column = scalar.column
+            name = column.name if column is not None else said(node)
+        return Item(name, scalar)
+
+    def _ordered(self) -> list[exp.Ordered]:
+        order = self._tree.args.get("order")
+        return list(order.expressions) if order is not None else []
+
+    def _order(self, node: exp.Ordered) -> Order:
+        place = self._place(node.this, "ORDER BY")
+        if place is not None:
+            target = self._wanted[place][1]
+        elif isinstance(node.this, exp.Column) and said(node.this).lower() in self._aliases:
+            target = self._aliases[said(node.this).lower()]
+        else:
+            target = self._without_aliases(node.this)
+        return Order(
+            scalar_of(target, self), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        )
+
+    def _place(self, node: exp.Expr, clause: str) -> int | None:
+        """The item that a number in `clause` means, from 0."""
+        literal = literal_of(node)
+        if literal is None:
+            return None
+        if literal.kind != "number" or not literal.text.isdigit():
+            raise QueryError(f"{clause} {literal}: give a column, or a place from 1")
+        place = int(literal.text)
+        if not 1 <= place <= len(self._wanted):
+            raise QueryError(f"{clause} {place}: the result has {len(self._wanted)} columns")
+        return place - 1
+
+    def _limit(self) -> int | None:
+        limit = self._tree.args.get("limit")
+        if limit is None:
+            return None
+        literal = literal_of(limit.expression) if isinstance(limit, exp.Limit) else None
+        if literal is None or literal.kind != "number" or not literal.text.isdigit():
+            raise QueryError(f"{said(limit).strip()}: LIMIT takes a whole number")
+        return int(literal.text)
+
+
+def _calls_aggregate(node: exp.Expr) -> bool:
+    return any(is_aggregate(part) for part in node.walk())
+
+
+def _named_once(items: list[Item]) -> tuple[Item, ...]:
+    names = [item.name for item in items]
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f"two columns of the result are called {name!r}: name one with AS")
+    return tuple(items)

@@ -1,0 +1,99 @@
+"""SQL text to sqlglot's tree, with the spellings that only CQL has, and with plain errors."""
+
+from __future__ import annotations
+
+import re
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
+from ringhaul.cql.column import shown
+from ringhaul.query.errors import QueryError
+
+#: Strings, names and comments are stepped over; UUIDs and blobs without quotes are no SQL.
+_PIECES = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
+    | (?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)
+    | (?P<blob>\b0x[0-9a-f]*\b)""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_ALLOW_FILTERING = re.compile(r"\s+allow\s+filtering\s*;?\s*$", re.IGNORECASE)
+
+
+class CqlDialect(Dialect):
+    """Standard SQL, with nulls last unless the query says otherwise."""
+
+    NULL_ORDERING = "nulls_are_last"
+
+
+def parse_statement(text: str) -> exp.Expr:
+    """The tree of one statement. ALLOW FILTERING at its end is dropped. Raises `QueryError`."""
+    if not text.strip():
+        raise QueryError("the query is empty")
+    plain = _PIECES.sub(_as_sql, _ALLOW_FILTERING.sub("", text))
+    try:
+        found = [tree for tree in sqlglot.parse(plain, read=CqlDialect) if tree is not None]
+    except SqlglotError as error:
+        raise QueryError(f"cannot read the query: {_reason(error)}") from None
+    except RecursionError:
+        raise QueryError("cannot read the query: it is nested too deeply") from None
+    if len(found) != 1:
+        raise QueryError(f"the query must be one statement, not {len(found)}")
+    return found[0]
+
+
+def parse_condition(text: str) -> exp.Expr | None:
+    """The tree of what stands after WHERE; None of empty text. Raises `QueryError`."""
+    if not text.strip():
+        return None
+    # The line end keeps a comment in the text from reaching further.
+    tree = parse_statement(f"{_CONDITION_START}{text}\n")
+    where = tree.args.get("where")
+    extra = [key for key, value in tree.args.items() if value and key.rstrip("_") not in _CONDITION]
+    if not isinstance(tree, exp.Select) or where is None or extra:
+        raise QueryError(f"{shown(text)} is more than a condition: give only what follows WHERE")
+    condition: exp.Expr = where.this
+    return condition
+
+
+_CONDITION = ("expressions", "from", "where")
+_CONDITION_START = "SELECT 1 FROM t WHERE "
+
+
+def name_of(identifier: exp.Expr) -> str:
+    """A CQL name: quoted keeps its case, unquoted is lower case."""
+    text = str(identifier.this)
+    return text if identifier.args.get("quoted") else text.lower()
+
+
+def said(node: exp.Expr) -> str:
+    """The piece of SQL as messages show it."""
+    return node.sql(dialect=CqlDialect, normalize_functions="lower")
+
+
+def without_parentheses(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _as_sql(match: re.Match[str]) -> str:
+    if match["uuid"]:
+        return f"CAST('{match[0]}' AS UUID)"
+    if match["blob"]:
+        return f"CAST('{match[0]}' AS VARBINARY)"
+    return match[0]
+
+
+def _reason(error: SqlglotError) -> str:
+    details = getattr(error, "errors", None)
+    if not details:
+        return "a quote or a bracket is not closed"
+    first = details[0]
+    near = (first.get("highlight") or "").strip()
+    before = (first.get("start_context") or "").removeprefix(_CONDITION_START).strip()[-30:]
+    if first["description"].startswith("Required keyword"):
+        return f"something is missing after {shown(f'{before} {near}'.strip())}"
+    return f"{shown(near)} is not expected after {shown(before)}"

@@ -1,0 +1,344 @@
+"""What is kept of a group: columns of states, a row a group, that merge by reducing them again.
+
+A measure makes its columns of the rows of a batch (`first`), and of the rows of several sets of
+states alike (`again`). Both are associative and commutative, so that it does not matter how rows
+are split and states are merged: exactly for whole numbers, varint and decimal, extremes and
+counts; for sums of floats and for spreads up to what doubles round.
+
+Floats: a sum is two doubles, the first summed without any rounding error, the second of what is
+left; it is within 1e-11 of the sum of the magnitudes, most often the nearest double. A spread is
+count, mean and sum of squared differences from it, merged as by Chan, Golub and LeVeque: variances
+are within about 1e-9 of the true ones unless the values differ in their last digits alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.types import CqlType
+from ringhaul.query import exact
+from ringhaul.query.groups import Groups, Ids
+from ringhaul.query.literals import INTEGER_BITS
+from ringhaul.query.predicates import normaliser
+from ringhaul.query.scalars import EXACT_TEXTS, FLOATS, as_doubles
+from ringhaul.query.sketches import buckets_of, not_null, registers_of
+
+_LIMB = np.int64(0xFFFFFFFF)
+Doubles = NDArray[np.float64]
+
+
+class Measure(Protocol):
+    """Columns of states, a row a group."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]: ...
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]: ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How many rows."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        del values
+        return [pa.array(groups.sizes())]
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        return _zero_of_none(groups.reduce((states[0], "sum")))
+
+
+@dataclass(frozen=True)
+class Present:
+    """How many values that are not null."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        if not values.null_count:
+            return [pa.array(groups.sizes())]
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        return [pa.array(np.bincount(groups.ids[valid], minlength=groups.count).astype(np.int64))]
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        return _zero_of_none(groups.reduce((states[0], "sum")))
+
+
+@dataclass(frozen=True)
+class WholeSum:
+    """Exact sum of whole numbers: three limbs of 32, 32 and 64 bits, the last one signed."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        values = values.cast(pa.int64())
+        bounds = pc.min_max(values)
+        low, high = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
+        if max(-low, high) * max(len(values), 1) < 2**63:
+            (sums,) = _zero_of_none(groups.reduce((values, "sum")))
+            zeros = np.zeros(groups.count, np.int64)
+            return _carried(sums.to_numpy(), zeros, zeros)
+        numbers = values.fill_null(0).to_numpy()
+        limbs = [(pa.array(numbers & _LIMB), "sum"), (pa.array(numbers >> 32), "sum")]
+        sums_low, sums_middle = (limb.to_numpy() for limb in _zero_of_none(groups.reduce(*limbs)))
+        return _carried(sums_low, sums_middle, np.zeros(groups.count, np.int64))
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        sums = _zero_of_none(groups.reduce(*((state, "sum") for state in states)))
+        return _carried(*(limb.to_numpy() for limb in sums))
+
+    @staticmethod
+    def value(limbs: tuple[int, int, int]) -> int:
+        low, middle, high = limbs
+        return (high << 64) + (middle << 32) + low
+
+
+def _carried(
+    low: NDArray[np.int64], middle: NDArray[np.int64], high: NDArray[np.int64]
+) -> list[pa.Array]:
+    middle = middle + (low >> 32)
+    high = high + (middle >> 32)
+    return [pa.array(low & _LIMB), pa.array(middle & _LIMB), pa.array(high)]
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """Exact sum of varint or decimal: its text, and the greatest scale of a value."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.again([values, exact.scales_of(values)], groups)
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        texts, scales = states
+        (greatest,) = groups.reduce((scales, "max"))
+        numbers = exact.as_decimals(texts, spare_digits=len(str(len(texts))))
+        if numbers is not None:
+            return [groups.reduce((numbers, "sum"))[0].cast(pa.string()), greatest]
+        return [_texts(groups.fold(exact.values_of(texts), exact.add)), greatest]
+
+
+@dataclass(frozen=True)
+class ExactExtreme:
+    """`how` min or max, of varint or decimal: as `ExactSum`."""
+
+    how: str
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.again([values, exact.scales_of(values)], groups)
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        texts, scales = states
+        (greatest,) = groups.reduce((scales, "max"))
+        numbers = exact.as_decimals(texts)
+        if numbers is not None:
+            return [groups.reduce((numbers, self.how))[0].cast(pa.string()), greatest]
+        best = min if self.how == "min" else max
+        return [_texts(groups.fold(exact.values_of(texts), best)), greatest]
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """`how` min or max, of anything that Arrow orders as CQL does: text by its bytes."""
+
+    how: str
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        return self.again([values], groups)
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        (values,) = states
+        if pa.types.is_boolean(values.type):
+            return [groups.reduce((values.cast(pa.int8()), self.how))[0].cast(pa.bool_())]
+        if not pa.types.is_string(values.type) and not pa.types.is_binary(values.type):
+            return groups.reduce((values, self.how))
+        # By the place of each distinct text among all, which is a number.
+        encoded = pc.dictionary_encode(values)
+        order = pc.array_sort_indices(encoded.dictionary)
+        places = np.empty(len(order), np.int32)
+        places[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+        (found,) = groups.reduce((pa.array(places).take(encoded.indices), self.how))
+        return [encoded.dictionary.take(order.take(found))]
+
+
+@dataclass(frozen=True)
+class FloatExtreme:
+    """`how` min or max, of float or double: of those that are numbers, and how many are NaN."""
+
+    how: str
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        nan = pc.is_nan(values).fill_null(False)
+        if not pc.any(nan).as_py():
+            zeros = pa.array(np.zeros(groups.count, np.int64))
+            return [*groups.reduce((values, self.how)), zeros]
+        numbers = pc.if_else(nan, pa.scalar(None, values.type), values)
+        found = groups.reduce((numbers, self.how), (nan.cast(pa.int64()), "sum"))
+        return [found[0], *_zero_of_none(found[1:])]
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        found = groups.reduce((states[0], self.how), (states[1], "sum"))
+        return [found[0], *_zero_of_none(found[1:])]
+
+    def value(self, number: float | None, nans: int) -> float | None:
+        """NaN is the greatest of all."""
+        if nans and (self.how == "max" or number is None):
+            return float("nan")
+        return number
+
+
+@dataclass(frozen=True)
+class FloatSum:
+    """Sum of float or double: a part without rounding errors, the rest, and what is no number."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        numbers = as_doubles(values).fill_null(0.0).to_numpy()
+        zeros = np.zeros(len(numbers))
+        finite = np.isfinite(numbers)
+        if finite.all():
+            return self._sums(numbers, zeros, None, groups)
+        return self._sums(
+            np.where(finite, numbers, 0.0), zeros, np.where(finite, 0.0, numbers), groups
+        )
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        main, rest, special = (state.to_numpy() for state in states)
+        return self._sums(main, rest, special if special.any() else None, groups)
+
+    def _sums(
+        self, numbers: Doubles, rest: Doubles, special: Doubles | None, groups: Groups
+    ) -> list[pa.Array]:
+        coarse, fine = _split(numbers)
+        parts = [(pa.array(coarse), "sum"), (pa.array(fine + rest), "sum")]
+        if special is not None:
+            parts.append((pa.array(special), "sum"))
+        found = [part.to_numpy() for part in _zero_of_none(groups.reduce(*parts), 0.0)]
+        main, left = found[0], found[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = main + left
+            back = total - main
+            error = (main - (total - back)) + (left - back)
+        specials = found[2] if special is not None else np.zeros(groups.count)
+        # A sum that left the doubles is infinite for good.
+        left_range = ~np.isfinite(total)
+        specials = specials + np.where(left_range, total, 0.0)
+        total, error = (np.where(left_range, 0.0, part) for part in (total, error))
+        return [pa.array(total), pa.array(error), pa.array(specials)]
+
+    @staticmethod
+    def value(main: float, rest: float, special: float) -> float:
+        return special if special else main + rest
+
+
+def _split(numbers: Doubles) -> tuple[Doubles, Doubles]:
+    """Each number as a multiple of a unit so coarse that no sum of them is rounded, and the rest.
+
+    Adding and taking away 1.5 x 2^e leaves a multiple of 2^(e - 52). With 2^e above the sum of all
+    magnitudes every partial sum is such a multiple, of less than 53 bits.
+    """
+    greatest = float(np.abs(numbers).max(initial=0.0))
+    exponent = int(np.frexp(greatest)[1]) + len(numbers).bit_length() + 1
+    if greatest == 0.0 or not -900 < exponent < 1000:
+        return np.zeros_like(numbers), numbers
+    unit = 1.5 * 2.0**exponent
+    coarse = (numbers + unit) - unit
+    return coarse, numbers - coarse
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Count, mean, and sum of squared differences from the mean."""
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        numbers = as_doubles(values)
+        counts, means, variances = groups.reduce(
+            (numbers, "count"), (numbers, "mean"), (numbers, "variance")
+        )
+        (counts,) = _zero_of_none([counts])
+        means, variances = _zero_of_none([means, variances], 0.0)
+        return [counts, means, pc.multiply(variances, counts.cast(pa.float64()))]
+
+    def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
+        counts, means, squares = (state.to_numpy() for state in states)
+        # Differences from one of the group's own means are small beside the means.
+        near = means[groups.firsts]
+        moved = means - near[groups.ids]
+        sums = _zero_of_none(
+            groups.reduce((pa.array(counts), "sum"), (pa.array(counts * moved), "sum")), 0
+        )
+        all_counts = sums[0].to_numpy()
+        shift = sums[1].to_numpy() / np.maximum(all_counts, 1)
+        apart = moved - shift[groups.ids]
+        terms = np.where(counts == 0, 0.0, squares + counts * apart * apart)
+        (all_squares,) = _zero_of_none(groups.reduce((pa.array(terms), "sum")), 0.0)
+        return [sums[0], pa.array(near + shift), all_squares]
+
+
+def _zero_of_none(arrays: list[pa.Array], zero: Any = 0) -> list[pa.Array]:
+    return [array.fill_null(zero) if array.null_count else array for array in arrays]
+
+
+def _texts(values: list[Decimal | None]) -> pa.Array:
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Rows of (group, value) or (group, counter, figure) beside the groups: their number varies.
+
+    `kind`: distinct, registers or buckets.
+    """
+
+    kind: str
+    type: CqlType
+
+    def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
+        ids, present = not_null(pa.array(groups.ids), normaliser(self.type)(values))
+        if self.kind == "distinct":
+            return self.again([ids, present])
+        if self.kind == "registers":
+            return self.again([ids, *registers_of(present)])
+        buckets = buckets_of(as_doubles(present))
+        return self.again([ids, buckets, pa.array(np.ones(len(buckets), np.int64))])
+
+    def again(self, states: list[pa.Array]) -> list[pa.Array]:
+        """Each pair of group and value once; `states[0]` are group numbers."""
+        ids: Ids = states[0].to_numpy()
+        pairs = Groups.of_pairs(ids, states[1])
+        firsts = pa.array(pairs.firsts)
+        kept = [states[0].take(firsts), states[1].take(firsts)]
+        if self.kind == "distinct":
+            return kept
+        how = "max" if self.kind == "registers" else "sum"
+        return [*kept, *pairs.reduce((states[2], how))]
+
+
+@dataclass(frozen=True)
+class States:
+    """Groups: their keys, the columns of each measure, and the rows of each set of counters."""
+
+    keys: list[pa.Array]
+    columns: list[list[pa.Array]]
+    #: The first column of each is the place of the group, int32.
+    counters: list[list[pa.Array]]
+    groups_count: int
+
+    def arrays(self) -> list[pa.Array]:
+        return self.keys + [column for part in self.columns + self.counters for column in part]
+
+    @property
+    def rows_count(self) -> int:
+        return self.groups_count + sum(len(part[0]) for part in self.counters)
+
+
+def sum_of(cql_type: CqlType) -> Measure:
+    if cql_type.name in INTEGER_BITS:
+        return WholeSum()
+    return FloatSum() if cql_type.name in FLOATS else ExactSum()
+
+
+def extreme_of(cql_type: CqlType, how: str) -> Measure:
+    if cql_type.name in EXACT_TEXTS:
+        return ExactExtreme(how)
+    return FloatExtreme(how) if cql_type.name in FLOATS else Extreme(how)

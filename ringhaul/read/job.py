@@ -1,0 +1,92 @@
+"""What a read job is, as plain data: everything a worker needs except secrets and addresses.
+
+One SELECT says what is read, whatever the command: `unload`, `count` and `query` differ in what
+becomes of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.formats.write import OutputFormat
+from ringhaul.query.select import Select, parse_select
+
+#: What becomes of the rows.
+KINDS = ("unload", "count", "query")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where the parts of an unload go, and their form."""
+
+    url: str  #: a folder: an absolute path, or a URL that fsspec knows
+    format: OutputFormat
+    rows_max: int = 0  #: of one part; 0: no bound
+    bytes_max: int = 0  #: of one part, about, before compression; 0: no bound
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "url": self.url,
+            "format": self.format.to_json(),
+            "rows_max": self.rows_max,
+            "bytes_max": self.bytes_max,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Output:
+        return cls(**data | {"format": OutputFormat.from_json(data["format"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadJob:
+    """A read as the user asked for it, fixed at submit so that a repeat means the same."""
+
+    kind: str  #: one of `KINDS`
+    cluster_name: str
+    table: TableSchema
+    sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
+    consistency: str = "LOCAL_QUORUM"
+    output: Output | None = None  #: of an unload
+    #: Rows in the order of their tokens: one range at a time in each unit.
+    token_order: bool = False
+    #: Of `count --by range|host`: the tokens that end the ring's ranges, ascending.
+    ring: tuple[int, ...] = ()
+    #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
+    partial_bytes_max: int = 4 << 20
+    spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
+
+    @cached_property
+    def select(self) -> Select:
+        """The SELECT, read. Raises `QueryError`, which the producer has told of before."""
+        return parse_select(self.sql, lambda keyspace, table: self.table)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in _PLAIN}
+        return data | {
+            "table": self.table.to_json(),
+            "output": self.output and self.output.to_json(),
+            "ring": list(self.ring),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ReadJob:
+        return cls(
+            table=TableSchema.from_json(data["table"]),
+            output=data["output"] and Output.from_json(data["output"]),
+            ring=tuple(data["ring"]),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = (
+    "kind",
+    "cluster_name",
+    "sql",
+    "consistency",
+    "token_order",
+    "partial_bytes_max",
+    "spill",
+)

@@ -1,0 +1,388 @@
+"""`lookup`: the rows of a list of keys, as columns.
+
+Keys of one partition column are asked for in lists, `WHERE pk IN ?`: the keys of a list share their
+replicas, and the server answers a list for little more than a key. Any other key (of several
+columns, or with clustering columns) is a statement of its own. Rows find their keys by their first
+columns' bytes, so a key that stands in the list of keys twice is asked for once and answered twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from cassandra.cluster import Session
+from cassandra.query import PreparedStatement
+from numpy.typing import NDArray
+
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cql.cells import Cells, fixed_binary, join_rows, routing_keys
+from ringhaul.cql.column import TextColumn
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.errors import UsageError
+from ringhaul.load.write.base import Target
+from ringhaul.load.write.plane import Plane
+from ringhaul.read.effect import Effect
+from ringhaul.read.exec import Bound
+from ringhaul.read.order import InOrder, Rows
+from ringhaul.read.replies import Ints, KeyLists, Piece, match_keys, page
+from ringhaul.read.requests import (
+    Answers,
+    ReadOptions,
+    RequestHooks,
+    Requests,
+    RequestStats,
+    Values,
+)
+
+#: Keys of a list. Measured: at 20 the server still works for the list and not for its keys, above
+#: 100 it is no faster, and a list that fails costs more.
+LIST_KEYS = 50
+#: Lists without an answer on one wire: more only wait in the server.
+LISTS_MAX = 32
+
+SetsAndTokens = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+_READ = Effect("select", repeatable=True, conditional=False, single=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupHooks(RequestHooks):
+    """As for requests; numbers are those of keys. Reads are never in doubt."""
+
+    #: Numbers of keys without a row, as they are known.
+    on_missing: Callable[[Ints], None]
+
+
+@dataclass(frozen=True)
+class LookupPlan:
+    """What is asked for."""
+
+    table: TableSchema
+    #: The key's columns: the whole partition key, and of the clustering key the first ones or all.
+    key: tuple[str, ...]
+    columns: tuple[str, ...]  #: that are wanted
+
+    @classmethod
+    def of(
+        cls, table: TableSchema, key: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> LookupPlan:
+        """`key`: empty for the partition key. `columns`: empty for all. Raises `UsageError`."""
+        key, columns = tuple(key or table.partition_key), tuple(columns or table.column_names)
+        for name in (*key, *columns):
+            if name not in table.column_names:
+                raise UsageError(f"table {table.name} has no column {name!r}")
+        missing = [name for name in table.partition_key if name not in key]
+        if missing:
+            raise UsageError(f"a key of {table.name} needs {', '.join(missing)}")
+        rest = tuple(name for name in key if name not in table.partition_key)
+        if set(rest) != set(table.clustering_key[: len(rest)]) or len(set(key)) != len(key):
+            raise UsageError(
+                f"a key of {table.name} is {', '.join(table.partition_key)}, and of "
+                f"({', '.join(table.clustering_key)}) the first ones or all"
+            )
+        return cls(table, key, columns)
+
+    @property
+    def by_list(self) -> bool:
+        """Keys are asked for in lists."""
+        return len(self.key) == 1
+
+    @property
+    def fetched(self) -> tuple[str, ...]:
+        """The columns of the statement: those wanted, after the key where rows are told by it."""
+        return (*self.key, *self.columns) if self.by_list else self.columns
+
+    @property
+    def statement(self) -> str:
+        """The SELECT; its markers are those of the key, or one list."""
+        names = ", ".join(map(quote_identifier, self.fetched))
+        table = f"{quote_identifier(self.table.keyspace)}.{quote_identifier(self.table.table)}"
+        if self.by_list:
+            where = f"{quote_identifier(self.key[0])} IN ?"
+        else:
+            where = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
+        return f"SELECT {names} FROM {table} WHERE {where}"
+
+
+class Lookup:
+    """The rows of one unit's keys."""
+
+    def __init__(
+        self,
+        session: Session,
+        plane: Plane,
+        plan: LookupPlan,
+        prepared: PreparedStatement,
+        options: ReadOptions,
+        hooks: LookupHooks,
+    ) -> None:
+        """`prepared`: of `plan.statement`."""
+        self._plan, self._hooks = plan, hooks
+        types = [plan.table.types[name] for name in plan.fetched]
+        # Arrow takes the key for another column when it is wanted, too.
+        self._decoder = PageDecoder(plan.fetched, types)
+        self._partition = [plan.key.index(name) for name in plan.table.partition_key]
+        self._asked: list[_Asked] = []
+        self._next_request = 0
+        self._blocks: list[_Block] = []
+        self._held = InOrder()
+        if plan.by_list:
+            options = replace(options, requests_max=options.requests_max or LISTS_MAX)
+        target = Target(session, plane, prepared, plan.table.keyspace)
+        told = RequestHooks(
+            tick=hooks.tick,
+            throttle=self._throttle,
+            on_reject=self._refused,
+            on_doubt=hooks.on_doubt,
+        )
+        self._requests = Requests(target, _READ, len(plan.fetched), options, told)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches of rows: the columns that are wanted."""
+        return pa.schema(list(self._decoder.schema)[len(self._decoder.schema) - self._wanted :])
+
+    @property
+    def stats(self) -> RequestStats:
+        """Of the requests, most of which are for many keys."""
+        return self._requests.stats
+
+    def rows(self, blocks: Iterable[Bound], *, ordered: bool) -> Iterator[Rows]:
+        """The rows of the keys, with the keys' numbers.
+
+        A block's columns are those of `LookupPlan.key`. `ordered`: by the numbers of the keys; the
+        rows of a key are in the order of its clustering columns anyway.
+        """
+        for answers in self._requests.answers(self._values(blocks)):
+            rows = self._rows(answers)
+            if ordered:
+                self._held.add(rows)
+            elif len(rows.numbers):
+                yield rows
+            yield from self._finish(ordered)
+        yield from self._finish(ordered)
+
+    def close(self) -> None:
+        """Leave nothing behind for the next unit."""
+        self._requests.close()
+
+    @property
+    def _wanted(self) -> int:
+        return len(self._plan.columns)
+
+    def _throttle(self, requests: int) -> None:
+        """A rate limit is of keys."""
+        self._hooks.throttle(requests * (LIST_KEYS if self._plan.by_list else 1))
+
+    def _values(self, blocks: Iterable[Bound]) -> Iterator[Values]:
+        for bound in blocks:
+            numbers, columns = self._without_nulls(bound)
+            if not len(numbers):
+                continue
+            if not self._plan.by_list:
+                keys = routing_keys([columns[i] for i in self._partition])
+                block = _Block.of_single_keys(numbers)
+                yield self._ask(block, join_rows(columns), keys, block.each(), block.each() + 1)
+                continue
+            block, firsts, lasts = _Block.of_lists(numbers, columns[0], self._requests.replica_sets)
+            yield self._ask(block, *block.lists(firsts, lasts), firsts, lasts)
+
+    def _without_nulls(self, bound: Bound) -> tuple[Ints, Sequence[Cells]]:
+        """The keys that can be asked for."""
+        least = 1 if self._plan.by_list else 0
+        good = np.ones(len(bound.numbers), np.bool_)
+        for column in bound.columns:
+            if column.fixed_values is None:
+                good &= column.lengths >= least
+        if good.all():
+            return bound.numbers, bound.columns
+        for number in bound.numbers[~good].tolist():
+            self._hooks.on_reject(number, "null or nothing in the key; it needs a value")
+        return bound.numbers[good], [column.filter(good) for column in bound.columns]
+
+    def _ask(
+        self, block: _Block, bound: pa.BinaryArray, keys: pa.BinaryArray, first: Ints, last: Ints
+    ) -> Values:
+        """Requests of keys first[i]..last[i]-1 of a block."""
+        begin = self._next_request
+        self._next_request += len(first)
+        self._asked.append(_Asked(begin, block, first, last))
+        if block not in self._blocks:
+            self._blocks.append(block)
+        block.left += len(first)
+        return Values(np.arange(begin, self._next_request), bound, keys)
+
+    def _refused(self, request: int, reason: str) -> None:
+        """The keys of a list are asked for one by one; a single one is at fault."""
+        asked = next(asked for asked in reversed(self._asked) if asked.begin <= request)
+        block = asked.block
+        first, last = asked.first[request - asked.begin], asked.last[request - asked.begin]
+        block.left -= 1
+        if last - first > 1:
+            each = np.arange(first, last)
+            self._requests.ask(self._ask(block, *block.lists(each, each + 1), each, each + 1))
+            return
+        block.settled[first] = True
+        for number in block.numbers_of(np.array([first]))[1].tolist():
+            self._hooks.on_reject(number, reason)
+
+    def _rows(self, answers: Answers) -> Rows:
+        """The rows of some answers, once for each time that their key was given."""
+        pieces, taken, numbers, count = [], [], [], 0
+        begins = [asked.begin for asked in self._asked]
+        for piece in answers.pieces:
+            owners = np.searchsorted(begins, piece.numbers, side="right") - 1
+            distinct = np.unique(owners).tolist()
+            for owner in distinct:
+                asked = self._asked[owner]
+                part = piece if len(distinct) == 1 else piece.pick(owners == owner)
+                keys = self._keys_of(asked, part)
+                asked.block.left -= int(np.count_nonzero(part.last))
+                rows, which = asked.block.numbers_of(keys)
+                pieces.append(part)
+                taken.append(rows + count)
+                numbers.append(which)
+                count += len(keys)
+        columns = len(self._plan.fetched)
+        batch = self._decoder.decode(page(pieces, columns))
+        first = columns - self._wanted
+        batch = pa.RecordBatch.from_arrays(batch.columns[first:], schema=self.schema)
+        rows = np.concatenate([np.zeros(0, np.int64), *taken])
+        found = Rows(np.concatenate([np.zeros(0, np.int64), *numbers]), batch)
+        if len(rows) != count:
+            found = Rows(found.numbers, batch.take(pa.array(rows)))
+        return found
+
+    def _keys_of(self, asked: _Asked, piece: Piece) -> Ints:
+        """Of each row of some answers, the position of its key in the block."""
+        at = piece.numbers - asked.begin
+        first, last = asked.first[at], asked.last[at]
+        if self._plan.by_list:
+            lists = asked.block.key_lists
+            assert lists is not None
+            return match_keys(piece, len(self._plan.fetched), first, last, lists)
+        keys = np.repeat(first, piece.counts)
+        asked.block.settled[keys] = True
+        return keys
+
+    def _finish(self, ordered: bool) -> Iterator[Rows]:
+        """Tell of the keys without rows in blocks that are done; in order, hand out their rows."""
+        end = None
+        while self._blocks and not self._blocks[0].left:
+            block = self._blocks.pop(0)
+            missing = block.missing()
+            if len(missing):
+                self._hooks.on_missing(missing)
+            end = int(block.numbers[-1]) + 1
+            self._asked = [asked for asked in self._asked if asked.block is not block]
+        if ordered and end is not None:
+            ready = self._held.up_to(end)
+            if ready is not None:
+                yield ready
+
+
+class _Asked(NamedTuple):
+    """Requests from the number `begin` on: each for the keys first..last-1 of a block."""
+
+    begin: int
+    block: _Block
+    first: Ints
+    last: Ints
+
+
+@dataclass(eq=False)
+class _Block:
+    """Keys that were given together; each distinct one is asked for once."""
+
+    numbers: Ints  #: of the keys as they were given
+    settled: NDArray[np.bool_]  #: of each distinct key: a row came, or it was refused
+    key_lists: KeyLists | None = None  #: of keys that are asked for in lists
+    joined: pa.BinaryArray | None = None  #: each distinct key as an element of a list
+    #: Which of the keys each distinct one is: those at places[starts[i]:starts[i + 1]].
+    places: Ints | None = None
+    starts: Ints | None = None
+    left: int = 0  #: requests without an answer
+
+    @classmethod
+    def of_single_keys(cls, numbers: Ints) -> _Block:
+        return cls(numbers, np.zeros(len(numbers), np.bool_))
+
+    @classmethod
+    def of_lists(
+        cls, numbers: Ints, keys: Cells, replica_sets: Callable[[pa.BinaryArray], SetsAndTokens]
+    ) -> tuple[_Block, Ints, Ints]:
+        """A block, and where its lists begin and end among its distinct keys."""
+        coded = keys.values.dictionary_encode()
+        sets, tokens = replica_sets(coded.dictionary)
+        # By token: neighbours in a list are neighbours on disk.
+        order = np.lexsort((tokens, sets))
+        distinct = coded.dictionary.take(pa.array(order))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        codes = place[coded.indices.to_numpy()]
+        places = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[places], np.arange(len(order) + 1))
+        text = TextColumn.of(distinct)
+        data = np.frombuffer(text.data.tobytes(), np.uint8)
+        settled = np.zeros(len(order), np.bool_)
+        joined = join_rows([Cells.variable(distinct)])
+        lists = KeyLists(np.ascontiguousarray(text.offsets), data, settled)
+        block = cls(numbers, settled, lists, joined, places, starts)
+        firsts, begin = [], 0
+        for count in np.bincount(sets).tolist():
+            firsts.append(np.arange(begin, begin + count, LIST_KEYS))
+            begin += count
+        first = np.concatenate(firsts)
+        return block, first, np.append(first[1:], begin)
+
+    def each(self) -> Ints:
+        """The positions of the distinct keys."""
+        return np.arange(len(self.settled))
+
+    def lists(self, first: Ints, last: Ints) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+        """Bound lists of the keys first[i]..last[i]-1, which follow each other, and routing keys.
+
+        A list is an int count and the elements, each an int length and its bytes (section 6).
+        """
+        assert self.joined is not None and self.key_lists is not None
+        joined = TextColumn.of(self.joined)
+        offsets = joined.offsets[np.append(first, last[-1:])]
+        head = np.empty(len(first), np.dtype([("length", ">i4"), ("count", ">i4")]))
+        head["length"] = np.diff(offsets) + 4
+        head["count"] = last - first
+        elements = pa.BinaryArray.from_buffers(
+            pa.binary(),
+            len(first),
+            [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(joined.data))],
+        )
+        bound = pc.binary_join_element_wise(
+            fixed_binary(head), elements, pa.scalar(b"", pa.binary())
+        )
+        keys = pa.BinaryArray.from_buffers(
+            pa.binary(),
+            len(self.settled),
+            [None, pa.py_buffer(self.key_lists.offsets), pa.py_buffer(self.key_lists.data)],
+        )
+        return bound, keys.take(pa.array(first))
+
+    def numbers_of(self, keys: Ints) -> tuple[Ints, Ints]:
+        """For rows of these keys: (row, number) for each time that its key was given."""
+        each = np.arange(len(keys))
+        if self.places is None or self.starts is None:
+            return each, self.numbers[keys]
+        if len(self.settled) == len(self.numbers):
+            return each, self.numbers[self.places[keys]]
+        counts = self.starts[keys + 1] - self.starts[keys]
+        rows = np.repeat(each, counts)
+        # The n-th row of a key's run is for the n-th time that it was given.
+        nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows, self.numbers[self.places[self.starts[keys[rows]] + nth]]
+
+    def missing(self) -> Ints:
+        """The numbers of the keys that have no row."""
+        return np.sort(self.numbers_of(np.flatnonzero(~self.settled))[1])

@@ -1,0 +1,435 @@
+"""Many rows of values through one prepared statement, at the data plane's speed.
+
+The rows become EXECUTE frames column-wise and go to their replicas as those of a load do; see
+`load/write/dispatch.py`. The answers are found by a compiled pass over what a socket gave, and
+belong to their rows by a look into an array at their stream ids. They are handed out in batches,
+still in the server's bytes, so that whoever wants columns makes them of thousands at once.
+
+A row whose answer has more pages is asked for the next one before anything else. What goes wrong
+is told as in a load, with one more case. A statement that may not be repeated (a counter, an
+addition to a list, a condition) is never sent again once the server may have begun with it: its
+row is in doubt.
+
+How many requests are unanswered is bounded in bytes, too: by the mean size of the answers so far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ringhaul.cql.frames import (
+    STREAMS_MAX,
+    ErrorCode,
+    FrameError,
+    Opcode,
+    Reader,
+    Reply,
+    ServerError,
+    execute_frames,
+    frame,
+    next_page_frame,
+    parse_replies,
+)
+from ringhaul.errors import ClusterError
+from ringhaul.load.write.base import Target
+from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
+from ringhaul.load.write.window import WindowStats
+from ringhaul.load.write.wire import Wire
+from ringhaul.read.effect import Effect
+from ringhaul.read.replies import (
+    MORE,
+    OTHER,
+    ROWS,
+    VOID,
+    Found,
+    Ints,
+    Piece,
+    applied_row,
+    paging_state,
+    scan,
+)
+
+#: Rows of an answer's page. Smaller than a scan's: a thousand may be on their way.
+PAGE_ROWS = 2000
+#: Answers, and their bytes, that are handed out together at least while more come: enough for the
+#: cost of a batch to vanish, and no longer to decode than the server takes to empty a window.
+ANSWERS_BATCH = 1024
+ANSWERS_BATCH_BYTES = 1 << 20
+#: Bytes of answers that may be on their way on one wire, by the mean of those that came, and how
+#: many requests to begin with: nothing is known then.
+ANSWERS_BYTES_MAX = 16 << 20
+REQUESTS_FIRST = 64
+#: Rows that wait to be sent at most, unless the wires of some have nothing to do.
+QUEUED_ROWS = 4096
+QUEUED_ROWS_MAX = 8 * QUEUED_ROWS
+#: A row that cannot be read (too many tombstones, a corrupt file) is told of after so many tries.
+READ_FAILURES_MAX = 3
+
+#: Whose answers are not known to be there: what the wire was asked is not begun.
+_NOT_BEGUN = (ErrorCode.UNPREPARED, ErrorCode.IS_BOOTSTRAPPING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Bounds of one unit's requests."""
+
+    consistency: int
+    page_rows: int = PAGE_ROWS
+    requests_max: int = 0  #: unanswered on a wire at most; 0: the wire's own bound
+    retries_max: int = 10  #: tries again of one request before the unit is given back
+    request_timeout_s: float = 12.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestHooks:
+    """What is called while requests are on their way."""
+
+    #: Called at least once a second while there are answers to wait for; may raise to stop.
+    tick: Callable[[], None]
+    #: Called before requests are sent, with their number; blocks while a rate limit is used up.
+    throttle: Callable[[int], None]
+    #: (number, reason) of a row that the server refuses for what it is.
+    on_reject: Callable[[int, str], None]
+    #: (number, reason) of a row that was written or was not: nobody can tell.
+    on_doubt: Callable[[int, str], None]
+
+
+@dataclass
+class RequestStats:
+    """Counts of one unit's requests."""
+
+    answered: int = 0  #: rows of values whose answer is complete
+    rows: int = 0  #: of the answers
+    pages: int = 0  #: beyond the first ones
+    retries: int = 0
+    rejected: int = 0
+    in_doubt: int = 0
+    answer_bytes: int = 0
+    latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
+    window: WindowStats | None = None
+
+
+class Values(NamedTuple):
+    """Rows of values for a statement's markers."""
+
+    numbers: Ints  #: of the rows; answers name them
+    bound: pa.BinaryArray  #: of each, as `cells.join_rows` makes it; empty without markers
+    keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate them
+
+
+class Answers(NamedTuple):
+    """Some answers, in the order in which they came; pages of one row are in theirs."""
+
+    pieces: list[Piece]
+
+    def finished(self) -> Ints:
+        """The numbers of the rows whose answers are complete with these."""
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *(piece.numbers[piece.last] for piece in self.pieces)])
+
+
+class Unfinished(NamedTuple):
+    """Rows without a complete answer: those never sent (or refused), and those sent."""
+
+    unsent: Ints
+    sent: Ints
+
+
+class Requests(Dispatcher[None]):
+    """See the module. One statement, one unit."""
+
+    refusal = "does not run the statement"
+    item = "requests"
+    request = "a request"
+
+    def __init__(
+        self,
+        target: Target,
+        effect: Effect,
+        columns: int,
+        options: ReadOptions,
+        hooks: RequestHooks,
+    ) -> None:
+        """`columns`: of the statement's result; 0 if its metadata is not known beforehand."""
+        self.stats = RequestStats()
+        self._options, self._hooks = options, hooks
+        self._effect, self._columns = effect, columns
+        self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
+        self._pieces: list[Piece] = []
+        self._gathered = self._gathered_bytes = 0
+        self._answer_bytes_mean = 0.0
+        window_stats = WindowStats(latencies=self.stats.latencies)
+        self.stats.window = window_stats
+        super().__init__(target, options, hooks, window_stats)
+
+    def answers(self, rows: Iterable[Values]) -> Iterator[Answers]:
+        """Send all rows; their answers as they come.
+
+        `rows` is read a block ahead of what is sent. In between the caller may `ask` for more.
+        Raises `WriteFailed` when the cluster does not get on, `ClusterError` when it never will.
+        """
+        blocks = iter(rows)
+        more = True
+        while True:
+            while more and self._wants_more():
+                block = next(blocks, None)
+                more = block is not None
+                if block is not None:
+                    self.ask(block)
+            if not self._pending():
+                yield from self._hand_out()
+                if not more and not self._pending():
+                    return
+                continue
+            self._turn()
+            if self._gathered >= ANSWERS_BATCH or self._gathered_bytes >= ANSWERS_BATCH_BYTES:
+                yield from self._hand_out()
+
+    def ask(self, rows: Values) -> None:
+        """Queue rows; they are sent while `answers` is read."""
+        if not len(rows.numbers):
+            return
+        bound, order = rows.bound, rows.numbers
+        if rows.keys is None:
+            sets = np.full(len(order), self._routing.anywhere())
+        else:
+            sets, _ = self._routing.assign(rows.keys)
+        counts = np.bincount(sets)
+        if np.count_nonzero(counts) > 1:
+            by_set = np.argsort(sets, kind="stable")
+            bound, order = bound.take(pa.array(by_set)), order[by_set]
+        frames = execute_frames(
+            bound,
+            self._target.prepared.query_id,
+            self._options.consistency,
+            len(self._target.prepared.column_metadata or ()),
+            page_rows=self._options.page_rows,
+            skip_metadata=self._columns > 0,
+        )
+        first = 0
+        for replica_set in np.flatnonzero(counts).tolist():
+            last = first + int(counts[replica_set])
+            self._enqueue(Segment(Work(None, frames, order, replica_set, 0), first, last))
+            first = last
+
+    def replica_sets(self, keys: pa.BinaryArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(replica set, token) of each routing key, to ask for neighbours together."""
+        return self._routing.assign(keys)
+
+    def unfinished(self) -> Unfinished:
+        """What would be lost if this ended now; it does: nothing can be asked after it."""
+        none = np.zeros(0, np.int64)
+        unsent = [s.work.order[s.first : s.last] for queue in self._queues.values() for s in queue]
+        unsent += [work.order for _, _, work in self._waiting]
+        busy = [wire for wire in self._plane.open_wires() if wire.busy]
+        self._plane.forget_busy()
+        sent = [work.order[indexes] for w in busy for work, indexes in w.window.lost()]
+        self._queues.clear()
+        self._waiting.clear()
+        return Unfinished(np.concatenate([none, *unsent]), np.concatenate([none, *sent]))
+
+    def _wants_more(self) -> bool:
+        queued = sum(
+            segment.last - segment.first for queue in self._queues.values() for segment in queue
+        )
+        return queued < QUEUED_ROWS or (queued < QUEUED_ROWS_MAX and self._starving())
+
+    def _hand_out(self) -> Iterator[Answers]:
+        if self._pieces:
+            pieces, self._pieces = self._pieces, []
+            self._gathered = self._gathered_bytes = 0
+            yield Answers(pieces)
+
+    def _borrow(self, wire: Wire[Work[None]]) -> None:
+        super()._borrow(wire)
+        wire.window.cap(self._requests_cap())
+
+    def _requests_cap(self) -> int:
+        """Requests unanswered on a wire, by what their answers take."""
+        most = self._options.requests_max or STREAMS_MAX
+        if not self._answer_bytes_mean:
+            return min(REQUESTS_FIRST, most)
+        return min(max(int(ANSWERS_BYTES_MAX / self._answer_bytes_mean), 2), most)
+
+    def _sent(
+        self, wire: Wire[Work[None]], work: Work[None], first: int, streams: NDArray[np.int64]
+    ) -> None:
+        numbers = self._numbers_of.get(wire)
+        if numbers is None:
+            numbers = self._numbers_of[wire] = np.zeros(STREAMS_MAX, np.int64)
+        numbers[streams[0] : streams[0] + len(streams)] = work.order[first : first + len(streams)]
+
+    def _take(self, wire: Wire[Work[None]], looked_at_s: float) -> None:
+        data = wire.receive()
+        found = scan(data, self._columns)
+        wire.keep(data[found.consumed_bytes :])
+        now_s = time.monotonic()
+        plain = (found.kinds == VOID) | (found.kinds == ROWS)
+        if plain.all():
+            self._take_plain(wire, data, found, now_s, looked_at_s)
+            return
+        self._take_plain(wire, data, found.pick(plain), now_s, looked_at_s)
+        for i in np.flatnonzero(~plain).tolist():
+            if found.kinds[i] == MORE:
+                self._take_page(wire, data, found, i, now_s, looked_at_s)
+                continue
+            begin, end = int(found.frames[i]), int(found.ends[i])
+            for reply in parse_replies(data[begin:end]).others:
+                if not self._control(wire, reply):
+                    self._take_other(wire, reply, now_s, looked_at_s)
+
+    def _take_plain(
+        self, wire: Wire[Work[None]], data: bytes, found: Found, now_s: float, looked_at_s: float
+    ) -> None:
+        """Answers that are complete."""
+        count = len(found.streams)
+        if not count:
+            return
+        wire.window.answered(found.streams.astype(np.int16), now_s, looked_at_s)
+        last = np.ones(count, np.bool_)
+        self._keep(wire, data, found, self._numbers_of[wire][found.streams], last)
+
+    def _take_page(
+        self,
+        wire: Wire[Work[None]],
+        data: bytes,
+        found: Found,
+        i: int,
+        now_s: float,
+        looked_at_s: float,
+    ) -> None:
+        """An answer after which there is more: ask for it."""
+        state = paging_state(data, int(found.frames[i]))
+        work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
+        begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
+        frames = next_page_frame(work.frames.buffer[begin:end].tobytes(), state)
+        order = work.order[index : index + 1]
+        self._enqueue(Segment(Work(None, frames, order, work.replica_set, 0), 0, 1), first=True)
+        self.stats.pages += 1
+        self._keep(wire, data, found.pick(np.array([i])), order, np.zeros(1, np.bool_))
+
+    def _keep(
+        self,
+        wire: Wire[Work[None]],
+        data: bytes,
+        found: Found,
+        numbers: Ints,
+        last: NDArray[np.bool_],
+    ) -> None:
+        """Answers to hand out."""
+        buffer = np.frombuffer(data, np.uint8)
+        self._pieces.append(Piece(buffer, numbers, found.starts, found.ends, found.counts, last))
+        count, size = len(numbers), int(found.ends.sum() - found.frames.sum())
+        self._gathered += count
+        self._gathered_bytes += size
+        self.stats.answered += int(np.count_nonzero(last))
+        self.stats.rows += int(found.counts.sum())
+        self.stats.answer_bytes += size
+        # The newest answers have the most to say; of thousands of small ones a few do.
+        weight = min(count / REQUESTS_FIRST, 1.0)
+        mean = self._answer_bytes_mean or size / count
+        self._answer_bytes_mean = mean + (size / count - mean) * weight
+        wire.window.cap(self._requests_cap())
+
+    def _take_other(
+        self, wire: Wire[Work[None]], reply: Reply, now_s: float, looked_at_s: float
+    ) -> None:
+        """An error, or an answer in another form than most."""
+        if reply.opcode == Opcode.ERROR:
+            self._take_error(wire, reply, now_s, looked_at_s)
+            return
+        if reply.opcode != Opcode.RESULT:
+            raise FrameError(f"a request was answered by message {reply.opcode:#04x}")
+        body = reply.body
+        if not self._columns and not reply.is_void:
+            # A condition's answer, whose columns depend on whether it held.
+            body = b"\0\0\0\2\0\0\0\4\0\0\0\1\0\0\0\1" + applied_row(body)
+        data = frame(Opcode.RESULT, body, reply.stream)
+        data = bytes([data[0] | 0x80]) + data[1:]
+        found = scan(data, self._columns or 1)
+        if found.kinds[0] == OTHER:
+            self._check_columns(body)
+            raise FrameError("an answer that is neither rows nor VOID")
+        if found.kinds[0] == MORE:
+            self._take_page(wire, data, found, 0, now_s, looked_at_s)
+        else:
+            self._take_plain(wire, data, found, now_s, looked_at_s)
+
+    def _check_columns(self, body: bytes) -> None:
+        """Raise `ClusterError` if the table has other columns now than when this began."""
+        reader = Reader(body)
+        if reader.read_int() == 2:
+            reader.read_int()
+            columns = reader.read_int()
+            if columns != self._columns:
+                raise ClusterError(
+                    f"the result has {columns} columns now, {self._columns} when the job began: "
+                    "the table was changed"
+                )
+
+    def _refused(self, work: Work[None], index: int, reason: str) -> None:
+        self.stats.rejected += 1
+        self._hooks.on_reject(int(work.order[index]), reason)
+
+    def _erred(self, work: Work[None], index: int, error: ServerError) -> None:
+        reason = f"{error.name}: {error.message}"
+        if error.code == ErrorCode.FUNCTION_FAILURE or (
+            error.code == ErrorCode.READ_FAILURE and work.tries + 1 >= READ_FAILURES_MAX
+        ):
+            self._refused(work, index, reason)
+        elif self._effect.repeatable or self._not_begun(error.code):
+            super()._erred(work, index, error)
+        else:
+            self._doubt(int(work.order[index]), reason)
+
+    def _not_begun(self, code: int) -> bool:
+        """Whether the error says that nothing was written.
+
+        Of a statement with several partitions, the first may have been before the error.
+        """
+        return code in _NOT_BEGUN or (code == ErrorCode.UNAVAILABLE and self._effect.single)
+
+    def _unanswered(self, work: Work[None], indexes: NDArray[np.int64], reason: str) -> None:
+        if self._effect.repeatable:
+            self._again(work, indexes, reason)
+            return
+        for number in work.order[indexes].tolist():
+            self._doubt(number, reason)
+
+    def _doubt(self, number: int, reason: str) -> None:
+        self.stats.in_doubt += 1
+        self._hooks.on_doubt(number, reason)
+
+    def _again(self, work: Work[None], indexes: NDArray[np.int64], reason: str) -> None:
+        if not self._effect.repeatable and work.tries >= self._options.retries_max:
+            # To give the unit back would be to repeat its other rows.
+            for index in indexes.tolist():
+                self._refused(work, index, f"tried {work.tries + 1} times: {reason}")
+            return
+        super()._again(work, indexes, reason)
+        self.stats.retries += len(indexes)
+
+    def _still_tells(self, wire: Wire[Work[None]], now_s: float) -> bool:
+        # Answers may be large, and the caller away with the last ones for long: as long as some
+        # come, the one that is waited for may be behind them.
+        return wire.used_at_s >= now_s
+
+
+__all__ = [
+    "Answers",
+    "ReadOptions",
+    "RequestHooks",
+    "RequestStats",
+    "Requests",
+    "Unfinished",
+    "Values",
+]

@@ -1,0 +1,90 @@
+"""A read unit's result, packed small, and the report over the results of a job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringhaul.load.latency import percentile_ms
+
+
+class ReadResult(NamedTuple):
+    """What one committed attempt did. The report is the sum of these."""
+
+    rows: int  #: that passed WHERE
+    rows_read: int  #: that the server sent
+    bytes_read: int  #: of pages, as they came
+    parts: int  #: files written
+    bytes_written: int
+    pages: int
+    retries: int
+    splits: int  #: ranges that were cut because they took too long
+    elapsed_ms: int
+    cpu_ms: int  #: CPU of the worker process while it ran the unit
+    attempt: int
+    rss_bytes_max: int  #: peak resident memory of the worker process so far
+    worker: str  #: host:pid
+
+    def pack(self) -> str:
+        return ",".join(str(value) for value in self)
+
+    @classmethod
+    def unpack(cls, packed: str) -> ReadResult:
+        *numbers, worker = packed.split(",", len(cls._fields) - 1)
+        counts = [int(number) for number in numbers]
+        return cls._make([*counts, worker])
+
+
+@dataclass
+class ReadReport:
+    """Sums over committed units."""
+
+    units: int = 0
+    rows: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    parts: int = 0
+    bytes_written: int = 0
+    pages: int = 0
+    retries: int = 0
+    splits: int = 0
+    cpu_ms: int = 0
+    repeated_units: int = 0  #: units that took more than one attempt
+    rss_bytes_max: int = 0
+    workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
+    p50_ms: float | None = None  #: of a page
+    p99_ms: float | None = None
+
+    @property
+    def cpu_us_per_row(self) -> float | None:
+        """Client CPU of the workers for each row that the server sent, in microseconds."""
+        return self.cpu_ms * 1000 / self.rows_read if self.rows_read else None
+
+
+_SUMMED = (
+    "rows",
+    "rows_read",
+    "bytes_read",
+    "parts",
+    "bytes_written",
+    "pages",
+    "retries",
+    "splits",
+    "cpu_ms",
+)
+
+
+def build_read_report(results: Iterable[ReadResult], latencies: Mapping[int, int]) -> ReadReport:
+    """The report over results of distinct units, in any order."""
+    report = ReadReport()
+    for result in results:
+        report.units += 1
+        for name in _SUMMED:
+            setattr(report, name, getattr(report, name) + getattr(result, name))
+        report.repeated_units += result.attempt > 1
+        report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
+        report.workers[result.worker] = report.workers.get(result.worker, 0) + 1
+    report.p50_ms = percentile_ms(latencies, 0.50)
+    report.p99_ms = percentile_ms(latencies, 0.99)
+    return report

@@ -1,0 +1,135 @@
+"""Run one unit of a read job: its token ranges, page by page, through WHERE into a sink.
+
+A plain function of its inputs: the Celery task around it lends the session, the lease and the
+cursor, tests call it directly. A unit holds a few pages at a time, so memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.read.job import ReadJob
+from ringhaul.read.parts import PartInfo
+from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.read.sinks import UnitOf, open_sink
+from ringhaul.read.statement import scan_fetches
+
+#: A unit that takes longer keeps where it is, so that an attempt that dies does not cost it all.
+CHECKPOINT_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadHooks:
+    """What the unit asks of whoever runs it."""
+
+    #: Called between pages and while waiting with (rows, 0, bytes) so far; raises to stop the unit.
+    tick: Callable[[int, int, int], None]
+    #: Keeps a cursor for the next attempt; raises to stop the unit.
+    checkpoint: Callable[[bytes], None]
+    checkpoint_s: float = CHECKPOINT_S
+
+
+@dataclass(kw_only=True)
+class ReadOutcome:
+    """What a unit did, before it is committed."""
+
+    rows: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    pages: int = 0
+    retries: int = 0
+    splits: int = 0
+    latencies: Counter[int]
+    extra: bytes = b""  #: what the sink has at the end
+    parts: list[PartInfo]
+    elapsed_ms: int = 0
+    cpu_ms: int = 0
+    rss_bytes_max: int = 0
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A cursor: where the scan is, what was counted, and what the sink has."""
+
+    scan: str | None = None
+    rows: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    sink: bytes | None = None
+
+    def pack(self) -> bytes:
+        head = [self.scan, self.rows, self.rows_read, self.bytes_read]
+        return json.dumps(head).encode() + b"\n" + (self.sink or b"")
+
+    @classmethod
+    def unpack(cls, packed: bytes | None) -> _Saved:
+        if packed is None:
+            return cls()
+        head, _, sink = packed.partition(b"\n")
+        scan, rows, rows_read, bytes_read = json.loads(head)
+        return cls(scan, rows, rows_read, bytes_read, sink)
+
+
+def run_read_unit(
+    unit: UnitOf,
+    job: ReadJob,
+    target: ScanTarget,
+    options: ScanOptions,
+    hooks: ReadHooks,
+    cursor: bytes | None = None,
+) -> ReadOutcome:
+    """Read the rows of one unit into the sink of its job.
+
+    `cursor`: what an earlier attempt gave to `hooks.checkpoint`. Raises `ClusterError` (terminal:
+    no row can be read), `ReadFailed` (transient: the unit may be tried again), what the sink
+    raises (a full disk), and whatever the hooks raise to stop it.
+    """
+    started, cpu_started = time.monotonic(), time.process_time()
+    saved = _Saved.unpack(cursor)
+    rows, rows_read, bytes_before = saved.rows, saved.rows_read, saved.bytes_read
+
+    def tick() -> None:
+        hooks.tick(rows, 0, bytes_before + scan.stats.bytes)
+
+    fetches = scan_fetches(job.select)
+    decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
+    scan = RangeScan(target, unit.ranges, decoder, options, tick=tick, cursor=saved.scan)
+    sink = open_sink(job, unit, saved.sink)
+    save_due = time.monotonic() + hooks.checkpoint_s
+    try:
+        for batch in scan.batches():
+            rows_read += batch.num_rows
+            rows += sink.write(batch)
+            tick()
+            if time.monotonic() >= save_due:
+                kept = _Saved(
+                    scan.cursor(), rows, rows_read, bytes_before + scan.stats.bytes, sink.save()
+                )
+                hooks.checkpoint(kept.pack())
+                save_due = time.monotonic() + hooks.checkpoint_s
+        extra = sink.result()
+    except BaseException:
+        sink.abandon()
+        raise
+    finally:
+        scan.close()
+    return ReadOutcome(
+        rows=rows,
+        rows_read=rows_read,
+        bytes_read=bytes_before + scan.stats.bytes,
+        pages=scan.stats.pages,
+        retries=scan.stats.retries,
+        splits=scan.stats.splits,
+        latencies=scan.stats.latencies,
+        extra=extra,
+        parts=sink.parts,
+        elapsed_ms=int((time.monotonic() - started) * 1000),
+        cpu_ms=int((time.process_time() - cpu_started) * 1000),
+        rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )

@@ -1,0 +1,46 @@
+"""The CQL that a scan sends for each token range. Pure."""
+
+from __future__ import annotations
+
+from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.query.scope import Fetch
+from ringhaul.query.select import Select
+
+#: Bytes of a value, for types whose values all have one width; others come after them.
+_WIDTHS = {
+    "boolean": 1,
+    "tinyint": 1,
+    "smallint": 2,
+    "int": 4,
+    "float": 4,
+    "date": 4,
+    "bigint": 8,
+    "double": 8,
+    "timestamp": 8,
+    "time": 8,
+    "uuid": 16,
+    "timeuuid": 16,
+}
+_WIDEST = 1 << 10
+
+
+def scan_fetches(select: Select) -> tuple[Fetch, ...]:
+    """What pages have: what the SELECT needs, or the cheapest column where it only counts rows."""
+    return select.fetches or (_cheapest(select.table),)
+
+
+def scan_statement(select: Select) -> str:
+    """SELECT of the fetches for the tokens (?, ?]."""
+    table = select.table
+    token = f"token({', '.join(map(quote_identifier, table.partition_key))})"
+    return (
+        f"SELECT {', '.join(fetch.selector for fetch in scan_fetches(select))} "
+        f"FROM {quote_identifier(table.keyspace)}.{quote_identifier(table.table)} "
+        f"WHERE {token} > ? AND {token} <= ?"
+    )
+
+
+def _cheapest(table: TableSchema) -> Fetch:
+    """A column of the primary key, which every row has; the one of the fewest bytes."""
+    name = min(table.primary_key, key=lambda key: _WIDTHS.get(table.types[key].name, _WIDEST))
+    return Fetch(name, quote_identifier(name), table.types[name])

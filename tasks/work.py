@@ -1,0 +1,191 @@
+"""One unit of any job: claim it, run it, commit its result, publish what may follow.
+
+What kinds of job differ in is a `Runner`: it gets an `Attempt` and answers with what to commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ringhaul.errors import LedgerUnavailable, Terminal, Transient
+from ringhaul.ledger.ledger import Claimed, Lease, Ledger, Refusal
+from ringhaul.ledger.reading import JobMissing, Live
+from tasks.child import Child, SessionUnavailable, WrongCluster
+from tasks.failpoints import reach
+from tasks.publish import publish_next
+
+log = logging.getLogger(__name__)
+
+#: How often a running unit renews its lease; each renewal also moves the job's progress.
+RENEW_S_MAX = 2.0
+#: Pause before a unit that failed is tried again.
+RETRY_DELAY_MS = 3000
+#: How long a process without a session holds a message before it lets go of it. It bounds how
+#: fast a host that cannot reach the cluster drains the queue; the sweep issues the unit again.
+NO_SESSION_WAIT_S = 15.0
+
+
+class UnitStopped(Exception):
+    """The job was cancelled or stopped, or the lease went to somebody else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try of a claimed unit."""
+
+    child: Child
+    job_id: str
+    unit: int
+    number: int  #: 1-based
+    spec: str  #: of the unit
+    #: Asks where earlier attempts got to for good; None: nowhere.
+    cursor: Callable[[], bytes | None]
+    #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
+    #: raises `UnitStopped`.
+    tick: Callable[[int, int, int], None]
+    #: Keeps a cursor for the next attempt. Raises `UnitStopped`.
+    checkpoint: Callable[[bytes], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a finished attempt commits, as `Ledger.commit` takes it, and what Flower is told."""
+
+    result: str
+    totals: Mapping[str, int]
+    latencies: Mapping[str, int] = field(default_factory=dict)
+    extra: bytes = b""
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+
+Runner = Callable[[Attempt], Done]
+
+
+def work(
+    child: Child, job_id: str, unit: int, epoch: int, token: str, run: Runner
+) -> dict[str, Any]:
+    """Claim, run and commit one unit with what `child` holds. The answer is for Flower."""
+    try:
+        child.session()
+    except SessionUnavailable as error:
+        log.error("no session, unit %s of %s is left to others: %s", unit, job_id, error)
+        time.sleep(NO_SESSION_WAIT_S)
+        return {"unit": unit, "skipped": "no session"}
+    ledger = child.ledger
+    try:
+        child.check_cluster(child.job(job_id).cluster_name)
+    except (JobMissing, WrongCluster) as error:
+        log.error("unit %s of %s is left to others: %s", unit, job_id, error)
+        return {"unit": unit, "skipped": str(error)}
+    except (ValueError, TypeError, KeyError, Terminal) as error:
+        # Made by another version of ringhaul: every try would end like this one.
+        reason = f"{child.name} cannot read the job ({type(error).__name__}: {error})"
+        log.error("job %s cannot go on: %s", job_id, reason)
+        ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts")
+        return {"unit": unit, "failed": reason}
+    claim = ledger.claim(job_id, unit, epoch, token, _lease_ms(child))
+    if isinstance(claim, Refusal):
+        return {"unit": unit, "skipped": claim.value}
+    try:
+        done = _attempt(child, job_id, unit, epoch, token, claim, run)
+    except UnitStopped as stop:
+        ledger.release(job_id, unit, token)
+        return {"unit": unit, "stopped": str(stop)}
+    except LedgerUnavailable as error:
+        # Nothing can be told now: the lease runs out, and the unit is issued again.
+        log.warning("unit %s of %s is left to its lease: %s", unit, job_id, error)
+        return {"unit": unit, "left": str(error)}
+    except Transient as error:
+        log.warning("unit %s of %s will be tried again: %s", unit, job_id, error)
+        ledger.release(job_id, unit, token, str(error), blamed=True, delay_ms=RETRY_DELAY_MS)
+        return {"unit": unit, "released": str(error)}
+    except Terminal as error:
+        log.error("job %s cannot go on: %s", job_id, error)
+        ledger.fail(job_id, str(error))
+        ledger.release(job_id, unit, token)
+        return {"unit": unit, "failed": str(error)}
+    except (SystemExit, KeyboardInterrupt):
+        # The worker is being stopped: nobody is to blame, somebody else can start at once.
+        ledger.release(job_id, unit, token)
+        raise
+    except BaseException as error:
+        # MemoryError among them: raised out of a task it would stop the whole worker.
+        log.exception("unit %s of %s failed", unit, job_id)
+        reason = f"{type(error).__name__}: {error}"
+        ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
+        return {"unit": unit, "released": type(error).__name__}
+    reach("after_commit", unit)
+    publish_next(ledger, job_id)
+    return {"unit": unit, **done.told}
+
+
+def _attempt(
+    child: Child, job_id: str, unit: int, epoch: int, token: str, claim: Claimed, run: Runner
+) -> Done:
+    """Run the claimed unit and commit it."""
+    reach("after_claim", unit)
+    ledger = child.ledger
+
+    def checkpoint(cursor: bytes) -> None:
+        answer = ledger.checkpoint(job_id, unit, token, cursor)
+        if answer is not Lease.OK:
+            raise UnitStopped(answer.value)
+
+    done = run(
+        Attempt(
+            child=child,
+            job_id=job_id,
+            unit=unit,
+            number=claim.attempt,
+            spec=claim.spec,
+            cursor=lambda: ledger.cursor(job_id, unit),
+            tick=_Renewal(ledger, job_id, unit, token, _lease_ms(child)),
+            checkpoint=checkpoint,
+        )
+    )
+    reach("after_write", unit)
+    ledger.commit(
+        job_id,
+        unit,
+        epoch,
+        token,
+        done.result,
+        totals=done.totals,
+        latencies=done.latencies,
+        extra=done.extra,
+    )
+    return done
+
+
+def _lease_ms(child: Child) -> int:
+    return int(child.settings.worker.lease_s * 1000)
+
+
+class _Renewal:
+    """Renews a lease from the unit's own loop, so that a unit that hangs loses it."""
+
+    def __init__(self, ledger: Ledger, job_id: str, unit: int, token: str, lease_ms: int) -> None:
+        self._ledger, self._job_id, self._unit, self._token = ledger, job_id, unit, token
+        self._lease_ms = lease_ms
+        self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
+        self._due = time.monotonic() + self._every_s
+
+    def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
+        reach("mid_write", self._unit)
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + self._every_s
+        answer = self._ledger.renew(
+            self._job_id,
+            self._unit,
+            self._token,
+            self._lease_ms,
+            Live(rows=rows, rejected=rejected, bytes=input_bytes),
+        )
+        if answer is not Lease.OK:
+            raise UnitStopped(answer.value)

@@ -1,0 +1,179 @@
+"""count and query against what the driver reads, computed here row by row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections import Counter, defaultdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.oracle import create_table, read_rows
+
+ROWS = 20_000
+COLUMNS = "user, day, region, total, amount, score"
+
+
+@pytest.fixture(scope="module")
+def table(cassandra_session: Session, module_keyspace: str) -> str:
+    """Orders: some partitions are much larger than others, sums pass the range of bigint."""
+    name = create_table(
+        cassandra_session,
+        module_keyspace,
+        "user text, day int, region text, total bigint, amount decimal, score double, "
+        "PRIMARY KEY (user, day)",
+    )
+    numbers = random.Random(11)
+    rows: list[tuple[Any, ...]] = []
+    while len(rows) < ROWS:
+        user = f"u{len(rows)}"
+        for day in range(numbers.choice([1, 2, 3, 300])):
+            rows.append(
+                (
+                    user,
+                    day,
+                    numbers.choice(["north", "south", "", None]),
+                    numbers.choice([2**63 - 1, 2**62, -5, None]),
+                    Decimal(numbers.randint(-(10**20), 10**20)).scaleb(-numbers.randint(0, 9)),
+                    numbers.gauss(10, 3),
+                )
+            )
+    insert = cassandra_session.prepare(f"INSERT INTO {name} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, rows[:ROWS], concurrency=200)
+    return name
+
+
+@pytest.fixture(scope="module")
+def rows(cassandra_session: Session, table: str) -> list[Any]:
+    return read_rows(cassandra_session, table, COLUMNS)
+
+
+def result(finished: Finished) -> list[dict[str, str]]:
+    assert finished.code == 0, finished
+    return list(csv.DictReader(io.StringIO(finished.out)))
+
+
+def test_count_is_one_number(fleet: Ringhaul, table: str) -> None:
+    assert result(fleet.run("count", "-t", table)) == [{"count": str(ROWS)}]
+
+
+def test_count_where(fleet: Ringhaul, table: str, rows: list[Any]) -> None:
+    wanted = sum(row[2] == "north" and row[3] is None for row in rows)
+    found = result(fleet.run("count", "-t", table, "--where", "region = 'north' AND total IS NULL"))
+    assert found == [{"count": str(wanted)}]
+
+
+def test_count_by_range_and_by_host_add_up(fleet: Ringhaul, table: str) -> None:
+    ranges = result(fleet.run("count", "-t", table, "--by", "range"))
+    assert list(ranges[0]) == ["start_token", "end_token", "count"]
+    assert sum(int(row["count"]) for row in ranges) == ROWS
+    ends = [int(row["end_token"]) for row in ranges]
+    assert ends == sorted(ends)
+    hosts = result(fleet.run("count", "-t", table, "--by", "host"))
+    assert hosts == [{"host": "127.0.0.1", "count": str(ROWS)}]
+
+
+def test_count_by_range_is_what_the_server_counts(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    ranges = result(fleet.run("count", "-t", table, "--by", "range"))
+    for row in ranges[1:]:  # the first goes around the end of the ring
+        query = f"SELECT count(*) FROM {table} WHERE token(user) > %s AND token(user) <= %s"
+        bounds = (int(row["start_token"]), int(row["end_token"]))
+        assert cassandra_session.execute(query, bounds).one()[0] == int(row["count"])
+
+
+def test_count_top_partitions(fleet: Ringhaul, table: str, rows: list[Any]) -> None:
+    sizes = Counter(row[0] for row in rows)
+    found = result(fleet.run("count", "-t", table, "--top", 5))
+    assert [int(row["count"]) for row in found] == sorted(sizes.values(), reverse=True)[:5]
+    assert all(sizes[row["user"]] == int(row["count"]) for row in found)
+
+
+def test_a_query_is_exact_for_integers_and_decimals(
+    fleet: Ringhaul, table: str, rows: list[Any]
+) -> None:
+    sql = (
+        "SELECT region, count(*) AS n, count(total) AS known, sum(total) AS total, "
+        "sum(amount) AS amount, min(day) AS first, max(day) AS last, avg(score) AS score "
+        f"FROM {table} WHERE day < 200 GROUP BY region ORDER BY n DESC"
+    )
+    found = result(fleet.run("query", sql))
+    groups: dict[str | None, list[Any]] = defaultdict(list)
+    for row in rows:
+        if row[1] < 200:
+            groups[row[2]].append(row)
+    assert len(found) == len(groups) == 4
+    assert [int(row["n"]) for row in found] == sorted(map(len, groups.values()), reverse=True)
+    by_size = {len(group): group for group in groups.values()}
+    assert len(by_size) == 4, "groups are told apart by their size: null and '' look alike in CSV"
+    for row in found:
+        group = by_size[int(row["n"])]
+        totals = [r[3] for r in group if r[3] is not None]
+        assert int(row["known"]) == len(totals)
+        assert int(row["total"]) == sum(totals), "beyond bigint, and exact"
+        assert Decimal(row["amount"]) == sum(r[4] for r in group)
+        assert (int(row["first"]), int(row["last"])) == (0, max(r[1] for r in group))
+        assert float(row["score"]) == pytest.approx(sum(r[5] for r in group) / len(group), 1e-12)
+
+
+def test_having_limit_and_formats(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    sql = f"SELECT user, count(*) AS n FROM {table} GROUP BY user HAVING count(*) > 3 ORDER BY 2, 1 LIMIT 4"
+    as_csv = result(fleet.run("query", sql))
+    assert len(as_csv) == 4 and {row["n"] for row in as_csv} == {"300"}
+    as_json = fleet.run("query", sql, "--format", "json")
+    assert [json.loads(line) for line in as_json.out.splitlines()] == [
+        {"user": row["user"], "n": int(row["n"])} for row in as_csv
+    ]
+    path = tmp_path / "r.parquet"
+    assert fleet.run("query", sql, "-o", path).code == 0
+    assert pq.read_table(path).to_pylist() == [
+        {"user": row["user"], "n": int(row["n"])} for row in as_csv
+    ]
+
+
+def test_embedded_query_with_a_large_group_by_spills(
+    embedded: Ringhaul, table: str, rows: list[Any]
+) -> None:
+    """One group a row; the partial tables of units are files, not Redis values."""
+    sql = f"SELECT user, day, max(amount) AS m FROM {table} GROUP BY user, day"
+    finished = embedded.run("query", sql, RINGHAUL_QUERY_PARTIAL_BYTES_MAX="65536")
+    found = {(row["user"], int(row["day"])): Decimal(row["m"]) for row in result(finished)}
+    assert found == {(row[0], row[1]): row[4] for row in rows}
+    assert list((embedded.cwd / "state" / "spill").iterdir()) == [], "removed at the end"
+
+
+REFUSED = {
+    "join": ("SELECT count(*) FROM {t} JOIN {t} b ON true", "joins"),
+    "window": ("SELECT sum(total) OVER (PARTITION BY region) FROM {t}", "window"),
+    "no aggregate": ("SELECT user FROM {t}", "ringhaul unload"),
+    "column": ("SELECT sum(totle) FROM {t}", "did you mean 'total'?"),
+    "not grouped": ("SELECT region, count(*) FROM {t}", "GROUP BY"),
+    "type": ("SELECT sum(region) FROM {t}", "region"),
+    "literal": ("SELECT count(*) FROM {t} WHERE day = 'monday'", "day"),
+    "not SQL": ("SELEC count(*) FROM {t}", "query"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_answered_is_told(fleet: Ringhaul, table: str, case: str) -> None:
+    sql, words = REFUSED[case]
+    finished = fleet.run("query", sql.format(t=table))
+    assert finished.code == 2, finished
+    assert words in finished.err
+    assert "Traceback" not in finished.err
+
+
+def test_two_kinds_of_count_are_refused(fleet: Ringhaul, table: str) -> None:
+    finished = fleet.run("count", "-t", table, "--top", 3, "--by", "host")
+    assert finished.code == 2
+    assert "--top and --by" in finished.err

@@ -1,0 +1,256 @@
+"""Unload: every row of the table is in the files once, each value the same, and loads again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.oracle import assert_table, create_table, read_rows
+
+ROWS = 20_000
+COLUMNS = "id, seq, v, note"
+
+
+@pytest.fixture(scope="module")
+def table(cassandra_session: Session, module_keyspace: str) -> str:
+    """Rows in partitions of 1 to 9 rows; some values are null, some empty, some awkward."""
+    name = create_table(
+        cassandra_session,
+        module_keyspace,
+        "id text, seq int, v double, note text, PRIMARY KEY (id, seq)",
+    )
+    numbers = random.Random(7)
+    notes = [
+        None,
+        "",
+        "plain",
+        'quote "',
+        "comma, here",
+        "line\nend\r\n",
+        " blanks ",
+        "ünï©ode 👩‍👧",
+    ]
+    rows: list[tuple[Any, ...]] = []
+    while len(rows) < ROWS:
+        key = f"k{len(rows)}"
+        for seq in range(numbers.randint(1, 9)):
+            v = numbers.choice([None, 0.1, -0.0, 1e300, numbers.random()])
+            rows.append((key, seq, v, numbers.choice(notes)))
+    insert = cassandra_session.prepare(f"INSERT INTO {name} ({COLUMNS}) VALUES (?, ?, ?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, rows[:ROWS], concurrency=200)
+    return name
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, after checking it against the files."""
+    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    names = [part["name"] for part in found["parts"]]
+    assert sorted(names) == names, "parts are in token order"
+    assert {path.name for path in folder.iterdir()} == {*names, "manifest.json"}
+    for part in found["parts"]:
+        data = (folder / part["name"]).read_bytes()
+        assert (part["bytes"], part["checksum"]) == (len(data), f"crc32:{zlib.crc32(data):08x}")
+    assert found["totals"]["parts"] == len(names)
+    return found
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines(keepends=True)))
+
+
+def unloaded_csv(folder: Path) -> list[dict[str, str]]:
+    """The records of all parts, each of which has its header."""
+    rows: list[dict[str, str]] = []
+    for part in manifest(folder)["parts"]:
+        records = csv_rows((folder / part["name"]).read_bytes().decode())
+        assert len(records) == part["rows"]
+        rows += records
+    return rows
+
+
+def assert_unloaded(finished: Finished, rows: int) -> dict[str, Any]:
+    assert finished.code == 0, finished
+    summary = finished.summary
+    assert (summary["rows"], summary["state"]) == (rows, "COMPLETE")
+    assert summary["units_done"] == summary["units"]
+    return summary
+
+
+def test_csv_holds_every_row_once_and_loads_again_bit_for_bit(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    summary = assert_unloaded(fleet.run("unload", "-t", table, "-o", out, "--json"), ROWS)
+    found = manifest(out)
+    assert (found["totals"]["rows"], found["totals"]["parts"]) == (ROWS, summary["files"])
+    assert len(summary["workers"]) >= 1
+    assert len(unloaded_csv(out)) == ROWS
+
+    again = create_table(
+        cassandra_session,
+        table.split(".")[0],
+        "id text, seq int, v double, note text, PRIMARY KEY (id, seq)",
+        "again",
+    )
+    loaded = fleet.run("load", out, "-t", again, "--json")
+    assert (loaded.code, loaded.summary["rows"], loaded.summary["rejected"]) == (0, ROWS, 0)
+    assert_table(cassandra_session, again, COLUMNS, read_rows(cassandra_session, table, COLUMNS))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_other_formats_hold_the_same_rows(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path, form: str
+) -> None:
+    out = tmp_path / "out"
+    assert_unloaded(fleet.run("unload", "-t", table, "-o", out, "--format", form, "--json"), ROWS)
+    found = []
+    for part in manifest(out)["parts"]:
+        path = out / part["name"]
+        if form == "parquet":
+            rows = pq.read_table(path).to_pylist()
+        else:
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert len(rows) == part["rows"]
+        found += [(r["id"], r["seq"], r.get("v"), r.get("note")) for r in rows]
+    wanted = read_rows(cassandra_session, table, COLUMNS)
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+
+
+def test_where_and_columns_and_write_times(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    finished = fleet.run(
+        *("unload", "-t", table, "-o", out, "--json"),
+        *("--columns", "id,seq,writetime(v)", "--where", "seq >= 3 AND v IS NOT NULL"),
+    )
+    wanted = {
+        (row[0], str(row[1]), str(row[2]))
+        for row in read_rows(cassandra_session, table, "id, seq, writetime(v), v")
+        if row[1] >= 3 and row[3] is not None
+    }
+    summary = assert_unloaded(finished, len(wanted))
+    assert summary["rows_read"] == ROWS
+    rows = unloaded_csv(out)
+    assert {tuple(row.values()) for row in rows} == wanted
+    assert list(rows[0]) == ["id", "seq", "writetime(v)"]
+
+
+def test_a_partition_key_in_where_reads_only_those_partitions(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    keys = sorted({row[0] for row in read_rows(cassandra_session, table, "id")})[:3]
+    listed = ", ".join(f"'{key}'" for key in keys)
+    out = tmp_path / "out"
+    finished = fleet.run("unload", "-t", table, "-o", out, "--where", f"id IN ({listed})", "--json")
+    wanted = [row for row in read_rows(cassandra_session, table, "id, seq") if row[0] in keys]
+    summary = assert_unloaded(finished, len(wanted))
+    assert summary["rows_read"] == len(wanted), "the server sent nothing else"
+    found = [(row["id"], int(row["seq"])) for row in unloaded_csv(out)]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_files_are_as_long_as_asked(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    finished = fleet.run(
+        *("unload", "-t", table, "-o", out, "--json", "--max-rows-per-file", 700),
+        *("--compression", "gzip"),
+    )
+    assert_unloaded(finished, ROWS)
+    rows = [part["rows"] for part in manifest(out)["parts"]]
+    assert sum(rows) == ROWS
+    assert max(rows) == 700
+
+
+def test_stdout_in_token_order_is_the_same_every_time(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    first = fleet.run("unload", "-t", table, "-o", "-", "--order", "token", "-q")
+    second = fleet.run("unload", "-t", table, "-o", "-", "--order", "token", "-q")
+    assert (first.code, second.code) == (0, 0), first
+    assert first.out == second.out
+    records = csv_rows(first.out)
+    assert len(records) == ROWS, "one header, at the beginning"
+    tokens = {row[0]: row[1] for row in read_rows(cassandra_session, table, "id, token(id)")}
+    order = [tokens[record["id"]] for record in records]
+    assert order == sorted(order)
+
+
+def test_a_reader_that_goes_away_ends_it(fleet: Ringhaul, table: str) -> None:
+    command = fleet.argv("unload", "-t", table, "-o", "-")
+    with subprocess.Popen(
+        command, env=fleet.env, cwd=fleet.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        line = process.stdout.readline()
+        process.stdout.close()
+        told = process.stderr.read().decode()
+        code = process.wait(60)
+    assert line == b"id,seq,note,v\n"
+    assert code == 6, told
+    assert "standard output was closed" in told
+    assert "Traceback" not in told
+
+
+REFUSED = {
+    "no such table": (["-t", "{keyspace}.tt"], 4, "no table 'tt'"),
+    "no table": (["--columns", "id"], 2, "give --table, or --query with a SELECT"),
+    "both": (["-t", "{table}", "--query", "SELECT 1"], 2, "leave --table out"),
+    "unknown column": (["-t", "{table}", "--columns", "id,nota"], 2, "nota"),
+    "unknown in where": (["-t", "{table}", "--where", "sec > 1"], 2, "sec"),
+    "wrong type": (["-t", "{table}", "--where", "seq > 'x'"], 2, "seq"),
+    "aggregate": (["--query", "SELECT count(*) FROM {table}"], 2, "ringhaul query"),
+    "parquet option": (["-t", "{table}", "--format", "parquet", "--delimiter", ";"], 2, "CSV"),
+    "compression": (["-t", "{table}", "--compression", "lzo"], 2, "lzo"),
+    "broken sql": (["--query", "SELECT FROM WHERE"], 2, "cannot read the query"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_work_is_refused_before_anything_is_read(
+    fleet: Ringhaul, table: str, tmp_path: Path, case: str
+) -> None:
+    options, code, words = REFUSED[case]
+    names = {"table": table, "keyspace": table.split(".")[0]}
+    out = tmp_path / "out"
+    finished = fleet.run("unload", "-o", out, *(option.format(**names) for option in options))
+    assert finished.code == code, finished
+    assert words in finished.err
+    assert "Traceback" not in finished.err
+    assert not out.exists() or not any(out.iterdir())
+
+
+def test_a_folder_with_files_is_refused(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    finished = fleet.run("unload", "-t", table, "-o", tmp_path)
+    assert finished.code == 2
+    assert f"{tmp_path} is not empty" in finished.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    finished = fleet.run("unload", "-t", table, "-o", tmp_path / "file" / "out")
+    assert finished.code != 0
+    assert str(tmp_path / "file") in finished.err
+    assert "Traceback" not in finished.err
+
+
+def test_dry_run_reads_nothing(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    finished = fleet.run("unload", "-t", table, "-o", out, "--dry-run")
+    assert finished.code == 0
+    assert "would unload" in finished.out
+    assert "token(" in finished.out
+    assert not out.exists()

@@ -1,0 +1,89 @@
+"""A table with many small partitions and one wide one, and ways to compare what a scan gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent
+from cassandra.query import BatchStatement, BatchType
+
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.types import parse_type
+from ringhaul.read.pages import PageReader
+from ringhaul.read.scan import ScanTarget
+
+PARTITIONS, ROWS_EACH = 5000, 10
+#: The key of the wide partition, and how many rows it has.
+WIDE, WIDE_ROWS = -1, 200_000
+ROWS = PARTITIONS * ROWS_EACH + WIDE_ROWS
+
+COLUMNS = {"t": "bigint", "p": "bigint", "c": "int", "v": "text"}
+#: Rows in one batch to one partition.
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table that is filled, and what is in it."""
+
+    keyspace: str
+    table: str
+    expected: pa.Table  #: p, c, v by p, c
+
+    @property
+    def select(self) -> str:
+        return (
+            f"SELECT token(p), p, c, v FROM {self.keyspace}.{self.table} "
+            "WHERE token(p) > ? AND token(p) <= ?"
+        )
+
+    def target(self, session: Session) -> ScanTarget:
+        return ScanTarget(
+            PageReader(session), session.prepare(self.select), self.keyspace, where="the node"
+        )
+
+
+def decoder() -> PageDecoder:
+    return PageDecoder(list(COLUMNS), [parse_type(kind) for kind in COLUMNS.values()])
+
+
+def make_table(session: Session, keyspace: str, table: str) -> None:
+    session.execute(
+        f"CREATE TABLE {keyspace}.{table} (p bigint, c int, v text, PRIMARY KEY (p, c))"
+    )
+
+
+def fill(session: Session, keyspace: str, table: str) -> Rows:
+    make_table(session, keyspace, table)
+    keys = [p for p in range(PARTITIONS) for _ in range(ROWS_EACH)] + [WIDE] * WIDE_ROWS
+    numbers = [*list(range(ROWS_EACH)) * PARTITIONS, *range(WIDE_ROWS)]
+    values = [None if p == WIDE else f"{p}-{c}" for p, c in zip(keys, numbers, strict=True)]
+    insert = session.prepare(f"INSERT INTO {keyspace}.{table} (p, c, v) VALUES (?, ?, ?)")
+    batches = []
+    for p in (WIDE, *range(PARTITIONS)):
+        begin, count = (len(keys) - WIDE_ROWS, WIDE_ROWS) if p == WIDE else (p * 10, ROWS_EACH)
+        for first in range(begin, begin + count, BATCH):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for index in range(first, min(first + BATCH, begin + count)):
+                batch.add(insert, (keys[index], numbers[index], values[index]))
+            batches.append((batch, ()))
+    execute_concurrent(session, batches, concurrency=32)
+    expected = pa.table(
+        {
+            "p": pa.array(keys, pa.int64()),
+            "c": pa.array(numbers, pa.int32()),
+            "v": pa.array(values, pa.string()),
+        }
+    )
+    return Rows(keyspace, table, by_key(expected))
+
+
+def by_key(rows: pa.Table) -> pa.Table:
+    return rows.select(["p", "c", "v"]).sort_by([("p", "ascending"), ("c", "ascending")])
+
+
+def table_of(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches, decoder().schema)

@@ -1,0 +1,329 @@
+"""Faults of servers and connections: each row is answered once, or told of.
+
+The server is scripted, because no real one does these things when asked. What may not be repeated
+is never seen twice by it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cassandra.cqltypes import LongType
+from cassandra.protocol import ColumnMetadata
+from cassandra.query import PreparedStatement
+
+from ringhaul.cluster.markers import Marked
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import ClusterError
+from ringhaul.load.write import dispatch, plane, retry
+from ringhaul.load.write.base import WriteFailed
+from ringhaul.read.effect import effect_of
+from ringhaul.read.exec import Statement
+from tests import protocol
+from tests.integration.load.pipeline_client import KEYSPACE, connected_client
+from tests.integration.load.test_pipeline_faults import first_time
+from tests.integration.read.client import Client
+from tests.scripted_server import (
+    CLOSE,
+    SILENCE,
+    Answer,
+    Execute,
+    ScriptedServer,
+    error,
+    query_id,
+    scripted_servers,
+    void,
+)
+
+ROWS = 2000
+IDS = [str(i) for i in range(ROWS)]
+OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE = 0x1001, 0x1100, 0x1000
+READ_TIMEOUT, READ_FAILURE, INVALID, SYNTAX = 0x1200, 0x1300, 0x2200, 0x2000
+
+BIGINT = CqlType("bigint")
+MARKER = ColumnMetadata(KEYSPACE, "orders", "id", LongType)
+
+
+def statement_of(text: str, columns: int = 0) -> Statement:
+    """As `Statement.prepare` makes it. All have the one marker `id`."""
+    prepared = PreparedStatement([MARKER], query_id(text), [0], text, None, 4, [], None)
+    result = Marked(tuple("ab"[:columns]), (BIGINT,) * columns)
+    return Statement(prepared, effect_of(text), Marked(("id",), (BIGINT,)), result, KEYSPACE)
+
+
+COUNT = statement_of("UPDATE shop.orders SET n = n + 1 WHERE id = ?")
+INSERT = statement_of("INSERT INTO shop.orders (id) VALUES (?)")
+SELECT = statement_of("SELECT a, b FROM shop.orders WHERE id = ?", 2)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses and patience of a test."""
+    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
+    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
+    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with scripted_servers() as [only]:
+        yield only
+
+
+@pytest.fixture
+def client(server: ScriptedServer) -> Iterator[Client]:
+    server.known |= {one.prepared.query_id for one in (COUNT, INSERT, SELECT)}
+    with connected_client([server]) as connected:
+        yield Client(connected.session, connected.plane)
+
+
+def answer_rows(
+    request: Execute, *rows: tuple[int, int | None], state: bytes | None = None, **extras: Any
+) -> Answer:
+    body = struct.pack(">iii", 2, 4 if state is None else 6, 2)
+    if state is not None:
+        body += protocol.long_bytes(state)
+    body += struct.pack(">i", len(rows))
+    for row in rows:
+        for cell in row:
+            body += protocol.long_bytes(None if cell is None else struct.pack(">q", cell))
+    data = protocol.reply(protocol.RESULT, body, request.stream)
+    if "warning" in extras:
+        body = struct.pack(">H", 1) + protocol.string(extras["warning"]) + body
+        data = protocol.reply(protocol.RESULT, body, request.stream, flags=protocol.WARNING)
+    return Answer(data, written=True)
+
+
+def one_row(request: Execute) -> Answer:
+    return answer_rows(request, (request.row, None))
+
+
+def check_each_told_once(client: Client, *servers: ScriptedServer, doubts: bool = True) -> None:
+    """Rows answered, rejected and in doubt are all rows, and none was sent twice."""
+    assert client.stats.answered + len(client.rejected) + len(client.in_doubt) == ROWS
+    assert (client.stats.rejected, client.stats.in_doubt) == (
+        len(client.rejected), len(client.in_doubt),
+    )  # fmt: skip
+    assert not client.rejected.keys() & client.in_doubt.keys()
+    assert bool(client.in_doubt) is doubts
+    written: set[int] = set()
+    for server in servers:
+        assert not server.seen or max(server.seen.values()) == 1
+        written |= set(server.written)
+    # What is neither rejected nor in doubt was written; only what is in doubt may have been, too
+    sure = set(range(ROWS)) - client.rejected.keys() - client.in_doubt.keys()
+    assert sure <= written <= sure | client.in_doubt.keys()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_may_not_be_repeated_is_in_doubt_when_a_connection_ends(
+    server: ScriptedServer, client: Client, before: bool
+) -> None:
+    # Given a server that ends the connection at some rows, after or before it has written them
+    server.script = first_time(
+        lambda request: Answer(written=not before, close=True), {0, 300, 1500}
+    )
+    # When counters are counted
+    client.exec(COUNT, IDS)
+    # Then what was on its way is in doubt, and all the rest is counted once
+    check_each_told_once(client, server)
+    assert client.in_doubt.keys() >= {0, 300, 1500}
+    assert server.connections == 4
+    assert len(client.in_doubt) < 3 * 1024
+    assert client.stats.retries == 0
+
+
+def test_what_may_be_repeated_is_sent_again(server: ScriptedServer, client: Client) -> None:
+    server.script = first_time(lambda request: CLOSE, {0, 300, 1500})
+    client.exec(INSERT, IDS)
+    assert client.stats.answered == ROWS and set(server.written) == set(range(ROWS))
+    assert not client.in_doubt and not client.rejected
+    assert client.stats.retries > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "doubt"),
+    [
+        (WRITE_TIMEOUT, True),
+        (OVERLOADED, True),
+        (0x0000, True),
+        (UNAVAILABLE, False),
+        (0x1002, False),
+    ],
+)
+def test_errors_after_which_nobody_knows(
+    server: ScriptedServer, client: Client, code: int, doubt: bool
+) -> None:
+    server.script = first_time(lambda request: error(request, code), {5, 999})
+    client.exec(COUNT, IDS)
+    assert set(client.in_doubt) == ({5, 999} if doubt else set())
+    assert client.stats.answered == ROWS - len(client.in_doubt)
+    assert server.seen[5] == server.seen[999] == (1 if doubt else 2)
+    assert client.stats.retries == (0 if doubt else 2)
+
+
+def test_of_several_partitions_the_first_may_have_been_written(
+    server: ScriptedServer, client: Client
+) -> None:
+    statement = statement_of("UPDATE shop.orders SET n = n + 1 WHERE id IN (0, ?)")
+    server.known.add(statement.prepared.query_id)
+    server.script = first_time(lambda request: error(request, UNAVAILABLE), {5})
+    client.exec(statement, IDS)
+    assert set(client.in_doubt) == {5} and server.seen[5] == 1
+
+
+def test_a_silent_server_leaves_doubts(server: ScriptedServer, client: Client) -> None:
+    client.request_timeout_s = 0.3
+    server.script = first_time(lambda request: SILENCE, {10})
+    client.exec(COUNT, IDS)
+    check_each_told_once(client, server)
+    assert "no answer for 0.3 s" in client.in_doubt[10]
+
+
+def test_a_forgotten_counter_statement_is_prepared_again(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.known.clear()
+    client.exec(COUNT, IDS)
+    check_each_told_once(client, server, doubts=False)
+    assert client.stats.answered == ROWS
+    assert server.prepares == 1 and server.unprepared == client.stats.retries > 0
+
+
+def test_what_is_never_done_is_rejected_and_not_repeated(
+    server: ScriptedServer, client: Client
+) -> None:
+    client.retries_max = 2
+    server.script = lambda request: (
+        error(request, UNAVAILABLE, "1 of 2") if request.row == 77 else void(request)
+    )
+    client.exec(COUNT, IDS)
+    assert client.rejected == {77: "tried 3 times: unavailable: 1 of 2"}
+    assert client.stats.answered == ROWS - 1
+    # A statement that may be repeated gives the unit back, as a load does
+    with pytest.raises(WriteFailed, match=r"a request failed 3 times, .*unavailable: 1 of 2"):
+        client.exec(INSERT, IDS)
+
+
+def test_when_the_server_goes_every_row_is_accounted_for(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given a server that stops answering for good in the middle
+    def end(request: Execute) -> Answer:
+        server.startup_answer = protocol.error(0, 0x0000, "not today")
+        return CLOSE
+
+    server.script = first_time(end, {1200})
+    client.exec(COUNT, IDS, block=100)
+    check_each_told_once(client, server)
+    assert any("not sent: no replica took requests" in why for why in client.rejected.values())
+    assert client.rejected.keys() | client.in_doubt.keys() >= set(range(1900, 2000))
+
+
+def test_a_row_that_the_server_refuses_is_a_reject(server: ScriptedServer, client: Client) -> None:
+    for statement in (COUNT, INSERT):
+        client.rejected.clear()
+        server.script = lambda request: (
+            error(request, INVALID, "bad") if request.row % 1000 == 7 else void(request)
+        )
+        client.exec(statement, IDS)
+        assert client.rejected == {7: "bad", 1007: "bad"}
+        assert client.stats.answered == ROWS - 2
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_reads_are_answered_once_whatever_happens(
+    server: ScriptedServer, client: Client, ordered: bool
+) -> None:
+    # Given all faults that a connection and a server may have
+    def fault(request: Execute) -> Answer:
+        match request.row % 5:
+            case 0:
+                return CLOSE
+            case 1:
+                return error(request, READ_TIMEOUT)
+            case 2:
+                return error(request, OVERLOADED)
+            case 3:
+                half = one_row(request).data[:-3]
+                return Answer(half, close=True)
+            case _:
+                return Answer(b"\0" * 30)
+
+    server.script = first_time(fault, {100, 201, 302, 403, 504, 1500, 1601})
+    script = server.script
+    server.script = lambda request: (
+        answer if not (answer := script(request)).written else one_row(request)
+    )
+    found = client.exec(SELECT, IDS, ordered=ordered)
+    # Then each row has its answer, once
+    assert sorted(found, key=lambda row: row[0]) == [(i, {"a": i, "b": None}) for i in range(ROWS)]
+    assert not ordered or [number for number, _ in found] == list(range(ROWS))
+    assert client.stats.answered == client.stats.rows == ROWS
+    assert not client.in_doubt and not client.rejected
+
+
+def test_answers_with_warnings_count(server: ScriptedServer, client: Client) -> None:
+    server.script = lambda request: answer_rows(
+        request, (request.row, 1), (request.row, 2), warning="many tombstones"
+    )
+    found = client.exec(SELECT, IDS)
+    assert found == [(i, {"a": i, "b": b}) for i in range(ROWS) for b in (1, 2)]
+
+
+def test_a_connection_that_ends_between_pages_costs_no_row_and_gives_none_twice(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given answers of three pages, one row after the other, and connections that end before the
+    # second page and before the third
+    tries: Counter[int] = Counter()
+    pages: Counter[int] = Counter()
+
+    def script(request: Execute) -> Answer:
+        tries[request.row] += 1
+        if tries[request.row] in (2, 4):
+            return CLOSE
+        pages[request.row] += 1
+        rows = [(request.row, pages[request.row] * 10 + i) for i in range(2)]
+        return answer_rows(request, *rows, state=b"more" if pages[request.row] < 3 else None)
+
+    server.script = script
+    for row in range(5):
+        client.rejected.clear()
+        found = client.exec(SELECT, [str(row)])
+        assert [one["b"] for _, one in found] == [10, 11, 20, 21, 30, 31]
+        assert (tries[row], client.stats.retries, client.stats.pages) == (5, 2, 2)
+
+
+def test_a_row_that_cannot_be_read_is_told_of(server: ScriptedServer, client: Client) -> None:
+    server.script = lambda request: (
+        error(request, READ_FAILURE, "tombstones") if request.row == 9 else one_row(request)
+    )
+    found = client.exec(SELECT, IDS)
+    assert len(found) == ROWS - 1
+    assert client.rejected == {9: "read_failure: tombstones"}
+    assert server.seen[9] == 3
+
+
+def test_what_no_row_gets_past_ends_the_job(server: ScriptedServer, client: Client) -> None:
+    server.script = first_time(lambda request: error(request, SYNTAX, "eh"), {1000})
+    with pytest.raises(ClusterError, match="does not run the statement: eh"):
+        client.exec(COUNT, IDS)
+
+
+def test_a_unit_given_up_leaves_no_answers_to_the_next(
+    server: ScriptedServer, client: Client
+) -> None:
+    client.retries_max = 0
+    server.script = first_time(lambda request: error(request, UNAVAILABLE), {500})
+    with pytest.raises(WriteFailed):
+        client.exec(INSERT, IDS)
+    server.script = void
+    client.exec(INSERT, IDS)
+    assert client.stats.answered == ROWS

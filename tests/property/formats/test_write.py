@@ -1,0 +1,148 @@
+"""Rows written in any format are read back as the same rows."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringhaul.cql.spell import text_of
+from ringhaul.cql.types import CqlType
+from ringhaul.formats.csv_read import read_block
+from ringhaul.formats.header import read_header
+from ringhaul.formats.split import START, read_blocks
+from ringhaul.formats.write import OutputFormat, open_writer
+from tests.property.cql.arrow_values import TORTURE, column, plain, types, values_of
+
+OPENERS = {
+    "none": lambda data: data,
+    "gzip": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zstd": lambda data: pa.input_stream(pa.py_buffer(data), compression="zstd").read(),
+}
+FORMATS = st.builds(
+    dict,
+    header=st.booleans(),
+    compression=st.sampled_from(sorted(OPENERS)),
+    delimiter=st.sampled_from([",", ";", "\t", "|", ":", "-", "0", "e", " "]),
+    quote=st.sampled_from(['"', "'", "1", "."]),
+    null=st.sampled_from(["", "NULL", "\\N", "null", "7", "NaN", "true", "é"]),
+).filter(
+    lambda o: o["delimiter"] != o["quote"] and not {o["delimiter"], o["quote"]} & set(o["null"])
+)
+
+
+def written(
+    fmt: OutputFormat, types: Sequence[CqlType], batches: Sequence[pa.RecordBatch]
+) -> bytes:
+    stream = io.BytesIO()
+    writer = open_writer(fmt, stream, batches[0].schema.names, types)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
+    assert not stream.closed
+    return stream.getvalue()
+
+
+@st.composite
+def tables(
+    draw: st.DrawFn, columns_min: int = 1
+) -> tuple[list[CqlType], list[list[Any]], list[pa.RecordBatch]]:
+    """Types, rows, and the rows as batches."""
+    count = draw(st.integers(columns_min, 4))
+    cql_types = draw(st.lists(types(1), min_size=count, max_size=count))
+    names = draw(st.lists(TORTURE.map(clean), min_size=count, max_size=count, unique=True))
+    rows = draw(st.lists(st.tuples(*[st.none() | values_of(t) for t in cql_types]), max_size=6))
+    cut = draw(st.integers(0, len(rows)))
+    batches = [
+        pa.record_batch(
+            [column(t, [row[i] for row in part]) for i, t in enumerate(cql_types)], names=names
+        )
+        for part in (rows[:cut], rows[cut:])
+    ]
+    return cql_types, [list(row) for row in rows], batches
+
+
+def clean(text: str) -> str:
+    """A name as the reader of a header keeps it."""
+    return "n" + text.replace("\0", "").rstrip()
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_csv_is_read_back_as_the_same_texts(data: st.DataObject) -> None:
+    fmt = OutputFormat(**data.draw(FORMATS))
+    # A row of one null is an empty line, which is no record.
+    cql_types, _, batches = data.draw(tables(columns_min=1 if fmt.null else 2))
+    text = OPENERS[fmt.compression](written(fmt, cql_types, batches))
+    expected = [
+        [None if cell is None else cell.encode() for cell in row]
+        for batch in batches
+        for row in zip(
+            *[text_of(t, c).to_pylist() for t, c in zip(cql_types, batch.columns, strict=True)],
+            strict=True,
+        )
+    ]
+    names, start, stream = batches[0].schema.names, START, io.BytesIO(text)
+    if fmt.header:
+        assert text, "a header even without rows"
+        names, start = read_header(stream, fmt.dialect)
+        assert names == batches[0].schema.names
+        stream.seek(start.offset_bytes)
+    found: list[list[bytes | None]] = []
+    for block in read_blocks(stream, fmt.dialect, block_bytes=2**16, start=start):
+        read = read_block(block, fmt.dialect, names, names)
+        assert not read.rejects
+        found += [list(row) for row in zip(*[c.to_pylist() for c in read.columns], strict=True)]
+    assert found == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables(), st.sampled_from(sorted(OPENERS)))
+def test_json_lines_are_read_by_any_json_reader(table: Any, compression: str) -> None:
+    cql_types, rows, batches = table
+    fmt = OutputFormat(kind="jsonl", compression=compression)
+    lines = OPENERS[compression](written(fmt, cql_types, batches)).decode().split("\n")
+    assert lines.pop() == ""
+    expected = [
+        {
+            name: plain(cql_type, value, spelled)
+            for name, cql_type, value in zip(batches[0].schema.names, cql_types, row, strict=True)
+        }
+        for row in rows
+    ]
+    assert [json.dumps(json.loads(line)) for line in lines] == [json.dumps(r) for r in expected]
+
+
+def spelled(cql_type: CqlType, value: Any) -> str:
+    text: str = text_of(cql_type, column(cql_type, [value]))[0].as_py()
+    return text
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables(), st.sampled_from(["none", "snappy", "zstd"]))
+def test_parquet_is_read_back_as_the_same_columns(table: Any, compression: str) -> None:
+    cql_types, _, batches = table
+    fmt = OutputFormat(kind="parquet", compression=compression)
+    found = pq.read_table(pa.BufferReader(written(fmt, cql_types, batches)))
+    assert found.schema.names == batches[0].schema.names
+    whole = pa.Table.from_batches(batches)
+    for name, cql_type in zip(found.schema.names, cql_types, strict=True):
+        assert found.schema.field(name).metadata[b"cql_type"] == str(cql_type).encode()
+        values, before = found[name], whole[name]
+        if cql_type.name in ("uuid", "timeuuid"):
+            assert values.type == pa.uuid()
+            values = values.cast(pa.binary(16))
+        assert values.type == before.type
+        # As text: NaNs are equal there, and some dates are beyond Python's.
+        assert [text_of(cql_type, chunk).to_pylist() for chunk in (values.combine_chunks(),)] == [
+            text_of(cql_type, pa.concat_arrays(before.chunks)).to_pylist()
+        ]

@@ -1,0 +1,76 @@
+"""Cursors are text and back; the token of a paging state; page sizes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringhaul.cql.tokens import murmur3_tokens
+from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
+from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
+from ringhaul.read.sizing import ROWS_MAX, PageSize
+
+ranges = st.tuples(st.integers(MIN_TOKEN, MAX_TOKEN - 1), st.integers(1, 2**64)).map(
+    lambda pair: TokenRange(pair[0], min(pair[0] + pair[1], MAX_TOKEN))
+)
+rests = st.lists(st.builds(Rest, ranges, st.none() | st.binary(min_size=1)))
+
+
+@given(rests)
+def test_a_cursor_unpacks_to_what_was_packed(given_rests: list[Rest]) -> None:
+    assert unpack_cursor(pack_cursor(given_rests)) == given_rests
+
+
+@pytest.mark.parametrize("packed", ["1:2@", "1:2@*", "1:2@AA=", "@AAAA", "1:2@AAAA;", "x"])
+def test_what_is_no_cursor(packed: str) -> None:
+    if packed == "1:2@":
+        assert unpack_cursor(packed) == [Rest(TokenRange(1, 2), b"")]
+        return
+    with pytest.raises(ValueError):
+        unpack_cursor(packed)
+
+
+def state_of(key: bytes, rest: bytes) -> bytes:
+    """A paging state as the server writes it: the key after its length as an unsigned vint."""
+    length = len(key)
+    more = max((length.bit_length() - 1) // 7, 0)
+    head = length.to_bytes(more + 1, "big")
+    return bytes([head[0] | (0xFF00 >> more) & 0xFF]) + head[1:] + key + rest
+
+
+@given(st.binary(min_size=1, max_size=70_000), st.binary(max_size=20))
+def test_the_token_of_a_paging_state(key: bytes, rest: bytes) -> None:
+    import pyarrow as pa
+
+    assert token_reached(state_of(key, rest)) == murmur3_tokens(pa.array([key], pa.binary()))[0]
+
+
+@given(st.binary(max_size=30))
+def test_no_state_is_too_strange(state: bytes) -> None:
+    token = token_reached(state)
+    assert token is None or MIN_TOKEN < token <= MAX_TOKEN
+
+
+def test_a_state_that_is_cut_off_has_no_token() -> None:
+    state = state_of(b"x" * 300, b"")
+    assert all(token_reached(state[:length]) is None for length in range(len(state)))
+
+
+@given(st.integers(1, 10**6), st.integers(1, 5000))
+def test_page_size_settles(row_bytes: int, first: int) -> None:
+    size = PageSize(1 << 20, first)
+    for _ in range(8):
+        size.saw(size.rows, size.rows * row_bytes + 20)
+    best = min(max((1 << 20) // row_bytes, 1), ROWS_MAX)
+    assert 0.9 * best - 1 <= size.rows <= best
+
+
+def test_page_size_shrinks_at_once_and_grows_by_steps() -> None:
+    size = PageSize(1 << 20, 500)
+    size.saw(500, 5000)
+    assert size.rows == 4000
+    size.saw(4000, 40 << 20)
+    assert size.rows == 100
+    size.saw(0, 30)
+    assert size.rows == 100
+    size.saw(1, 10)
+    assert size.rows == 100

@@ -1,0 +1,122 @@
+"""Nested values from JSON: what is refused, and how it is told."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from ringhaul.cql.nested import encode_column, encode_json, loadable, parse_json
+from ringhaul.cql.text import TextFormat
+from ringhaul.cql.types import CqlType, parse_type
+from tests.property.cql.columns import wire
+
+FORMAT = TextFormat()
+USER_TYPES = {"address": (("street", "text"), ("codes", "frozen<set<int>>"))}
+
+
+def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
+    kind = parse_type(cql, USER_TYPES)
+    _, bad = encode_column(kind, pa.array([text], pa.binary()), fmt, null_length=-2)
+    return bad[0].words("tags") if bad else None
+
+
+@pytest.mark.parametrize(
+    ("cql", "text", "expected"),
+    [
+        ("list<int>", b'[1,2,3,"x"]', 'cast int: tags[3]: "x" is not a whole number'),
+        ("list<int>", b"[1.5]", 'cast int: tags[0]: "1.5" is not a whole number'),
+        ("list<int>", b"[true]", 'cast int: tags[0]: "true" is not a whole number'),
+        ("list<int>", b"[1,null]", "cast int: tags[1]: null; a list holds none"),
+        ("set<int>", b"[[1]]", "cast int: tags[0]: a JSON array where a int belongs"),
+        ("list<int>", b"7", 'cast list: "7" where a JSON array belongs'),
+        ("list<int>", b"{}", "cast list: a JSON object where a JSON array belongs"),
+        ("list<int>", b"true", "cast list: true or false where a JSON array belongs"),
+        ("list<int>", b"", 'cast list: "" is not JSON: Expecting value at character 1'),
+        ("list<int>", b"[1", "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3"),
+        ("list<text>", b"[\"\xff\"]", 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
+        ("map<text, int>", b'{"a":1,"b":"y"}', 'cast int: tags["b"]: "y" is not a whole number'),
+        ("map<text, int>", b'{"a":null}', 'cast int: tags["a"]: null; a map holds none'),
+        ("map<int, int>", b'{"a":1}', 'cast int: tags key: "a" is not a whole number'),
+        ("map<int, int>", b"[[1,2],[3]]", "cast map: tags[1]: not a [key, value] pair"),
+        (
+            "map<frozen<list<int>>, int>",
+            b'[[[1],2],[[3],"z"]]',
+            'cast int: tags[1][1]: "z" is not a whole number',
+        ),
+        ("tuple<int, text>", b"[1]", "cast tuple: 1 elements where the tuple has 2"),
+        ("tuple<int, text>", b'["q","a"]', 'cast int: tags[0]: "q" is not a whole number'),
+        ("vector<float, 3>", b"[1,2]", "cast vector: 2 elements where the vector has 3"),
+        ("vector<float, 2>", b'[1,"w"]', 'cast float: tags[1]: "w" is not a number'),
+        ("vector<text, 2>", b'["a",null]', "cast text: tags[1]: null; a vector holds none"),
+        (
+            "frozen<address>",
+            b'{"street":"a","town":"b"}',
+            'cast udt: no field is named "town"; there are street, codes',
+        ),
+        (
+            "list<frozen<address>>",
+            b'[{},{"codes":[1,"v"]}]',
+            'cast int: tags[1].codes[1]: "v" is not a whole number',
+        ),
+    ],
+)
+def test_a_bad_element_is_told_by_its_path(cql: str, text: bytes, expected: str) -> None:
+    assert reason(cql, text) == expected
+
+
+def test_json_that_is_nested_too_deeply_is_refused_and_no_error() -> None:
+    deep = b"[" * 200_000
+    assert "nesting is too deep" in str(reason("list<int>", deep))
+
+
+def test_one_bad_row_leaves_the_others_as_they_are() -> None:
+    texts = [b"[1,2]", b'["x"]', None, b"[]", b"[3]"]
+    cells, bad = encode_column(
+        parse_type("list<int>"), pa.array(texts, pa.binary()), FORMAT, null_length=-2
+    )
+    assert list(bad) == [1]
+    found = wire(cells)
+    one, two, three = (number.to_bytes(4, "big") for number in (1, 2, 3))
+    four = (4).to_bytes(4, "big")
+    assert [found[0], *found[2:]] == [
+        two + four + one + four + two, None, bytes(4), one + four + three
+    ]  # fmt: skip
+    assert cells.lengths[2] == -2
+
+
+def test_what_is_said_of_numbers_and_words_in_csv_is_not_said_of_json() -> None:
+    fmt = TextFormat(decimal_sep=",", thousands_sep=".", true_words=("ja",), false_words=("nein",))
+    kind = parse_type("tuple<double, boolean, boolean>")
+    values = [parse_json(b'[1.5, true, "nein"]')]
+    cells, faults = encode_json(kind, values, fmt, null_length=-1)
+    assert faults == {}
+    assert wire(cells)[0] == bytes.fromhex("00000008 3ff8000000000000 00000001 01 00000001 00")
+
+
+def test_the_digits_of_numbers_are_kept() -> None:
+    cells, _ = encode_json(
+        CqlType("decimal"), [parse_json(b"1.50"), parse_json(b"12345678901234567890.123456789012345")],
+        FORMAT, null_length=-1,
+    )  # fmt: skip
+    exact, _ = encode_json(
+        CqlType("decimal"), ["1.50", "12345678901234567890.123456789012345"], FORMAT, null_length=-1
+    )
+    assert wire(cells) == wire(exact)
+
+
+def test_a_missing_field_of_a_user_defined_type_is_null() -> None:
+    kind = parse_type("frozen<address>", USER_TYPES)
+    cells, faults = encode_json(kind, [{}, {"street": "a"}], FORMAT, null_length=-1)
+    assert faults == {}
+    null = b"\xff" * 4
+    assert wire(cells) == [null + null, b"\0\0\0\1a" + null]
+
+
+@pytest.mark.parametrize("cql", ["counter", "list<counter>", "frozen<tuple<int, counter>>"])
+def test_counters_are_not_loadable(cql: str) -> None:
+    assert not loadable(parse_type(cql))
+
+
+@pytest.mark.parametrize("cql", ["duration", "map<text, frozen<list<duration>>>", "address"])
+def test_everything_else_is(cql: str) -> None:
+    assert loadable(parse_type(cql, USER_TYPES))

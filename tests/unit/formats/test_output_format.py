@@ -1,0 +1,72 @@
+"""What the user may ask of an output, and what the answer is to the rest."""
+
+from typing import Any
+
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import OutputFormat
+
+
+def test_defaults() -> None:
+    assert OutputFormat() == OutputFormat(
+        kind="csv", header=True, delimiter=",", quote='"', null="", compression="none"
+    )
+    assert OutputFormat(kind="parquet").compression == "zstd"
+    assert OutputFormat(kind="jsonl").to_json() == {"kind": "jsonl", "compression": "none"}
+
+
+@pytest.mark.parametrize(
+    ("options", "suffix"),
+    [
+        ({}, ".csv"),
+        ({"compression": "gzip"}, ".csv.gz"),
+        ({"kind": "jsonl", "compression": "zstd"}, ".jsonl.zst"),
+        ({"compression": "bz2"}, ".csv.bz2"),
+        ({"kind": "jsonl", "compression": "xz"}, ".jsonl.xz"),
+        ({"kind": "parquet", "compression": "snappy"}, ".parquet"),
+    ],
+)
+def test_suffixes(options: dict[str, Any], suffix: str) -> None:
+    fmt = OutputFormat(**options)
+    assert fmt.suffix == suffix
+    assert OutputFormat.from_json(fmt.to_json()) == fmt
+
+
+def test_a_tab_is_spelled_as_in_a_load() -> None:
+    fmt = OutputFormat(delimiter="\\t", null="\\N")
+    assert fmt.delimiter == "\t"
+    assert OutputFormat.from_json(fmt.to_json()) == fmt
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kind": "orc"}, "format: 'orc' is not one of csv, jsonl or parquet"),
+        (
+            {"compression": "lz4"},
+            "compression: csv can have none, gzip, zstd, bz2 or xz, not 'lz4'",
+        ),
+        (
+            {"kind": "parquet", "compression": "gzip"},
+            "compression: parquet can have zstd, snappy or none, not 'gzip'",
+        ),
+        (
+            {"kind": "jsonl", "delimiter": ";"},
+            "delimiter: only CSV has it, and the format is jsonl",
+        ),
+        ({"kind": "parquet", "header": False}, "header: only CSV has it"),
+        ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
+        ({"delimiter": '"'}, "quote: .* is already the delimiter"),
+        ({"null": "a,b"}, "null: 'a,b' holds ','"),
+        ({"null": "a\n"}, "null: .* which has a meaning of its own"),
+    ],
+)
+def test_what_cannot_be_had(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        OutputFormat(**options)
+
+
+def test_an_unknown_option() -> None:
+    with pytest.raises(UsageError, match="colour: no such option"):
+        OutputFormat.from_json({"colour": "blue"})

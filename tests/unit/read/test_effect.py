@@ -1,0 +1,78 @@
+"""Which statements may be sent twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.read.effect import effect_of
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM t WHERE k = ?",
+        "select count(*) from t where k = 'a + b'",
+        "INSERT INTO t (k, v) VALUES (?, ?)",
+        "INSERT INTO t (k, v) VALUES (?, -1) USING TTL 5",
+        "INSERT INTO t JSON ?",
+        "UPDATE t SET v = ? WHERE k = ?",
+        "UPDATE t USING TIMESTAMP ? SET v = ?, w = -5 WHERE k = ?",
+        "UPDATE t SET v = 'x + y', w = 'it''s +' WHERE k = ?",
+        "UPDATE t SET m['a'] = ? WHERE k = ? -- and + more",
+        "DELETE FROM t WHERE k = ?",
+        "DELETE v, w FROM t WHERE k = ?",
+        "BEGIN UNLOGGED BATCH INSERT INTO t (k) VALUES (?); DELETE FROM t WHERE k = ?; APPLY BATCH",
+    ],
+)
+def test_what_may_be_repeated(statement: str) -> None:
+    assert effect_of(statement).repeatable
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE t SET n = n + 1 WHERE k = ?",
+        "UPDATE t SET n = n + ? WHERE k = ?",
+        "UPDATE t SET n = n - ? WHERE k = ?",
+        "UPDATE t SET n=n+? WHERE k = ?",
+        "UPDATE t SET n += ? WHERE k = ?",
+        'UPDATE t SET "N" = "N" + ? WHERE k = ?',
+        "UPDATE t SET l = l + [?] WHERE k = ?",
+        "UPDATE t SET l = [?] + l WHERE k = ?",
+        "UPDATE t SET l = ['a'] + l WHERE k = ?",
+        "UPDATE t SET l = l + $$x$$ WHERE k = ?",
+        "UPDATE t SET l = ? /* old */ + l WHERE k = ?",
+        "UPDATE t -- don't\nSET n = n + 1 WHERE k = 'x'",
+        "DELETE l[?] FROM t WHERE k = ?",
+        "DELETE v FROM t WHERE k = ? IF EXISTS",
+        "INSERT INTO t (k) VALUES (?) IF NOT EXISTS",
+        "UPDATE t SET v = ? WHERE k = ? IF v = ?",
+        "INSERT INTO t (k, v) VALUES (?, now())",
+        "INSERT INTO t (k, v) VALUES (?, uuid ())",
+        "UPDATE t SET v = currentTimestamp() WHERE k = ?",
+        "BEGIN COUNTER BATCH UPDATE t SET n = n + ? WHERE k = ?; APPLY BATCH",
+        "BEGIN BATCH DELETE FROM t WHERE k = ?; UPDATE t SET l = l + ? WHERE k = ?; APPLY BATCH",
+    ],
+)
+def test_what_may_not_be_repeated(statement: str) -> None:
+    assert not effect_of(statement).repeatable
+
+
+def test_what_else_is_known() -> None:
+    assert effect_of("SELECT 1 FROM t").reads
+    assert not effect_of("DELETE FROM t WHERE k = ?").reads
+    assert effect_of("DELETE FROM t WHERE k = ? IF EXISTS").conditional
+    assert not effect_of("UPDATE t SET v = 'if' WHERE k = ?").conditional
+    assert effect_of("UPDATE t SET n = n + 1 WHERE k = ?").single
+    assert not effect_of("UPDATE t SET n = n + 1 WHERE k IN ?").single
+    assert not effect_of("BEGIN BATCH DELETE FROM t WHERE k = 1; APPLY BATCH").single
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [("DROP TABLE t", "DROP"), ("  ", "empty"), ("TRUNCATE t", "TRUNCATE"), ("-- SELECT", "empty")],
+)
+def test_what_is_not_about_rows_is_refused(statement: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        effect_of(statement)

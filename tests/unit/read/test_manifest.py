@@ -1,0 +1,82 @@
+"""The manifest says which files are the unload, and is read back as it was."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import OutputFormat
+from ringhaul.read.manifest import (
+    MANIFEST,
+    Manifest,
+    check_parts,
+    in_token_order,
+    read_manifest,
+    write_manifest,
+)
+from ringhaul.read.parts import PartInfo
+
+
+def part(name: str, after: int | None = None, **changes: object) -> PartInfo:
+    fields = {"rows": 2, "bytes": 3, "checksum": "crc32:352441c2"} | changes
+    return PartInfo.from_json({"name": name, "token_after": after, "token_to": None} | fields)
+
+
+MANIFEST_1 = Manifest(
+    job="ul-1",
+    keyspace="shop",
+    table="orders",
+    statement="SELECT id, tags FROM shop.orders",
+    columns=(("id", "uuid"), ("tags", "map<text, int>")),
+    format=OutputFormat(null="\\N"),
+    created="2026-01-02T03:04:05Z",
+    parts=(part("part-a", -9), part("part-é", 4)),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert read_manifest(str(tmp_path)) is None
+    write_manifest(str(tmp_path), MANIFEST_1)
+    write_manifest(str(tmp_path), MANIFEST_1)
+    assert read_manifest(str(tmp_path)) == MANIFEST_1
+    assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
+    fields = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    assert fields["version"] == 1
+    assert fields["totals"] == {"parts": 2, "rows": 4, "bytes": 6}
+    assert fields["columns"][1] == {"name": "tags", "type": "map<text, int>"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not one of ringhaul's"),
+        ("[]", "not one of ringhaul's"),
+        ('{"version": 1}', "not one of ringhaul's"),
+        ('{"version": 2}', "has version 2"),
+    ],
+)
+def test_what_is_no_manifest(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(UsageError, match=words):
+        read_manifest(str(tmp_path))
+
+
+def test_parts_are_put_in_the_order_of_their_tokens() -> None:
+    parts = [
+        part("part-000003-000-j-a", None),
+        part("part-000001-001-j-b", 5),
+        part("part-000001-000-j-c", 5),
+        part("part-000002-000-j-a", -7),
+    ]
+    assert [p.name[9:15] for p in in_token_order(parts)] == ["02-000", "01-000", "01-001", "03-000"]
+
+
+def test_parts_are_checked(tmp_path: Path) -> None:
+    for name, text in (("whole", "abc"), ("changed", "abd"), ("longer", "abcd")):
+        (tmp_path / name).write_text(text)
+    parts = tuple(map(part, ("whole", "changed", "longer", "missing")))
+    names_only = check_parts(str(tmp_path), parts)
+    assert names_only == ["longer: has 4 bytes, and had 3", "missing: is not there"]
+    with_contents = check_parts(str(tmp_path), parts, contents=True)
+    assert [line.split(":")[0] for line in with_contents] == ["changed", "longer", "missing"]
