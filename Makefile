@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test check unit integration acceptance nightly format bench bench-full clean
+.PHONY: help setup demo test check unit integration acceptance format bench bench-full clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,9 +45,6 @@ integration: setup ## the tests of one part with its real service
 
 acceptance: setup ## the tests of whole commands, rows compared one by one
 	$(PYTEST) tests/acceptance tests/chaos
-
-nightly: setup ## faults that take minutes each: a ring whose nodes die, hang and drop connections
-	$(PYTEST) tests/chaos/nightly
 
 format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff format .

@@ -6,10 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from bench.harness import OURS, Median, System, interleave, medians, report, save
-from bench.peers import bulk_loader, cqlsh_copy
-from bench.site import Site
 from bench.stage import Stage, stage
-from bench.systems import limit, ours, ours_embedded
 
 #: Of the standing worker, and of embedded ones: a process for each core.
 PROCESSES = 2
@@ -41,20 +38,6 @@ def contest(name: str, title: str, choose: Choose, *, rounds: int) -> list[Media
 def named(lines: Sequence[Median], name: str) -> Median:
     """The line of one system."""
     return next(line for line in lines if line.name == name)
-
-
-def line_up(site: Site) -> list[System]:
-    """The limit, ours in every way it is run, and the tools that people load CSV files with."""
-    return [
-        limit(site),
-        ours(site),
-        ours(site, strategy="token-batch"),
-        ours_embedded(site, processes=PROCESSES),
-        cqlsh_copy(site, processes=1),
-        cqlsh_copy(site, processes=2),
-        bulk_loader(site),
-        bulk_loader(site, batch_mode="REPLICA_SET"),
-    ]
 
 
 def arguments(name: str, doc: str | None, *, rows: int, rounds: int) -> argparse.Namespace:

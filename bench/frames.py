@@ -1,8 +1,9 @@
-"""EXECUTE frames of a whole file, made beforehand with ringhaul's own encoder."""
+"""EXECUTE frames made beforehand: of a whole file with ringhaul's own encoder, or of keys."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
+from bench.replay import EXECUTE, VERSION
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.formats.dialect import CsvDialect
@@ -24,8 +26,7 @@ from ringhaul.load.statement import insert_statement
 _HEADER = np.dtype(
     [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1"), ("length", ">i4")]
 )
-_EXECUTE = 0x0A
-_VALUES = 0x01
+_VALUES, _SKIP_METADATA = 0x01, 0x02
 
 
 def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int) -> pa.BinaryArray:
@@ -47,9 +48,8 @@ def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int
         unit_bytes=1 << 40,
     )
     prepared = session.prepare(insert_statement(schema, fields, 0))
-    query_id = prepared.query_id
-    const = struct.pack(">H", len(query_id)) + query_id
-    const += struct.pack(">HBH", ConsistencyLevel.LOCAL_QUORUM, _VALUES, len(fields) + 1)
+    # The write timestamp is a value of its own.
+    const = _const(prepared.query_id, _VALUES, len(fields) + 1)
     encoder = RowEncoder(job, source)
     parts = []
     with open_whole(file, dialect) as stream:
@@ -61,10 +61,31 @@ def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int
     return pa.concat_arrays(parts)
 
 
+def asking_frames(query_id: bytes, values: Sequence[bytes], *, streams: int) -> pa.BinaryArray:
+    """One frame of a SELECT with one marker for each of its values."""
+    const = _const(query_id, _VALUES | _SKIP_METADATA, 1)
+    return _frames(pa.array([_sized(value) for value in values], pa.binary()), const, streams)
+
+
+def list_value(elements: Sequence[bytes]) -> bytes:
+    """The value of a list, such as a marker behind IN has."""
+    return struct.pack(">i", len(elements)) + b"".join(map(_sized, elements))
+
+
+def _sized(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def _const(query_id: bytes, flags: int, values_count: int) -> bytes:
+    """What all frames of a statement have between header and values."""
+    head = struct.pack(">H", len(query_id)) + query_id
+    return head + struct.pack(">HBH", ConsistencyLevel.LOCAL_QUORUM, flags, values_count)
+
+
 def _frames(rows: pa.BinaryArray, const: bytes, streams: int) -> pa.BinaryArray:
     bodies = pc.binary_join_element_wise(pa.scalar(const), rows, pa.scalar(b""))
     headers = np.zeros(len(bodies), _HEADER)
-    headers["version"], headers["opcode"] = 4, _EXECUTE
+    headers["version"], headers["opcode"] = VERSION, EXECUTE
     headers["stream"] = np.arange(len(bodies)) % streams
     headers["length"] = pc.binary_length(bodies).to_numpy()
     head = pa.FixedSizeBinaryArray.from_buffers(

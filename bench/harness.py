@@ -22,12 +22,13 @@ RESULTS = Path(__file__).parent / "results"
 
 #: Families of systems. A ratio is to the best of a family.
 OURS, LIMIT = "ringhaul", "limit"
-COPY, BULK_LOADER, DRIVER, RUST = "COPY", "Bulk Loader", "driver", "Rust"
-PEERS = (COPY, BULK_LOADER, DRIVER, RUST)
+COPY, CQLSH, BULK_LOADER, DRIVER, RUST = "COPY", "cqlsh", "Bulk Loader", "driver", "Rust"
+PEERS = (COPY, CQLSH, BULK_LOADER, DRIVER, RUST)
 _COLOURS = {
     OURS: "#1b6ca8",
     LIMIT: "#9aa5b1",
     COPY: "#e08e45",
+    CQLSH: "#c9a227",
     BULK_LOADER: "#5b8c5a",
     DRIVER: "#8d6a9f",
     RUST: "#b0413e",
@@ -41,7 +42,7 @@ class Run:
     rows: int
     bytes_count: int
     #: From the first request to the last answer, as the system itself tells it.
-    load_s: float
+    work_s: float
     #: The whole command, start to exit.
     whole_s: float
     #: CPU of all client processes.
@@ -52,11 +53,11 @@ class Run:
 
 
 class System(NamedTuple):
-    """Something that loads a file into a table."""
+    """Something that writes rows to a table, or reads them."""
 
     name: str
     family: str
-    reset: Callable[[], None]  #: empties the table
+    reset: Callable[[], None]  #: takes away what the run before has left
     run: Callable[[], Run]
 
 
@@ -85,7 +86,7 @@ class Median:
 
 
 def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
-    """Run every system once a round, each on an empty table."""
+    """Run every system once a round, each as if it were the first."""
     runs: dict[str, list[Run]] = {system.name: [] for system in systems}
     for number in range(rounds):
         for system in systems:
@@ -93,7 +94,7 @@ def interleave(systems: Sequence[System], rounds: int) -> dict[str, list[Run]]:
             run = system.run()
             runs[system.name].append(run)
             print(
-                f"  round {number + 1}/{rounds}  {system.name:<34} {run.rows / run.load_s:>9,.0f} "
+                f"  round {number + 1}/{rounds}  {system.name:<34} {run.rows / run.work_s:>9,.0f} "
                 f"rows/s  {run.rows / run.whole_s:>9,.0f} whole  "
                 f"{run.cpu_s / run.rows * 1e6:>6.2f} us/row",
                 flush=True,
@@ -107,7 +108,7 @@ def medians(systems: Sequence[System], runs: Mapping[str, Sequence[Run]]) -> lis
 
 
 def _median(system: System, runs: Sequence[Run]) -> Median:
-    rates = [run.rows / run.load_s for run in runs]
+    rates = [run.rows / run.work_s for run in runs]
     middle = statistics.median(rates)
     worker = [run.worker_cpu_s / run.rows for run in runs if run.worker_cpu_s is not None]
     return Median(
@@ -118,7 +119,7 @@ def _median(system: System, runs: Sequence[Run]) -> Median:
         rows_s=middle,
         rows_s_spread=(max(rates) - min(rates)) / middle,
         rows_s_whole=statistics.median(run.rows / run.whole_s for run in runs),
-        mb_s=statistics.median(run.bytes_count / run.load_s for run in runs) / 1e6,
+        mb_s=statistics.median(run.bytes_count / run.work_s for run in runs) / 1e6,
         cpu_us_per_row=statistics.median(run.cpu_s / run.rows for run in runs) * 1e6,
         worker_cpu_us_per_row=statistics.median(worker) * 1e6 if worker else None,
         rss_mb_max=max(run.rss_bytes_max for run in runs) / 1e6,
@@ -126,15 +127,15 @@ def _median(system: System, runs: Sequence[Run]) -> Median:
 
 
 def of_limit(lines: Sequence[Median], line: Median) -> float:
-    """Rows a second as a share of what the server takes, which must be among the lines."""
-    return line.rows_s / next(other.rows_s for other in lines if other.family == LIMIT)
+    """Rows a second as a share of the server's limit, the best of those among the lines."""
+    return line.rows_s / max(other.rows_s for other in lines if other.family == LIMIT)
 
 
 def times_best(lines: Sequence[Median], line: Median, family: str) -> float:
     """How often as fast as the best of a family, which must be among the lines.
 
-    Whole command against whole command, but for the driver's patterns: those load a part of the
-    file only, of which their start would be too large a share.
+    Whole command against whole command, but for the driver's patterns: those do a part of the
+    work only, of which their start would be too large a share.
     """
 
     def rate(of: Median) -> float:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.contest import arguments, contest, line_up, named
+from bench.contest import arguments, contest, named
 from bench.data import KB1
 from bench.harness import System, claim, of_limit
+from bench.line_up import line_up
 from bench.site import make_site
 from bench.stage import Stage
 

@@ -1,8 +1,8 @@
-"""Claim: ours keeps up with a client in Rust, and the server's limit is near to both.
+"""Claim: a client in Rust upon the maintained driver loads no faster than ours, for more CPU.
 
 1,000,000 rows of six small columns, ours beside `bench/rust_client`: the maintained async driver in
-Rust (`scylla`), prepared single statements, 1,024 in flight. It only parses and sends; ours also
-accounts for every row. What a rewrite in Rust upon that driver could win is the CPU in between.
+Rust (`scylla`), prepared single statements, 1,024 in flight. It parses, types and sends; ours also
+accounts for every row. Needs cargo, therefore `make bench-full` leaves it out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.command import run_command
 from bench.contest import arguments, contest, named
 from bench.data import SMALL
-from bench.harness import RUST, Run, System, of_limit
+from bench.harness import RUST, Run, System, claim
 from bench.site import Site, make_site
 from bench.stage import Stage
 from bench.systems import limit, ours
@@ -68,7 +68,7 @@ def rust_client(site: Site, program: Path, *, threads: int) -> System:
         return Run(
             rows=told["rows"],
             bytes_count=site.path.stat().st_size,
-            load_s=told["load_s"],
+            work_s=told["load_s"],
             whole_s=done.whole_s,
             cpu_s=done.cpu_s,
             rss_bytes_max=done.rss_bytes_max,
@@ -89,13 +89,12 @@ def run(rows: int, rounds: int) -> None:
 
     lines = contest("load_rust", f"Rust client, {rows:,} small rows", choose, rounds=rounds)
     mine = named(lines, "ringhaul pipeline")
-    rust = min(
-        (line for line in lines if line.family == RUST), key=lambda line: line.cpu_us_per_row
-    )
-    print(
-        f"\nshare of the limit: ours {of_limit(lines, mine):.2f}, Rust {of_limit(lines, rust):.2f}"
-    )
-    print(f"CPU us a row: ours {mine.cpu_us_per_row:.2f}, Rust {rust.cpu_us_per_row:.2f}")
+    rust = [line for line in lines if line.family == RUST]
+    cpu_times = mine.cpu_us_per_row / min(line.cpu_us_per_row for line in rust)
+    rows_s_times = mine.rows_s / max(line.rows_s for line in rust)
+    print("\nclaims")
+    print(claim("CPU, times the better Rust client", cpu_times, at_most=1.0))
+    print(claim("rows/s, times the better Rust client", rows_s_times, at_least=0.95))
 
 
 def main() -> None:

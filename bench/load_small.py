@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.contest import arguments, contest, line_up, named
+from bench.contest import arguments, contest, named
 from bench.data import SMALL
 from bench.harness import BULK_LOADER, COPY, System, claim, of_limit, times_best
+from bench.line_up import line_up
 from bench.peers import bulk_loader, cqlsh_copy
 from bench.site import make_site
 from bench.stage import Stage

@@ -1,8 +1,9 @@
-"""Patterns for fast writes that articles recommend, through the official driver.
+"""Patterns for many fast queries that articles recommend, through the official driver.
 
-`python -m bench.seeds PATTERN HOST PORT KEYSPACE.TABLE FILE ROWS` writes the first ROWS records of
-FILE and prints one JSON line. What an article reads, is written here; sessions are open before the
-clock starts, reading and converting the file is inside, as with every other system.
+`python -m bench.seeds HOST PORT PATTERN STATEMENT FILE ROWS` runs the statement with the first ROWS
+records of FILE as values of its markers and prints one JSON line. The first three patterns are of
+an article that reads: they take rows of answers too. Sessions are open before the clock starts,
+reading and converting the file is inside, as with every other system.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from typing import NamedTuple
 
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.query import BatchStatement, BatchType, BoundStatement, PreparedStatement, Statement
+from cassandra.query import (
+    BatchStatement,
+    BatchType,
+    BoundStatement,
+    PreparedStatement,
+    Statement,
+    tuple_factory,
+)
 
 #: Of the pool's patterns: queries that a process takes at a time, and units of queries.
 POOL_CHUNK = 10
@@ -34,10 +42,11 @@ IN_FLIGHT_ROWS = 8000
 BATCH_ROWS = 100
 
 Row = Sequence[object]
+Rows = list[Row]
 
-#: CQL type -> how a field of the file becomes what the driver binds.
+#: The driver's name of a marker's type -> how a field of the file becomes what the driver binds.
 _READERS: dict[str, Callable[[str], object]] = {
-    "text": str,
+    "varchar": str,
     "bigint": int,
     "double": float,
     "timestamp": datetime.fromisoformat,
@@ -45,68 +54,74 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 class Target(NamedTuple):
-    """What to write to, as it can be given to another process."""
+    """Whom to ask what, as it can be given to another process."""
 
     host: str
     port: int
-    keyspace: str
-    table: str
-    columns: tuple[str, ...]
+    statement: str
 
 
-class Writer(NamedTuple):
-    """A session and the prepared INSERT."""
+class Timed(NamedTuple):
+    """What a pattern came to."""
+
+    work_s: float
+    answers: int = 0  #: rows that came
+
+
+class Client(NamedTuple):
+    """A session and the prepared statement."""
 
     session: Session
     prepared: PreparedStatement
 
 
-def one_process(target: Target, rows: Iterator[Row]) -> float:
+def one_process(target: Target, rows: Iterator[Row]) -> Timed:
     """S0a: `execute_concurrent_with_args` in one process."""
-    session, prepared = open_writer(target)
+    session, prepared = open_client(target)
     started = time.perf_counter()
-    execute_concurrent_with_args(session, prepared, rows)
-    return time.perf_counter() - started
+    results = execute_concurrent_with_args(session, prepared, rows)
+    answers = [result.all() for _, result in results]
+    return Timed(time.perf_counter() - started, sum(map(len, answers)))
 
 
-def pool_of_queries(target: Target, rows: Iterator[Row]) -> float:
+def pool_of_queries(target: Target, rows: Iterator[Row]) -> Timed:
     """S0b: a process pool, one query a task."""
     with _Pool(target) as pool:
-        return pool.time(_write_one, rows, POOL_CHUNK)
+        return pool.time(_run_one, rows, POOL_CHUNK)
 
 
-def pool_of_units(target: Target, rows: Iterator[Row]) -> float:
+def pool_of_units(target: Target, rows: Iterator[Row]) -> Timed:
     """S0c: a process pool, units of 100 queries that each process runs concurrently."""
     units = iter(lambda: list(itertools.islice(rows, UNIT_ROWS)), [])
     with _Pool(target) as pool:
-        return pool.time(_write_unit, units, 1)
+        return pool.time(_run_unit, units, 1)
 
 
-def single_statements(target: Target, rows: Iterator[Row]) -> float:
+def single_statements(target: Target, rows: Iterator[Row]) -> Timed:
     """S3a: asynchronous single statements, 8,000 in flight."""
-    session, prepared = open_writer(target)
+    session, prepared = open_client(target)
     window = _Window(session, IN_FLIGHT_ROWS)
     started = time.perf_counter()
     for row in rows:
         window.send(prepared.bind(row))
     window.wait()
-    return time.perf_counter() - started
+    return Timed(time.perf_counter() - started)
 
 
-def mixed_batches(target: Target, rows: Iterator[Row]) -> float:
+def mixed_batches(target: Target, rows: Iterator[Row]) -> Timed:
     """S3b: unlogged batches of rows as they come, whatever their partitions."""
-    session, prepared = open_writer(target)
+    session, prepared = open_client(target)
     window = _Window(session, IN_FLIGHT_ROWS // BATCH_ROWS)
     started = time.perf_counter()
     while batch := list(itertools.islice(rows, BATCH_ROWS)):
         window.send(_batch([prepared.bind(row) for row in batch]))
     window.wait()
-    return time.perf_counter() - started
+    return Timed(time.perf_counter() - started)
 
 
-def batches_by_replicas(target: Target, rows: Iterator[Row]) -> float:
+def batches_by_replicas(target: Target, rows: Iterator[Row]) -> Timed:
     """S3c: of every 8,000 rows, unlogged batches of those with the same replica set."""
-    session, prepared = open_writer(target)
+    session, prepared = open_client(target)
     replicas_of = session.cluster.metadata.get_replicas
     window = _Window(session, IN_FLIGHT_ROWS // BATCH_ROWS)
     started = time.perf_counter()
@@ -114,16 +129,16 @@ def batches_by_replicas(target: Target, rows: Iterator[Row]) -> float:
         sets: dict[frozenset[object], list[BoundStatement]] = {}
         for row in micro_batch:
             bound = prepared.bind(row)
-            replicas = frozenset(replicas_of(target.keyspace, bound.routing_key))
+            replicas = frozenset(replicas_of(bound.keyspace, bound.routing_key))
             sets.setdefault(replicas, []).append(bound)
         for of_one in sets.values():
             for first in range(0, len(of_one), BATCH_ROWS):
                 window.send(_batch(of_one[first : first + BATCH_ROWS]))
     window.wait()
-    return time.perf_counter() - started
+    return Timed(time.perf_counter() - started)
 
 
-PATTERNS: dict[str, Callable[[Target, Iterator[Row]], float]] = {
+PATTERNS: dict[str, Callable[[Target, Iterator[Row]], Timed]] = {
     "S0a": one_process,
     "S0b": pool_of_queries,
     "S0c": pool_of_units,
@@ -134,36 +149,30 @@ PATTERNS: dict[str, Callable[[Target, Iterator[Row]], float]] = {
 
 
 def main() -> None:
-    pattern, host, port, name, path, rows = sys.argv[1:7]
-    keyspace, _, table = name.partition(".")
+    host, port, pattern, statement, path, rows = sys.argv[1:7]
+    target = Target(host, int(port), statement)
+    readers = _readers(target)
     with Path(path).open(newline="", encoding="utf-8") as file:
-        records = csv.reader(file)
-        target = Target(host, int(port), keyspace, table, tuple(next(records)))
-        readers = _readers(target)
-        converted = (
-            [read(field) for read, field in zip(readers, record, strict=True)]
-            for record in itertools.islice(records, int(rows))
-        )
-        load_s = PATTERNS[pattern](target, converted)
-    print(json.dumps({"rows": int(rows), "load_s": load_s}))
+        records = itertools.islice(csv.reader(file), 1, int(rows) + 1)
+        # Fields beyond the markers are not asked for.
+        values = ([read(field) for read, field in zip(readers, r, strict=False)] for r in records)
+        timed = PATTERNS[pattern](target, values)
+    print(json.dumps({"queries": int(rows), "answers": timed.answers, "work_s": timed.work_s}))
 
 
-def open_writer(target: Target) -> Writer:
-    """A session as the driver makes it by default."""
-    session = Cluster([target.host], port=target.port).connect(target.keyspace)
-    columns, marks = ", ".join(target.columns), ", ".join("?" * len(target.columns))
-    prepared = session.prepare(f"INSERT INTO {target.table} ({columns}) VALUES ({marks})")
-    return Writer(session, prepared)
+def open_client(target: Target) -> Client:
+    """A session as the driver makes it by default, but that rows are tuples, as in the article."""
+    session = Cluster([target.host], port=target.port).connect()
+    session.row_factory = tuple_factory
+    return Client(session, session.prepare(target.statement))
 
 
 def _readers(target: Target) -> list[Callable[[str], object]]:
-    cluster = Cluster([target.host], port=target.port)
+    client = open_client(target)
     try:
-        cluster.connect()
-        table = cluster.metadata.keyspaces[target.keyspace].tables[target.table]
-        return [_READERS[table.columns[column].cql_type] for column in target.columns]
+        return [_READERS[marker.type.typename] for marker in client.prepared.column_metadata]
     finally:
-        cluster.shutdown()
+        client.session.cluster.shutdown()
 
 
 def _batch(statements: list[BoundStatement]) -> BatchStatement:
@@ -218,29 +227,30 @@ class _Pool:
         self._pool.close()
         self._pool.join()
 
-    def time(self, write: Callable[..., None], tasks: Iterator[object], chunk: int) -> float:
-        """Seconds until all tasks are done."""
+    def time(self, run: Callable[..., Rows], tasks: Iterator[object], chunk: int) -> Timed:
+        """All tasks; their rows come back through the pool, as in the article."""
         started = time.perf_counter()
-        self._pool.map(write, tasks, chunk)
-        return time.perf_counter() - started
+        answers = self._pool.map(run, tasks, chunk)
+        return Timed(time.perf_counter() - started, sum(map(len, answers)))
 
 
 #: Of a process of the pool.
-_writer: Writer
+_client: Client
 
 
 def _open(target: Target, ready: Barrier) -> None:
-    global _writer
-    _writer = open_writer(target)
+    global _client
+    _client = open_client(target)
     ready.wait(60)
 
 
-def _write_one(row: Row) -> None:
-    _writer.session.execute(_writer.prepared, row)
+def _run_one(values: Row) -> Rows:
+    return _client.session.execute(_client.prepared, values).all()
 
 
-def _write_unit(rows: list[Row]) -> None:
-    execute_concurrent_with_args(_writer.session, _writer.prepared, rows)
+def _run_unit(units: list[Row]) -> Rows:
+    results = execute_concurrent_with_args(_client.session, _client.prepared, units)
+    return [row for _, result in results for row in result.all()]
 
 
 if __name__ == "__main__":

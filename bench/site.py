@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,12 @@ from bench.data import Table, data_file
 from bench.harness import Run, System
 from bench.stage import KEYSPACE, Stage
 from config.sections import cache_dir_default
+from ringhaul.cluster.schema import TableSchema, find_table
 
 
 @dataclass(frozen=True)
 class Site:
-    """A table that is there, and the file to load into it."""
+    """A table that is there, and the file to load into it, or from which it was filled."""
 
     stage: Stage
     table: Table
@@ -27,9 +29,24 @@ class Site:
         """The table with its keyspace."""
         return f"{KEYSPACE}.{self.table.name}"
 
+    @property
+    def schema(self) -> TableSchema:
+        """The table as the cluster describes it."""
+        return find_table(self.stage.session.cluster.metadata, KEYSPACE, self.table.name)
+
     def system(self, name: str, family: str, run: Callable[[], Run]) -> System:
         """A system that loads this site's file."""
         return System(name, family, lambda: self.stage.truncate(self.table), run)
+
+    def reader(self, name: str, family: str, run: Callable[[Path], Run]) -> System:
+        """A system that reads this site's table. It is given a folder, empty each time."""
+        folder = self.stage.folder / "out"
+
+        def reset() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+
+        return System(name, family, reset, lambda: run(folder))
 
     def check(self, rows: int) -> None:
         """Raise when the table does not hold so many rows: a load that lost some has no speed."""

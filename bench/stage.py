@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from bench.data import Table
+from bench.ring import ring_slices
 from config.sections import cache_dir_default
 from producer.local.stack import Endpoints, Stack
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
@@ -53,9 +53,8 @@ class Stage:
         """Rows in the table, counted by the server a slice of the ring at a time."""
         key = table.columns[0]
         name = f"{KEYSPACE}.{table.name}"
-        cuts = [-(2**63) + number * (2**64 // COUNT_SLICES) for number in range(COUNT_SLICES)]
         total = 0
-        for first, last in itertools.pairwise([*cuts, 2**63 - 1]):
+        for first, last in ring_slices(COUNT_SLICES):
             where = f"token({key}) > {first} AND token({key}) <= {last}"
             counted = self.session.execute(f"SELECT count(*) FROM {name} WHERE {where}", timeout=60)
             total += int(counted.one()[0])
@@ -91,10 +90,15 @@ def stage() -> Iterator[Stage]:
         local = Stack(folder / "stack", cache_dir_default())
         stack.callback(local.down, wipe=True)
         local.up(1, heap=HEAP, any_port=True)
-        ends = local.endpoints()
-        config = ClusterConfig(contact_points=tuple(ends.contact_points), port=ends.port)
-        session = open_session(config)
-        stack.callback(close_session, session)
+        yield stack.enter_context(stage_at(local.endpoints(), folder))
+
+
+@contextmanager
+def stage_at(ends: Endpoints, folder: Path) -> Iterator[Stage]:
+    """The stage upon servers that run, with what it writes in `folder`."""
+    config = ClusterConfig(contact_points=tuple(ends.contact_points), port=ends.port)
+    session = open_session(config)
+    try:
         session.execute(
             f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = "
             "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -111,6 +115,8 @@ def stage() -> Iterator[Stage]:
             "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
         }
         yield Stage(ends, session, folder, env, embedded)
+    finally:
+        close_session(session)
 
 
 def _wait_for_worker(env: dict[str, str], process: subprocess.Popen[bytes], log: Path) -> None:

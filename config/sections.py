@@ -117,6 +117,16 @@ class LoadSettings(Section):
     max_errors: MaxErrors = "1000"
 
 
+class QuerySettings(Section):
+    """How the partial results of a query's units meet."""
+
+    #: A unit's partial result above this goes to a file and not into Redis's memory.
+    partial_bytes_max: Bytes = Field(default=4 * 2**20, ge=2**10, le=64 * 2**20)
+    #: Of those files; every worker host and the command must see it. Empty: `spill` in the state
+    #: folder, which is enough on one host.
+    spill_dir: OptionalPath = None
+
+
 class WorkerSettings(Section):
     """The worker processes of one host, and the leases on the units they take."""
 
@@ -199,6 +209,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = ClusterSettings()
     broker: BrokerSettings = BrokerSettings()
     load: LoadSettings = LoadSettings()
+    query: QuerySettings = QuerySettings()
     worker: WorkerSettings = WorkerSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Made with mode 0700 when needed.

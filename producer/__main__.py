@@ -23,6 +23,8 @@ COMMANDS = {
     "unload": "unload:unload_command",
     "count": "query:count_command",
     "query": "query:query_command",
+    "lookup": "ask:lookup_command",
+    "exec": "ask:exec_command",
     "status": "status:status_command",
     "errors": "errors:errors_command",
     "cancel": "control:cancel_command",

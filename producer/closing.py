@@ -44,10 +44,15 @@ class Closing:
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:
     """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command."""
     status = ledger.status(job_id)
-    if status.labels.get(KIND_LABEL, "load") == "load":
+    kind = status.labels.get(KIND_LABEL, "load")
+    if kind == "load":
         from producer.summary import load_closing
 
         return load_closing(ledger, status, interrupted=interrupted)
+    if kind in ("lookup", "exec"):
+        from producer.ask_summary import ask_closing
+
+        return ask_closing(ledger, status, interrupted=interrupted)
     from producer.read_summary import read_job_closing  # what loads do not need to import
 
     return read_job_closing(ledger, status, interrupted=interrupted)

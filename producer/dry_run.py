@@ -6,9 +6,9 @@ from itertools import islice
 
 from producer.feed import split_sources
 from producer.words import bytes_text, count_text
-from ringhaul.formats.split import Position, read_blocks
+from ringhaul.formats.split import Position
 from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import open_records
+from ringhaul.load.reading import parquet_metadata, read_records
 from ringhaul.load.rejects import Reject
 from ringhaul.load.rows import RowEncoder
 from ringhaul.load.statement import insert_statement
@@ -63,8 +63,9 @@ def sample(job: LoadJob, source: LoadSource) -> tuple[int, list[Reject]]:
     """Records of the first block of a source, and those of them that would be rejected."""
     start = Position(source.start_offset_bytes, job.ordinal_first, source.start_line)
     encoder = RowEncoder(job, source)
-    with open_records(source.file, start.offset_bytes, TO_THE_END, job.dialect) as stream:
-        for block in read_blocks(stream, job.dialect, block_bytes=SAMPLE_BYTES, start=start):
-            _, rejects, records = encoder.encode(block)
-            return records, rejects
+    if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
+        return 0, []
+    for block in read_records(source, job, start, TO_THE_END, SAMPLE_BYTES):
+        _, rejects, records = encoder.encode(block)
+        return records, rejects
     return 0, []

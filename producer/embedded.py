@@ -16,13 +16,17 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
 from ringhaul.errors import ClusterError, UsageError
-from ringhaul.ledger.workers import Worker
 
+if TYPE_CHECKING:
+    from ringhaul.ledger.workers import Worker
+
+#: "0" tells a worker that it only takes units of loads (see `tasks.signals`).
+READS_VARIABLE = "_RINGHAUL_READS"
 #: A worker that dies this often within a job is not started again.
 RESTARTS_MAX = 5
 STOP_TIMEOUT_S = 20.0
@@ -95,6 +99,7 @@ class EmbeddedWorker:
         """`profiled`: its processes write profiles when they end, so they are let."""
         self._concurrency, self._queue = concurrency, private_queue(job_id)
         self._profiled = profiled
+        self._loads = job_id.startswith("ld-")
         self.log = state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._out: IO[bytes] | None = None
@@ -128,6 +133,8 @@ class EmbeddedWorker:
     @property
     def registered(self) -> Worker:
         """How the worker counts itself as alive in the ledger."""
+        from ringhaul.ledger.workers import Worker  # redis-py: not for commands that only ask
+
         return Worker(socket.gethostname(), self.pid, self._concurrency)
 
     def dismiss(self) -> bool:
@@ -192,5 +199,6 @@ class EmbeddedWorker:
                 PARENT_PID_VARIABLE: str(os.getpid()),
                 # A handful of processes on one host is no storm: no need to spread their start.
                 "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+                READS_VARIABLE: str(int(not self._loads)),
             },
         )

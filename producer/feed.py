@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator
 
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
-from ringhaul.formats.sources import SourceFile
+from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, split_units
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.load.job import LoadJob
-from ringhaul.load.reading import open_records
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.reading import open_records, parquet_metadata
 from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
 #: Units are appended when there are this many, or when this much time has passed: about that of
@@ -124,9 +124,9 @@ def split_sources(job: LoadJob) -> Iterator[LoadUnit]:
         if source.file.whole:
             yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
             if index < last:
-                ordinal += _count_records(job, source.file, start)
+                ordinal += _count_records(job, source, start)
             continue
-        for unit in _split(job, source.file, start, job.unit_bytes):
+        for unit in _split(job, source, start, job.unit_bytes):
             if ordinal >= job.ordinal_end:
                 return
             ordinal = unit.first_ordinal + unit.records_count
@@ -134,9 +134,23 @@ def split_sources(job: LoadJob) -> Iterator[LoadUnit]:
                 yield unit._replace(source=index)
 
 
-def _split(job: LoadJob, file: SourceFile, start: Position, unit_bytes: int) -> Iterator[LoadUnit]:
-    with open_records(file, start.offset_bytes, TO_THE_END, job.dialect) as stream:
-        for unit in split_units(stream, job.dialect, unit_bytes=unit_bytes, start=start):
+def _split(
+    job: LoadJob, source: LoadSource, start: Position, unit_bytes: int
+) -> Iterator[LoadUnit]:
+    if source.format == "parquet":
+        for group in row_groups(parquet_metadata(source.file), start.ordinal):
+            yield LoadUnit(
+                0,
+                group.number,
+                group.size_bytes,
+                group.first_ordinal,
+                group.first_row,
+                group.rows_count,
+            )
+        return
+    dialect = source.dialect(job)
+    with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as stream:
+        for unit in split_units(stream, dialect, unit_bytes=unit_bytes, start=start):
             yield LoadUnit(
                 0,
                 unit.offset_bytes,
@@ -147,6 +161,6 @@ def _split(job: LoadJob, file: SourceFile, start: Position, unit_bytes: int) -> 
             )
 
 
-def _count_records(job: LoadJob, file: SourceFile, start: Position) -> int:
-    units = _split(job, file, start, unit_bytes=1 << 30)
+def _count_records(job: LoadJob, source: LoadSource, start: Position) -> int:
+    units = _split(job, source, start, unit_bytes=1 << 30)
     return sum(unit.records_count for unit in units)

@@ -7,57 +7,34 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cassandra.cluster import Session
 
 from config.settings import Settings
+from producer.plan_sources import LoadRequest, first_block, plan_jsonl, plan_parquet
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.schema import TableSchema, find_table
-from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import read_header
-from ringhaul.formats.sources import SourceFile, estimate_records, open_whole
-from ringhaul.formats.split import START, read_blocks
+from ringhaul.formats.sources import SourceFile, estimate_records, format_of, open_whole
+from ringhaul.formats.split import START
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.mapping import map_fields
+from ringhaul.load.reading import parquet_metadata
+
+__all__ = ["LoadRequest", "parse_timestamp_us", "plan_load", "unit_bytes_auto"]
 
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
 UNITS_PER_SLOT = 4
-#: Read at a time to see whether a file without a header holds a record at all.
-LOOK_BYTES = 64 * 1024
 #: Cassandra's TTL is at most 20 years (`Attributes.MAX_TTL`).
 TTL_S_MAX = 20 * 365 * 24 * 3600
 #: Row timestamps are int64; half of it leaves room for the ordinals of any input.
 TIMESTAMP_US_MAX = 2**62
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadRequest:
-    """The options of `ringhaul load` that make up a job."""
-
-    keyspace: str
-    table: str
-    header: bool = True
-    columns: Sequence[str] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    skip_columns: Sequence[str] = ()
-    dialect: CsvDialect = field(default_factory=CsvDialect)
-    text: TextFormat = field(default_factory=TextFormat)
-    skip_rows: int = 0
-    max_rows: int | None = None
-    nulls: str = "unset"
-    ttl_s: int = 0
-    timestamp: str | None = None
-    strategy: str = "pipeline"
-    rate_rows_s: int = 0
-    unit_bytes: int = 0
-    max_errors: str = "1000"
 
 
 def plan_load(
@@ -74,8 +51,9 @@ def plan_load(
     consistency_level(settings.cluster.consistency)
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
-    sources = tuple(_plan_source(request, file, table) for file in files)
+    sources = tuple(plan_source(request, file, table) for file in files)
     total_bytes = sum(file.size_bytes for file in files)
+    records = sum(_estimate(source, request.dialect) for source in sources)
     first = request.skip_rows
     end = ORDINAL_END if request.max_rows is None else first + request.max_rows
     return LoadJob(
@@ -84,7 +62,7 @@ def plan_load(
         sources=sources,
         dialect=request.dialect,
         text=request.text,
-        base_us=_base_us(request, files),
+        base_us=_base_us(request, records),
         unit_bytes=request.unit_bytes or unit_bytes_auto(total_bytes, slots),
         ttl_s=request.ttl_s,
         nulls=request.nulls,
@@ -102,8 +80,13 @@ def unit_bytes_auto(total_bytes: int, slots: int) -> int:
     return min(max(total_bytes // (UNITS_PER_SLOT * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
 
 
-def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
     """One source's fields and mapping, and where its records begin."""
+    file_format = format_of(file.path, request.file_format)
+    if file_format == "jsonl":
+        return plan_jsonl(request, file, table)
+    if file_format == "parquet":
+        return plan_parquet(request, file, table)
     start = START
     fields: Sequence[str] = request.columns
     if request.header:
@@ -118,7 +101,7 @@ def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
                 f"{', '.join(names[:12])}"
             )
         fields = fields or names
-    elif _is_empty(file, request.dialect):
+    elif first_block(file, request.dialect) is None:
         raise UsageError(f"{file.path} is empty: it has no records")
     # Like COPY, a file without a header and without --columns has the table's columns in order.
     fields = fields or [c for c in table.column_names if c not in request.skip_columns]
@@ -138,20 +121,21 @@ def _plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
     )
 
 
-def _is_empty(file: SourceFile, dialect: CsvDialect) -> bool:
-    """Nothing in the file is a record, or what begins as one."""
-    with open_whole(file, dialect) as stream:
-        return not any(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START))
+def _estimate(source: LoadSource, dialect: CsvDialect) -> int:
+    """About how many records a source holds, rather too many than too few."""
+    if source.format == "parquet":
+        return int(parquet_metadata(source.file).num_rows)
+    return estimate_records([source.file], dialect)
 
 
-def _base_us(request: LoadRequest, files: Sequence[SourceFile]) -> int:
+def _base_us(request: LoadRequest, records_count: int) -> int:
     """The row timestamp of the first record.
 
     Without --timestamp, as far before now as there may be records: the last one is then not
     later than the job's start, and never beats what an application writes from now on.
     """
     if request.timestamp is None:
-        return time.time_ns() // 1000 - estimate_records(files, request.dialect)
+        return time.time_ns() // 1000 - records_count
     return parse_timestamp_us(request.timestamp)
 
 

@@ -56,7 +56,7 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     metadata = session.cluster.metadata
     sql = wanted.sql
     if sql is None:
-        sql = _select_text(_table_of(session, wanted), wanted)
+        sql = _select_text(table_of(session, wanted), wanted)
     select = parse_select(sql, lambda keyspace, table: find_table(metadata, keyspace, table))
     return Read(table=select.table, sql=sql, select=select)
 
@@ -98,7 +98,8 @@ def _tokens_of(
     return sorted({Murmur3Token.from_key(key).value for key in routing})
 
 
-def _table_of(session: Session, wanted: Wanted) -> TableSchema:
+def table_of(session: Session, wanted: Wanted) -> TableSchema:
+    """The table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
     named, _, name = wanted.table.rpartition(".")
     if named and wanted.keyspace and named != wanted.keyspace:
         raise UsageError(f"--table names keyspace {named}, --keyspace {wanted.keyspace}")

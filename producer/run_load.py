@@ -40,7 +40,7 @@ def run_load(options: Mapping[str, Any], begun: Beginning) -> int:
     spool = spool_path(loaded.settings.state_dir, begun.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
-        files = _sources(options["sources"], request.dialect, spool)
+        files = spool_sources(options["sources"], request.dialect, request.file_format, spool)
         session = begun.opening.session()
         slots = _slots(loaded)
         job = plan_load(request, files, session, loaded.settings, slots)
@@ -72,6 +72,7 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
     return LoadRequest(
         keyspace=keyspace,
         table=table,
+        file_format=options["file_format"],
         header=options["header"],
         columns=comma_list(options["columns"]),
         mapping=_mapping(options["mapping"]),
@@ -150,16 +151,18 @@ def _run(begun: Beginning, options: Mapping[str, Any], request: LoadRequest, job
     )
 
 
-def _sources(args: Sequence[str], dialect: CsvDialect, spool: Path) -> list[SourceFile]:
-    """The files to load; standard input is spooled to one first, workers read by ranges."""
+def spool_sources(
+    args: Sequence[str], dialect: CsvDialect, file_format: str, spool: Path
+) -> list[SourceFile]:
+    """The files to read; standard input is spooled to one first, workers read by ranges."""
     if "-" not in args:
-        return find_sources(args, dialect)
+        return find_sources(args, dialect, file_format)
     if len(args) > 1:
         raise UsageError("- (standard input) cannot be given together with other sources")
     spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with spool.open("xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return find_sources([str(spool)], dialect)
+    return find_sources([str(spool)], dialect, file_format)
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from cassandra.cluster import Session
 
 from config.settings import Loaded
@@ -19,7 +18,7 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.read.finish import fold_job
+from ringhaul.read.finish import fold_job, remove_spilled
 from ringhaul.read.job import ReadJob
 from ringhaul.read.ring import read_ring
 
@@ -78,39 +77,35 @@ def _plan(
             "query aggregates (count, sum, ...), and this SELECT has no aggregate; for rows there "
             "is `ringhaul unload --query`"
         )
-    ring = read_ring(session, read.table.keyspace)
     job = ReadJob(
         kind=kind,
         cluster_name=session.cluster.metadata.cluster_name,
         table=read.table,
         sql=read.sql,
         consistency=loaded.settings.cluster.consistency,
-        ring=tuple(token.token for token in ring) if wanted.by != "total" else (),
-        spill=str(loaded.settings.state_dir / "spill"),
+        ring=_ring(session, read.table.keyspace) if wanted.by != "total" else (),
+        by_host=wanted.by == "host",
+        partial_bytes_max=loaded.settings.query.partial_bytes_max,
+        spill=str(loaded.settings.query.spill_dir or loaded.settings.state_dir / "spill"),
     )
     units = plan_units(session, job, slots)
-    addresses = {
-        str(host.host_id): str(host.address) for host in session.cluster.metadata.all_hosts()
-    }
-    hosts = {token.token: addresses[token.owner] for token in ring}
 
     def finish(ledger: Ledger, status: JobStatus) -> None:
         if status.state is JobState.COMPLETE:
-            result = fold_job(ledger, status.job)
-            if wanted.by == "host":
-                result = _by_host(result, hosts)
-            print_result(result, options["result_format"], options.get("output"))
+            print_folded(ledger, status.job, options["result_format"], options.get("output"))
 
     headline = f"{kind} {job.table.name}   {count_text(len(units), 'unit')}"
-    return Plan(job=job, units=units, headline=headline, on_end=finish)
+    return Plan(job=job, units=units, target=job.table.name, headline=headline, on_end=finish)
 
 
-def _by_host(ranges: pa.Table, hosts: Mapping[int, str]) -> pa.Table:
-    """Rows by range as rows by the host that owns the range first."""
-    sums: dict[str, int] = {}
-    for end, count in zip(
-        ranges.column("end_token").to_pylist(), ranges.column("count").to_pylist(), strict=True
-    ):
-        host = hosts[end]
-        sums[host] = sums.get(host, 0) + count
-    return pa.table({"host": sorted(sums), "count": [sums[host] for host in sorted(sums)]})
+def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
+    """The tokens that end the ring's ranges, with the address of the host that owns each first."""
+    hosts = session.cluster.metadata.all_hosts()
+    addresses = {str(host.host_id): str(host.address) for host in hosts}
+    return tuple((token.token, addresses[token.owner]) for token in read_ring(session, keyspace))
+
+
+def print_folded(ledger: Ledger, job_id: str, form: str, path: str | None) -> None:
+    """Print the result of a complete count or query."""
+    print_result(fold_job(ledger, job_id), form, path)
+    remove_spilled(ledger, job_id)

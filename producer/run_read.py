@@ -1,5 +1,5 @@
-"""Run a read job from its plan: create it, hand out its units, follow it. Shared by `unload`,
-`count` and `query`, which differ in the plan and in what becomes of the result."""
+"""Run a reading job from its plan: create it, hand out its units, follow it. Shared by `unload`,
+`count`, `query`, `lookup` and `exec`, which differ in the plan and in what becomes of the rows."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from producer.embedded import (
     private_queue,
     refuse_embedded_detach,
 )
+from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import connection_flags, settle
@@ -30,6 +31,8 @@ from ringhaul.errors import EXIT_STILL_RUNNING, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
+from ringhaul.load.job import LoadJob
+from ringhaul.read.ask import AskJob
 from ringhaul.read.job import ReadJob
 from tasks.connect import cluster_config, open_ledger
 from tasks.publish import KIND_LABEL, QUEUE_LABEL
@@ -37,15 +40,19 @@ from tasks.publish import KIND_LABEL, QUEUE_LABEL
 #: Units in one message to the ledger.
 BATCH_UNITS = 500
 #: Beginning of a job's id, by its kind.
-PREFIXES = {"unload": "ul", "count": "ct", "query": "qy"}
+PREFIXES = {"unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A job that can be created, and what follows its end."""
 
-    job: ReadJob
-    units: Sequence[str]
+    job: ReadJob | AskJob
+    units: Sequence[str] = ()
+    #: Whose files make the units, beside the work; None: `units` has them all.
+    split: LoadJob | None = None
+    #: For people: the table, or what stands for it in lists of jobs.
+    target: str
     #: For people, after the job's id.
     headline: str
     on_look: Callable[[Ledger, JobStatus], None] | None = None
@@ -110,10 +117,17 @@ def _run(
     workers = loaded.settings.worker.concurrency or default_workers()
     worker = None
     if own_workers:
-        worker = stack.enter_context(EmbeddedWorker(state_dir, workers, job_id))
+        profiled = loaded.settings.worker.profile != "off"
+        worker = stack.enter_context(EmbeddedWorker(state_dir, workers, job_id, profiled=profiled))
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  {plan.headline}")
+    feeder = None
+    if plan.split is not None:
+        feeder = Feeder(ledger, job_id, 1, plan.split)
+        feeder.start()
     if options.get("detach"):
+        if feeder is not None:
+            feeder.join()
         ledger.make_durable()
         shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
         print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
@@ -126,6 +140,7 @@ def _run(
         shown,
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),
+        feeder=feeder,
         broker=broker,
         worker=worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if own_workers else "detach"),
@@ -136,9 +151,13 @@ def create_job(ledger: Ledger, job_id: str, plan: Plan, queue: str) -> None:
     """Put the job and all its units into the ledger."""
     ledger.create(
         job_id,
-        {KIND_LABEL: plan.job.kind, "table": plan.job.table.name, QUEUE_LABEL: queue},
+        {KIND_LABEL: plan.job.kind, "table": plan.target, QUEUE_LABEL: queue},
         json.dumps(plan.job.to_json()),
+        # What must not be done twice is not begun twice.
+        max_starts=None if getattr(plan.job, "repeatable", True) else 1,
     )
+    if plan.split is not None:
+        return
     first = 0
     while first < len(plan.units):
         batch = plan.units[first : first + BATCH_UNITS]

@@ -6,11 +6,11 @@ splitting goes on and the job is followed. Two commands that split the same job 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from config.settings import Loaded
 from producer.embedded import (
     EmbeddedBroker,
     EmbeddedWorker,
@@ -22,14 +22,20 @@ from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
 from producer.run_load import spool_path
+from producer.run_query import print_folded
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
+from ringhaul.read.ask import AskJob
+from ringhaul.read.finish import publish_manifest
+from ringhaul.read.job import ReadJob
 from tasks.connect import cluster_config, open_ledger
+from tasks.kinds import job_of
 
 
 def run_resume(options: Mapping[str, Any]) -> int:
@@ -44,7 +50,11 @@ def run_resume(options: Mapping[str, Any]) -> int:
         broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
         settings = settle({}, None).settings
         ledger = open_ledger(settings)
-        job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
+        job = job_of(ledger.job_spec(job_id))
+        if isinstance(job, AskJob):
+            raise UsageError(f"{job_id} is a {job.kind}, which cannot be resumed: start it anew")
+        if not isinstance(job, LoadJob):
+            return _resume_read(stack, loaded, options, ledger, job, broker)
         for source in job.sources:
             check_unchanged(source.file)
         close_session(open_session(cluster_config(settings)))
@@ -77,6 +87,57 @@ def run_resume(options: Mapping[str, Any]) -> int:
     if code == EXIT_COMPLETE:
         spool_path(state_dir, job_id).unlink(missing_ok=True)
     return code
+
+
+def _resume_read(
+    stack: ExitStack,
+    loaded: Loaded,
+    options: Mapping[str, Any],
+    ledger: Ledger,
+    job: ReadJob,
+    broker: EmbeddedBroker | None,
+) -> int:
+    """Go on with an unload, a count or a query: the units that are not done."""
+    job_id = options["job"]
+    if options["max_errors"]:
+        raise UsageError("--max-errors is of loads: reading has no rejects")
+    status = ledger.status(job_id)
+    if job.kind == "unload" and status.state is JobState.COMPLETE:
+        # Its command may have gone before it wrote the manifest.
+        parts = len(publish_manifest(ledger, job_id).parts)
+        Shown.from_options(options).say(f"{job_id} is complete; its manifest lists {parts:,} files")
+        return EXIT_COMPLETE
+    if job.streams:
+        raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
+    if not status.sealed:
+        raise UsageError(f"job {job_id} has not got all its units: start it anew")
+    close_session(open_session(cluster_config(loaded.settings)))
+    _epoch(ledger, job_id, None)
+    worker = None
+    if broker is not None:
+        count = loaded.settings.worker.concurrency or default_workers()
+        worker = stack.enter_context(EmbeddedWorker(loaded.settings.state_dir, count, job_id))
+    shown = Shown.from_options(options)
+    shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done")
+
+    def end(status: JobStatus) -> None:
+        if status.state is not JobState.COMPLETE:
+            return
+        if job.kind == "unload":
+            publish_manifest(ledger, job_id)
+        else:
+            print_folded(ledger, job_id, "auto", None)
+
+    return follow_job(
+        ledger,
+        job_id,
+        0,
+        shown,
+        on_end=end,
+        broker=broker,
+        worker=worker,
+        on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
+    )
 
 
 def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:

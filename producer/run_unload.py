@@ -12,23 +12,20 @@ from typing import Any
 from cassandra.cluster import Session
 
 from config.settings import Loaded
-from config.values import parse_bytes
 from producer.options import comma_list
+from producer.outputs import STDOUT, check_empty, output_of, wants_header
 from producer.plan_read import Wanted, plan_units, read_select
 from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
-from producer.stdout_parts import StdoutParts
+from producer.stdout_parts import StdoutParts, header_bytes
 from producer.words import count_text
 from ringhaul.errors import UsageError
-from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.read.finish import publish_manifest
-from ringhaul.read.folders import open_folder
+from ringhaul.query.select import Select
+from ringhaul.read.finish import publish_manifest, unload_parts
 from ringhaul.read.job import Output, ReadJob
 from ringhaul.read.statement import scan_statement
-
-STDOUT = "-"
 
 
 def run_unload(options: Mapping[str, Any]) -> int:
@@ -37,55 +34,18 @@ def run_unload(options: Mapping[str, Any]) -> int:
     job_id = new_job_id("unload")
     to_stdout = options["output"] == STDOUT
     with ExitStack() as stack:
-        output = _output(options, loaded, job_id)
+        output = output_of(options, loaded, job_id)
         if to_stdout:
             spool = Path(output.url)
             stack.callback(shutil.rmtree, spool, ignore_errors=True)
         else:
-            _check_empty(output.url)
+            check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan | None:
             return _plan(options, loaded, session, output, slots)
 
         return run_read(options, loaded, job_id, plan)
-
-
-def _output(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output:
-    """Where the parts go. Raises `UsageError` for options that do not go together."""
-    to_stdout = options["output"] == STDOUT
-    kind = options["format"] or "csv"
-    if to_stdout and kind == "parquet":
-        raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
-    if to_stdout and options["as_json"]:
-        raise UsageError("-o - and --json both want standard output: give one of them")
-    given = {
-        name: options[name]
-        for name in ("compression", "delimiter", "quote", "header", "null")
-        if options[name] is not None
-    }
-    if to_stdout and kind == "csv":
-        given["header"] = False  # once, before the first part, and not in each
-    url = options["output"]
-    if to_stdout:
-        url = str(loaded.settings.state_dir / "spool" / job_id)
-    elif "://" not in url:
-        url = str(Path(url).absolute())
-    return Output(
-        url=url,
-        format=OutputFormat(kind=kind, **given),
-        rows_max=options["max_rows_per_file"] or 0,
-        bytes_max=parse_bytes(options["max_file_size"]) if options["max_file_size"] else 0,
-    )
-
-
-def _check_empty(url: str) -> None:
-    """Raise `UsageError` if the folder has files: they would be taken for the unload's."""
-    if open_folder(url).sizes():
-        raise UsageError(
-            f"-o: {url} is not empty; give a new folder (an unload that was cut short goes on with "
-            "`ringhaul resume JOB`)"
-        )
 
 
 def _plan(
@@ -96,14 +56,17 @@ def _plan(
         raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
     if read.select.limit is not None:
         raise UsageError("unload takes no LIMIT: workers read the ring's ranges side by side")
+    _refuse_blank_lines(read.select, output)
     job = ReadJob(
         kind="unload",
         cluster_name=session.cluster.metadata.cluster_name,
         table=read.table,
         sql=read.sql,
         consistency=loaded.settings.cluster.consistency,
+        rate_rows_s=options["rate"] or 0,
         output=output,
         token_order=options["order"] == "token",
+        streams=options["output"] == STDOUT,
     )
     units = plan_units(session, job, slots)
     to_stdout = options["output"] == STDOUT
@@ -116,18 +79,33 @@ def _plan(
         print(f" statement  {scan_statement(job.select)}")
         return None
     if to_stdout:
-        wants_header = output.format.kind == "csv" and options["header"] is not False
-        header = replace(output.format, header=True) if wants_header else None
-        printer = StdoutParts(job, header)
+        header = b""
+        if wants_header(options, output):
+            with_header = replace(output.format, header=True)
+            header = header_bytes(with_header, job.select.names, job.select.types)
+        printer = StdoutParts(Path(output.url), unload_parts, header, in_order=job.token_order)
         return Plan(
             job=job,
             units=units,
+            target=job.table.name,
             headline=headline,
             on_look=printer.look,
             on_end=printer.end,
             own_workers=True,
         )
-    return Plan(job=job, units=units, headline=headline, on_end=_finish)
+    return Plan(job=job, units=units, target=job.table.name, headline=headline, on_end=_finish)
+
+
+def _refuse_blank_lines(select: Select, output: Output) -> None:
+    """Raise `UsageError` where a row may be a blank line, which no reader takes for a record."""
+    fmt, key = output.format, select.table.primary_key
+    if fmt.kind == "csv" and fmt.null == "" and len(select.names) == 1:
+        column = select.items[0].scalar.column
+        if column is None or not column.is_column or column.name not in key:
+            raise UsageError(
+                f"a CSV of {select.names[0]} alone would have a blank line for each null, and that "
+                "is no record: give --null NULL, or a column of the key beside it"
+            )
 
 
 def _finish(ledger: Ledger, status: JobStatus) -> None:

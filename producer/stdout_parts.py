@@ -6,16 +6,16 @@ Workers on this host write parts to a spool folder; this end copies each part on
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import EXIT_CANCELLED, Terminal
 from ringhaul.formats.write import OutputFormat, open_writer
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
-from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo
 
 COPY_BYTES = 1 << 20
@@ -33,12 +33,18 @@ class StdoutClosed(Terminal):
 class StdoutParts:
     """Copies what is committed, each unit once; in token order if the job asks for it."""
 
-    def __init__(self, job: ReadJob, header: OutputFormat | None) -> None:
-        """`header`: the parts have none, and this one comes before the first."""
-        assert job.output is not None
-        self._header = _header_bytes(job, header) if header is not None else b""
-        self._folder = Path(job.output.url)
-        self._in_order = job.token_order
+    def __init__(
+        self,
+        folder: Path,
+        parts_of: Callable[[bytes], list[PartInfo]],
+        header: bytes,
+        *,
+        in_order: bool,
+    ) -> None:
+        """`parts_of`: the parts in `folder` that a unit left in the ledger. `header`: what comes
+        before the first; the parts have none."""
+        self._folder, self._parts_of = folder, parts_of
+        self._header, self._in_order = header, in_order
         self._copied: set[int] = set()
         self._next = 0
 
@@ -54,8 +60,8 @@ class StdoutParts:
             for unit, extra in ledger.extras(status.job, exclude=self._copied):
                 if self._in_order and unit != self._next:
                     break
-                for part in json.loads(extra):
-                    self._copy(PartInfo.from_json(part))
+                for part in self._parts_of(extra):
+                    self._copy(part)
                 self._copied.add(unit)
                 self._next = unit + 1
             sys.stdout.buffer.flush()
@@ -77,8 +83,8 @@ class StdoutParts:
         path.unlink()
 
 
-def _header_bytes(job: ReadJob, fmt: OutputFormat) -> bytes:
+def header_bytes(fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> bytes:
     """A file of this format without rows: nothing but the names of its columns."""
     stream = io.BytesIO()
-    open_writer(fmt, stream, job.select.names, job.select.types).close()
+    open_writer(fmt, stream, names, types).close()
     return stream.getvalue()

@@ -27,6 +27,6 @@ def process_settings() -> Settings:
     return load_settings().settings
 
 
-app = Celery("ringhaul", include=["tasks.load", "tasks.read", "tasks.signals"])
+app = Celery("ringhaul", include=["tasks.load", "tasks.read", "tasks.ask", "tasks.signals"])
 app.add_defaults(lambda: celery_settings(process_settings()))
 app.steps["worker"].add(Keeper)

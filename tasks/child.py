@@ -33,8 +33,12 @@ from ringhaul.load.write import Target, WriteBounds
 from ringhaul.load.write.plane import Plane
 from tasks.connect import cluster_config, open_ledger
 from tasks.kinds import Job, job_of
+from tasks.throttle import RowThrottle
 
 if TYPE_CHECKING:
+    from ringhaul.read.ask import AskJob
+    from ringhaul.read.ask_run import AskTarget
+    from ringhaul.read.exec import Statement
     from ringhaul.read.pages import PageReader
     from ringhaul.read.scan import ScanTarget
 
@@ -74,7 +78,10 @@ class Child:
         self._plane: Plane | None = None
         self._reader: PageReader | None = None
         self._prepared: dict[str, PreparedStatement] = {}
+        self._statements: dict[str, Statement] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._throttled = ""
+        self._throttle = RowThrottle(self.ledger, "", 0)
 
     def session(self) -> Session:
         """The session, opened if need be. Raises `SessionUnavailable` with the reason."""
@@ -97,13 +104,7 @@ class Child:
             # Made a moment ago: schema events are waited for, so that a fleet does not ask at once,
             # and without the keyspace nobody knows which nodes own a row.
             session.cluster.refresh_keyspace_metadata(keyspace)
-        if self._plane is None:
-            self._plane = Plane(
-                session,
-                requests_max=self.bounds.requests_of("pipeline"),
-                bytes_max=self.bounds.bytes_in_flight_max,
-            )
-        return Target(session, self._plane, self.prepare(statement), keyspace)
+        return Target(session, self.plane(), self.prepare(statement), keyspace)
 
     def scan_target(self, statement: str, keyspace: str) -> ScanTarget:
         """Where the rows of a SELECT over token ranges come from. Raises as `target` does."""
@@ -115,6 +116,39 @@ class Child:
             self._reader = PageReader(self.session())
         config = cluster_config(self.settings)
         return ScanTarget(self._reader, prepared, keyspace, config.where, config.user)
+
+    def ask_target(self, job: AskJob) -> AskTarget:
+        """Where a lookup's or an exec's requests go. Raises as `target` does."""
+        from ringhaul.read.ask_run import AskTarget
+        from ringhaul.read.exec import Statement
+        from ringhaul.read.lookup import LookupPlan
+
+        text = job.statement
+        if job.table is not None:
+            text = LookupPlan.of(job.table, job.key, job.columns).statement
+        if text not in self._statements:
+            try:
+                self._statements[text] = Statement.prepare(self.session(), text)
+            except (InvalidRequest, Unauthorized) as error:
+                where = cluster_config(self.settings).where
+                raise tell(error, where=where, user=self.settings.cluster.user) from error
+        return AskTarget(
+            session=self.session(),
+            plane=self.plane(),
+            statement=self._statements[text],
+            retries_max=self.settings.load.retries_max,
+            request_timeout_s=self.settings.cluster.request_timeout_s,
+        )
+
+    def plane(self) -> Plane:
+        """This process's wires to the nodes."""
+        if self._plane is None:
+            self._plane = Plane(
+                self.session(),
+                requests_max=self.bounds.requests_of("pipeline"),
+                bytes_max=self.bounds.bytes_in_flight_max,
+            )
+        return self._plane
 
     def prepare(self, statement: str) -> PreparedStatement:
         """The prepared form of a statement, prepared once per session.
@@ -138,6 +172,13 @@ class Child:
                 self._jobs.popitem(last=False)
         self._jobs.move_to_end(job_id)
         return self._jobs[job_id]
+
+    def throttle(self, job_id: str, rows_per_s: int) -> RowThrottle:
+        """The job's rate limit. Kept from unit to unit: what is left of its credit is not lost."""
+        if job_id != self._throttled:
+            self._throttled = job_id
+            self._throttle = RowThrottle(self.ledger, job_id, rows_per_s)
+        return self._throttle
 
     def check_cluster(self, cluster_name: str) -> None:
         """Raise `WrongCluster` unless the job is for the cluster of this child's session."""

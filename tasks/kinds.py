@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, TypeAlias
 from ringhaul.load.job import LoadJob
 
 if TYPE_CHECKING:
+    from ringhaul.read.ask import AskJob
     from ringhaul.read.job import ReadJob
 
-Job: TypeAlias = "LoadJob | ReadJob"
+Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 
 
-def job_of(spec_json: str) -> LoadJob | ReadJob:
+def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
     """The job that a spec describes. Raises ValueError, TypeError or KeyError for a strange one."""
     spec = json.loads(spec_json)
     if spec["kind"] == "load":
         return LoadJob.from_json(spec)
-    from ringhaul.read.job import ReadJob  # numba and sqlglot: not for workers that only load
+    # numba and sqlglot: not for workers that only load
+    if spec["kind"] in ("lookup", "exec"):
+        from ringhaul.read.ask import AskJob
+
+        return AskJob.from_json(spec)
+    from ringhaul.read.job import ReadJob
 
     return ReadJob.from_json(spec)

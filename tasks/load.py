@@ -15,7 +15,6 @@ from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import Child, current_child
 from tasks.names import TaskNames
-from tasks.throttle import RowThrottle
 from tasks.work import Attempt, Done, work
 
 
@@ -39,7 +38,7 @@ def run_load(attempt: Attempt) -> Done:
         child.bounds,
         UnitHooks(
             tick=attempt.tick,
-            throttle=RowThrottle(child.ledger, attempt.job_id, job.rate_rows_s),
+            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
         ),
     )
     result = _result(child, unit, attempt.number, outcome)

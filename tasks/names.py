@@ -6,3 +6,4 @@ class TaskNames:
 
     LOAD_UNIT = "ringhaul.load.unit"
     READ_UNIT = "ringhaul.read.unit"
+    ASK_UNIT = "ringhaul.ask.unit"

@@ -24,6 +24,12 @@ UNITS_PER_SLOT = 4
 QUEUE_LABEL = "queue"
 #: Label of a job in the ledger: what it does (load, unload, ...).
 KIND_LABEL = "kind"
+#: The task of a kind of job; all others read token ranges.
+_TASKS = {
+    "load": TaskNames.LOAD_UNIT,
+    "lookup": TaskNames.ASK_UNIT,
+    "exec": TaskNames.ASK_UNIT,
+}
 #: Jobs whose queue and task are remembered.
 _ROUTES_KEPT = 100
 _routes: dict[str, tuple[str, str]] = {}
@@ -72,7 +78,6 @@ def _route(ledger: Ledger, job: str) -> tuple[str, str]:
         if len(_routes) >= _ROUTES_KEPT:
             _routes.clear()
         labels = ledger.status(job).labels
-        loads = labels.get(KIND_LABEL, "load") == "load"
-        task = TaskNames.LOAD_UNIT if loads else TaskNames.READ_UNIT
+        task = _TASKS.get(labels.get(KIND_LABEL, "load"), TaskNames.READ_UNIT)
         _routes[job] = (labels.get(QUEUE_LABEL, QUEUE_LOAD), task)
     return _routes[job]

@@ -11,13 +11,14 @@ from ringhaul.cluster.connect import consistency_level
 from ringhaul.read.job import ReadJob
 from ringhaul.read.ranges import unpack_ranges
 from ringhaul.read.result import ReadResult
-from ringhaul.read.run import ReadHooks, ReadOutcome, run_read_unit
+from ringhaul.read.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
 from ringhaul.read.scan import ScanOptions
 from ringhaul.read.sinks import UnitOf
 from ringhaul.read.statement import scan_statement
 from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import Child, current_child
+from tasks.failpoints import checkpoint_s
 from tasks.names import TaskNames
 from tasks.work import Attempt, Done, work
 
@@ -42,10 +43,14 @@ def run_read(attempt: Attempt) -> Done:
             consistency=consistency_level(job.consistency),
             request_timeout_s=child.settings.cluster.request_timeout_s,
             retries_max=child.settings.load.retries_max,
-            in_flight=1 if job.token_order else 2,
             in_order=job.token_order,
         ),
-        ReadHooks(tick=attempt.tick, checkpoint=attempt.checkpoint),
+        ReadHooks(
+            tick=attempt.tick,
+            checkpoint=attempt.checkpoint,
+            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+            checkpoint_s=checkpoint_s(CHECKPOINT_S),
+        ),
         attempt.cursor(),
     )
     result = _result(child, attempt.number, outcome)

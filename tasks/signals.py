@@ -6,12 +6,14 @@ Receivers of one signal run in the order in which they stand here.
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 from celery.signals import (
     setup_logging,
     task_postrun,
     task_prerun,
+    worker_init,
     worker_process_init,
     worker_process_shutdown,
 )
@@ -24,6 +26,9 @@ from tasks.profiling import Profiler, start_profiler
 
 log = logging.getLogger(__name__)
 
+#: "0": this worker takes units of loads only.
+READS_VARIABLE = "_RINGHAUL_READS"
+
 #: Of this process.
 _profiler = Profiler()
 
@@ -32,6 +37,16 @@ _profiler = Profiler()
 def on_setup_logging(**_: Any) -> None:
     """Logs in the house's form; connecting here keeps Celery from configuring its own."""
     set_up_logging(process_settings().logging)
+
+
+@worker_init.connect(weak=False)
+def on_worker_init(**_: Any) -> None:
+    """Load the compiled kernels of the read side in the parent: its children then share them, about
+    100 MB each. A worker for the length of a load has no use for them."""
+    if os.environ.get(READS_VARIABLE, "1") != "0":
+        from tasks.kernels import warm_up
+
+        warm_up()
 
 
 @worker_process_init.connect(weak=False)

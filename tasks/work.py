@@ -92,6 +92,39 @@ def work(
         return {"unit": unit, "skipped": claim.value}
     try:
         done = _attempt(child, job_id, unit, epoch, token, claim, run)
+    except BaseException as error:
+        if not _may_begin_again(child, job_id):
+            return _given_up(ledger, job_id, unit, token, error)
+        return _given_back(ledger, job_id, unit, token, error)
+    reach("after_commit", unit)
+    publish_next(ledger, job_id)
+    return {"unit": unit, **done.told}
+
+
+def _may_begin_again(child: Child, job_id: str) -> bool:
+    """Whether a unit that was cut short is the same when it is done from its beginning."""
+    return bool(getattr(child.job(job_id), "repeatable", True))
+
+
+def _given_up(
+    ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
+) -> dict[str, Any]:
+    """Part of the unit was done and must not be done twice: as if its process had died."""
+    log.error("unit %s of %s is given up half way: %s", unit, job_id, error)
+    ledger.lost(job_id, unit, token)
+    if isinstance(error, Terminal):
+        ledger.fail(job_id, str(error))
+    if isinstance(error, SystemExit | KeyboardInterrupt):
+        raise error
+    return {"unit": unit, "failed": str(error)}
+
+
+def _given_back(
+    ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
+) -> dict[str, Any]:
+    """Let the unit be done by another attempt, or end the job if none can."""
+    try:
+        raise error
     except UnitStopped as stop:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": str(stop)}
@@ -118,9 +151,6 @@ def work(
         reason = f"{type(error).__name__}: {error}"
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
         return {"unit": unit, "released": type(error).__name__}
-    reach("after_commit", unit)
-    publish_next(ledger, job_id)
-    return {"unit": unit, **done.told}
 
 
 def _attempt(
@@ -134,6 +164,7 @@ def _attempt(
         answer = ledger.checkpoint(job_id, unit, token, cursor)
         if answer is not Lease.OK:
             raise UnitStopped(answer.value)
+        reach("after_checkpoint", unit)
 
     done = run(
         Attempt(

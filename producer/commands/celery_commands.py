@@ -6,8 +6,11 @@ What is not named here is passed on, so every option of Celery and Flower works.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NoReturn
 
 import rich_click as click
 
@@ -15,7 +18,7 @@ from config.settings import Loaded
 from producer.embedded import EmbeddedBroker, is_embedded
 from producer.options import config_option, settle
 from producer.startup import stay
-from ringhaul.errors import UsageError
+from ringhaul.errors import EXIT_COMPLETE, UsageError
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -57,7 +60,8 @@ def worker_command(
             from producer.profiles import profiles_told
 
             stack.enter_context(profiles_told(loaded.settings, _say))
-        _celery(loaded, ["worker", *WORKER_ARGUMENTS, *celery_options])
+        _celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
+    _end()
 
 
 @click.command("beat", context_settings=PASS_ON)
@@ -68,6 +72,7 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     from config.celery_config import BEAT_ARGUMENTS
 
     _celery(settle({}, config_file), ["beat", *BEAT_ARGUMENTS, *celery_options])
+    _end()
 
 
 @click.command("flower", context_settings=PASS_ON)
@@ -78,10 +83,14 @@ def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) ->
     from config.celery_config import FLOWER_ARGUMENTS
 
     _celery(settle({}, config_file), ["flower", *FLOWER_ARGUMENTS, *flower_options])
+    _end()
 
 
-def _celery(loaded: Loaded, arguments: list[str]) -> None:
+def _celery(
+    loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None] | None = None
+) -> None:
     """Hand over to Celery's command line in this process."""
+    run = run or _run
     from config.celery_config import WORKER_ENVIRONMENT, make_beat_dir
 
     for name, value in WORKER_ENVIRONMENT.items():
@@ -89,9 +98,9 @@ def _celery(loaded: Loaded, arguments: list[str]) -> None:
     make_beat_dir(loaded.settings)
     if is_embedded(loaded):
         with EmbeddedBroker(loaded.settings.state_dir):
-            _run(arguments)
+            run(arguments)
     else:
-        _run(arguments)
+        run(arguments)
 
 
 def _run(arguments: list[str]) -> None:
@@ -99,6 +108,23 @@ def _run(arguments: list[str]) -> None:
 
     stay()
     app.start(argv=arguments)
+
+
+def _run_worker(arguments: list[str]) -> None:
+    """Celery's worker command alone: the whole would import all others, Flower among them."""
+    from celery.bin.base import CLIContext
+    from celery.bin.worker import worker
+
+    from tasks import app
+
+    stay()
+    context = CLIContext(app=app, no_color=False, workdir=None)
+    worker.main(args=arguments, prog_name="ringhaul worker", standalone_mode=False, obj=context)
+
+
+def _end() -> NoReturn:
+    """End as Python does and not at once: Celery leaves things to its exit, such as a pid file."""
+    sys.exit(EXIT_COMPLETE)
 
 
 def _say(text: str) -> None:

@@ -15,6 +15,14 @@ from producer.options import connection_options, following_options
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
 @click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+    default="auto",
+    show_default=True,
+    help="Of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+)
 @click.option("--header/--no-header", default=True, help="The first record names the fields.")
 @click.option("--columns", metavar="A,B,...", help="Names of the file's fields, in their order.")
 @click.option(
@@ -88,7 +96,7 @@ from producer.options import connection_options, following_options
 @following_options
 @connection_options
 def load_command(**options: Any) -> int:
-    """Load CSV files into a table.
+    """Load CSV, JSON Lines or Parquet files into a table.
 
     SOURCE is a file, a glob, a directory or - for standard input; .gz, .zst, .bz2 and .xz are
     read as they are.

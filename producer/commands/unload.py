@@ -45,6 +45,7 @@ from producer.options import connection_options, following_options, output_optio
     show_default=True,
     help="token: files sorted by name hold the rows in the order of their tokens.",
 )
+@click.option("--rate", type=click.IntRange(1), metavar="ROWS/S", help="Limit of the whole job.")
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
 @click.option("--dry-run", is_flag=True, help="Print the plan, read no row.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")

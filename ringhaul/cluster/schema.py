@@ -63,6 +63,10 @@ class TableSchema:
         known = dict(self.user_types)
         return {column.name: parse_type(column.cql_type, known) for column in self.columns}
 
+    def parsed_type(self, column: str) -> CqlType:
+        """The type of one column that exists, whatever the others are. Raises `UnknownType`."""
+        return parse_type(self.type_of(column), dict(self.user_types))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "keyspace": self.keyspace,

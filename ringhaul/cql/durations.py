@@ -65,16 +65,12 @@ Duration = tuple[int, int, int]
 def encode_durations(column: TextColumn, _: TextFormat) -> Encoded:
     """Three signed vints: months, days, nanoseconds."""
     column = column.trimmed()
-    values, bad = parse_left(
-        column, np.arange(len(column)), "duration", parse_duration, (0, 0, 0)
-    )
+    values, bad = parse_left(column, np.arange(len(column)), "duration", parse_duration, (0, 0, 0))
     parts = np.array(values, np.int64).reshape(-1, 3)
     return Encoded(duration_cells(parts[:, 0], parts[:, 1], parts[:, 2]), bad)
 
 
-def duration_cells(
-    months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArray[Any]
-) -> Cells:
+def duration_cells(months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArray[Any]) -> Cells:
     """The cells of durations, one item of each array per row."""
     parts = [signed_vints(part) for part in (months, days, nanoseconds)]
     return Cells.variable(pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))

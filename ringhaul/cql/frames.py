@@ -85,11 +85,12 @@ _RESULT = int(Opcode.RESULT)
 _RUN_FIRST = 256
 _RUN_GROWTH = 8
 #: Flags of an EXECUTE's parameters (section 4.1.4): values follow; leave the metadata out of the
-#: answer; the greatest number of rows to a page; where the last page ended.
+#: answer; the greatest number of rows to a page; where the last page ended; a write's timestamp.
 _FLAG_VALUES = 0x01
 _FLAG_SKIP_METADATA = 0x02
 _FLAG_PAGE_SIZE = 0x04
 _FLAG_PAGING_STATE = 0x08
+_FLAG_TIMESTAMP = 0x20
 #: Flags of a frame's header (section 2.2).
 _FLAG_COMPRESSION = 0x01
 _FLAG_TRACING = 0x02
@@ -140,20 +141,26 @@ def execute_frames(
     *,
     page_rows: int = 0,
     skip_metadata: bool = False,
+    timestamps: NDArray[np.int64] | None = None,
 ) -> Frames:
     """An EXECUTE frame for each row; the stream ids are still to be set.
 
     `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Section
-    4.1.6: the statement's id, consistency, flags, the values, and after them the page size.
-    `page_rows`: rows of an answer at most, 0 for the server's own. `skip_metadata`: the answers'
-    columns are known and need not be told.
+    4.1.6: the statement's id, consistency, flags, the values, and after them page size and
+    timestamp. `page_rows`: rows of an answer at most, 0 for the server's own. `skip_metadata`: the
+    answers' columns are known and need not be told. `timestamps`: of the writes in microseconds,
+    where the statement has none of its own; without them the server's clock gives them.
     """
     flags = _FLAG_VALUES
     if skip_metadata:
         flags |= _FLAG_SKIP_METADATA
-    tail = b""
+    tail: list[tuple[str, str, NDArray[np.int64] | int]] = []
     if page_rows:
-        flags, tail = flags | _FLAG_PAGE_SIZE, struct.pack(">i", page_rows)
+        flags |= _FLAG_PAGE_SIZE
+        tail.append(("page_rows", ">i4", page_rows))
+    if timestamps is not None:
+        flags |= _FLAG_TIMESTAMP
+        tail.append(("timestamp", ">i8", timestamps))
     head = struct.pack(">H", len(query_id)) + query_id
     head += struct.pack(">HBH", consistency, flags, values_count)
     layout = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("head", "V", len(head))])
@@ -162,16 +169,23 @@ def execute_frames(
     headers["flags"] = 0
     headers["stream"] = 0
     headers["opcode"] = Opcode.EXECUTE
-    headers["length"] = np.diff(_offsets(rows)) + len(head) + len(tail)
+    tails = np.empty(len(rows), np.dtype([(name, kind) for name, kind, _ in tail]))
+    for name, _, values in tail:
+        tails[name] = values
+    headers["length"] = np.diff(_offsets(rows)) + len(head) + tails.dtype.itemsize
     headers["head"] = np.void(head)
-    fixed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(layout.itemsize), len(rows), [None, pa.py_buffer(headers)]
-    )
-    parts = [fixed.cast(pa.binary()), rows]
+    parts = [_binary(headers), rows]
     if tail:
-        parts.append(pa.scalar(tail, pa.binary()))
+        parts.append(_binary(tails))
     joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
     return Frames(np.frombuffer(joined.buffers()[2], np.uint8), _offsets(joined))
+
+
+def _binary(records: NDArray[np.void]) -> pa.BinaryArray:
+    fixed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(records.dtype.itemsize), len(records), [None, pa.py_buffer(records)]
+    )
+    return fixed.cast(pa.binary())
 
 
 def next_page_frame(asked: bytes, paging_state: bytes) -> Frames:

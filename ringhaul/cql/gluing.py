@@ -96,7 +96,9 @@ def vector_cells(kind: CqlType, elements: Cells, rows_count: int) -> Cells:
 
 
 def lift(
-    faults: Faults, counts: Counts, path_of: Callable[[int, int], str] = lambda _, place: f"[{place}]"
+    faults: Faults,
+    counts: Counts,
+    path_of: Callable[[int, int], str] = lambda _, place: f"[{place}]",
 ) -> Faults:
     """Faults of elements as those of the rows that hold them: the first of each row.
 
@@ -126,4 +128,6 @@ def _rows(values: pa.BinaryArray, counts: Counts) -> pa.BinaryArray:
     if offsets_buffer is not None and len(values):
         offsets = np.frombuffer(offsets_buffer, np.int32)[values.offset :]
     kept = pa.py_buffer(offsets[ends])
-    return pa.BinaryArray.from_buffers(pa.binary(), len(counts), [None, kept, data or pa.py_buffer(b"")])
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(counts), [None, kept, data or pa.py_buffer(b"")]
+    )

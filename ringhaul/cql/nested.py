@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ringhaul.cql.cells import NULL_LENGTH, Cells
+from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn, shown
 from ringhaul.cql.gluing import (
     Column,

@@ -61,7 +61,7 @@ _WIRE = {
 }  # fmt: skip
 #: Whole numbers up to here have a float or double of their own.
 _EXACT_MAX = {"float": 2**24, "double": 2**53}
-_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_INT64_MAX = 2**63 - 1
 
 
 def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
@@ -122,9 +122,9 @@ def _plain_type(arrow: pa.DataType) -> pa.DataType:
 def _plain(array: pa.Array) -> Any:
     """The array in the plainest type for its values: what it is made of inside stays as it is."""
     if isinstance(array.type, pa.BaseExtensionType):
-        return _plain(array.storage)  # type: ignore[attr-defined]
+        return _plain(array.storage)
     if pa.types.is_dictionary(array.type):
-        return _plain(array.dictionary_decode())  # type: ignore[attr-defined]
+        return _plain(array.dictionary_decode())
     plain = _plain_type(array.type)
     return array if array.type == plain else array.cast(plain)
 
@@ -153,9 +153,7 @@ def _by_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def _from_json(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    cells, faults = encode_column(
-        kind, array.cast(pa.binary()), fmt, null_length=NULL_LENGTH
-    )
+    cells, faults = encode_column(kind, array.cast(pa.binary()), fmt, null_length=NULL_LENGTH)
     return Column(cells, faults)
 
 
@@ -219,9 +217,7 @@ def _booleans(_: CqlType, array: Any, __: TextFormat) -> Column:
     return Column(Cells.fixed(array.to_numpy(zero_copy_only=False).astype(np.uint8)), {})
 
 
-def _milliseconds(
-    kind: CqlType, array: Any, fmt: TextFormat
-) -> tuple[NDArray[np.int64], Faults]:
+def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[np.int64], Faults]:
     """Milliseconds since 1970 UTC."""
     arrow = array.type
     if pa.types.is_date(arrow):
@@ -237,7 +233,9 @@ def _milliseconds(
     else:
         factor = _PER_SECOND[unit] // 1000
         finer = values % factor != 0
-        faults = _faults(kind, array, finer, "is finer than milliseconds, which is all that is kept")
+        faults = _faults(
+            kind, array, finer, "is finer than milliseconds, which is all that is kept"
+        )
         values = values // factor
     if zone is None and fmt.timezone != "UTC":
         values = utc_of_column(values, zone_named(fmt.timezone))
@@ -250,7 +248,8 @@ def _timestamps(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def _dates(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    days, faults = _numbers(array).astype(np.int64), {}
+    faults: Faults = {}
+    days = _numbers(array).astype(np.int64)
     if not pa.types.is_date32(array.type):
         values, faults = _milliseconds(kind, array, TextFormat())
         days = values // DAY_MS
@@ -274,7 +273,7 @@ def _durations(kind: CqlType, array: Any, _: TextFormat) -> Column:
     if pa.types.is_duration(array.type):
         factor = 10**9 // _PER_SECOND[array.type.unit]
         values = _numbers(array)
-        outside = (values > _INT64_MAX // factor) | (values < _INT64_MIN // factor)
+        outside = (values > _INT64_MAX // factor) | (values < -(_INT64_MAX // factor))
         nanoseconds = np.where(outside, 0, values) * factor
         nothing = np.zeros(len(values), np.int64)
         faults = _faults(kind, array, outside, "is outside the durations that Cassandra can hold")

@@ -26,7 +26,7 @@ decimals have neither, so both travel as text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,3 +183,19 @@ def _parse_parameters(
     if name == "tuple" or (name in counts and counts[name] == len(of)):
         return CqlType(name, tuple(of), size=size), at
     raise UnknownType(f"cannot read the type {text!r}")
+
+
+def type_texts(types: Sequence[CqlType]) -> tuple[list[str], tuple[tuple[str, Fields], ...]]:
+    """Types as CQL text that `parse_type` reads, with user-defined types under made-up names."""
+    made: list[tuple[str, Fields]] = []
+
+    def text(kind: CqlType) -> str:
+        of = [text(inner) for inner in kind.of]
+        if kind.name == "udt":
+            name = f"udt_{len(made)}"
+            made.append((name, tuple(zip(kind.fields, of, strict=True))))
+            return name
+        parameters = of + ([str(kind.size)] if kind.size else [])
+        return f"{kind.name}<{', '.join(parameters)}>" if parameters else kind.name
+
+    return [text(kind) for kind in types], tuple(made)

@@ -1,7 +1,7 @@
 """A block of JSON Lines to columns of parsed values: one object a line, columns by name.
 
-A record is a line, whatever is in it: a line end inside of a JSON string is written `\\n`. Lines are
-found by the scanner of CSV, with a dialect that knows no quotes.
+A record is a line, whatever is in it: a line end inside of a JSON string is written `\\n`. Lines
+are found by the scanner of CSV, with a dialect that knows no quotes.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import difflib
 import glob
 import gzip
 import io
+import json
 import lzma
 import os
 import stat
@@ -20,13 +21,23 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceChanged, SourceCorrupt, SourceMissing, UsageError
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.parquet_read import told
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.records import count_line_ends
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+FORMATS = ("csv", "jsonl", "parquet")
+#: Format -> the suffixes of its files, those of a compression left out.
+SUFFIXES = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet",),
+}
+#: What tells a folder that an unload has written, and which of its files belong to it.
+MANIFEST = "manifest.json"
 #: `estimate_records` counts the lines of files up to this size and samples larger ones.
 ESTIMATE_WHOLE_BYTES = 16 * 2**20
 ESTIMATE_SAMPLES = 8
@@ -59,25 +70,49 @@ _DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
 _DECOMPRESSION_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
-def find_sources(args: Sequence[str], dialect: CsvDialect = RFC_4180) -> list[SourceFile]:
+def find_sources(
+    args: Sequence[str], dialect: CsvDialect = RFC_4180, file_format: str = "auto"
+) -> list[SourceFile]:
     """The files that `args` name: files, globs, and folders searched at all depths.
 
-    A file that is named twice is read once, where it comes first. Raises `SourceMissing` and
-    `UsageError` naming the argument that gives nothing to read.
+    A file that is named twice is read once, where it comes first. `file_format`: one of `FORMATS`,
+    or "auto": each file's is told by its suffix. Raises `SourceMissing` and `UsageError` naming
+    the argument that gives nothing to read.
     """
     paths: dict[str, None] = {}
     for arg in args:
-        found = _find(arg)
+        found = _find(arg, file_format)
         paths.update((os.path.abspath(path), None) for path in found)
-    return [_source(path, dialect) for path in paths]
+    return [_source(path, dialect, format_of(path, file_format)) for path in paths]
 
 
-def _find(arg: str) -> list[str]:
+def format_of(path: str, file_format: str = "auto") -> str:
+    """The format of a file: the one given, or by its suffix; CSV if that says nothing."""
+    if file_format != "auto":
+        return file_format
+    suffix = os.path.splitext(_plain_name(path))[1]
+    return next((name for name, known in SUFFIXES.items() if suffix in known), "csv")
+
+
+def _plain_name(path: str) -> str:
+    """A path in lower case, without the suffix of a compression."""
+    plain = path.lower()
+    for suffix in _DECOMPRESSORS:
+        plain = plain.removesuffix(suffix)
+    return plain
+
+
+def _find(arg: str, file_format: str) -> list[str]:
     if os.path.isdir(arg):
-        found = sorted(_files_below(Path(arg)))
+        parts = _unloaded_parts(arg)
+        if parts is not None:
+            return parts
+        formats = FORMATS if file_format == "auto" else (file_format,)
+        suffixes = tuple(suffix for name in formats for suffix in SUFFIXES[name])
+        found = sorted(_files_below(Path(arg), suffixes))
         if not found:
             raise UsageError(
-                f"{arg}: the directory holds no {', '.join(TEXT_SUFFIXES)} file, plain or "
+                f"{arg}: the directory holds no {', '.join(suffixes)} file, plain or "
                 f"compressed ({', '.join(_DECOMPRESSORS)}); name the files, or use a glob"
             )
         return found
@@ -91,14 +126,34 @@ def _find(arg: str) -> list[str]:
     raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
 
 
-def _files_below(folder: Path) -> Iterator[str]:
+def _unloaded_parts(folder: str) -> list[str] | None:
+    """The files that the manifest of an unload lists; None where there is none of ours.
+
+    What else lies in the folder, such as a part of an attempt that did not count, is no part of it.
+    """
+    path = os.path.join(folder, MANIFEST)
+    try:
+        with open(path, "rb") as file:
+            names = [part["name"] for part in json.load(file)["parts"]]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    except OSError as error:
+        raise SourceMissing(f"{path}: {error.strerror or error}") from error
+    if not names:
+        raise UsageError(f"{folder}: its {MANIFEST} lists no file: nothing was unloaded")
+    for name in names:
+        if not os.path.isfile(os.path.join(folder, name)):
+            raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
+    return [os.path.join(folder, name) for name in names]
+
+
+def _files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
     for here, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
-            plain = name
-            for suffix in _DECOMPRESSORS:
-                plain = plain.removesuffix(suffix)
-            if not name.startswith(".") and plain.lower().endswith(TEXT_SUFFIXES):
+            if name == MANIFEST:
+                continue
+            if not name.startswith(".") and _plain_name(name).endswith(suffixes):
                 yield os.path.join(here, name)
 
 
@@ -112,15 +167,19 @@ def _nearest(path: str) -> str:
     return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
 
 
-def _source(path: str, dialect: CsvDialect) -> SourceFile:
+def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:
     try:
         status = os.stat(path)
     except OSError as error:
         raise SourceMissing(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
-    whole = _decompressor(path) is not None or dialect.decoding == "stream"
-    return SourceFile(path, status.st_size, whole)
+    packed = _decompressor(path) is not None
+    if file_format == "parquet":
+        if packed:
+            raise UsageError(f"{path}: a Parquet file is compressed within; unpack it first")
+        return SourceFile(path, status.st_size, whole=False)
+    return SourceFile(path, status.st_size, packed or dialect.decoding == "stream")
 
 
 def _decompressor(path: str) -> Callable[[io.BufferedReader], _Readable] | None:
@@ -155,6 +214,20 @@ def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iter
     with _open(source) as file:
         file.seek(offset_bytes)
         yield _Range(file, source, length_bytes)
+
+
+@contextmanager
+def open_parquet(source: SourceFile) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file and read its footer.
+
+    Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt`.
+    """
+    check_unchanged(source)
+    _open(source).close()
+    with told(source.path):
+        file = pq.ParquetFile(source.path, pre_buffer=False)
+    with file:
+        yield file
 
 
 class _Range:

@@ -42,6 +42,10 @@ class Block(NamedTuple):
     #: What the block takes of the source: more than `data` where that was kept in part.
     size_bytes: int
 
+    @property
+    def records_count(self) -> int:
+        return len(self.starts)
+
 
 class UnitRange(NamedTuple):
     """A range of a source that begins and ends at record boundaries."""

@@ -7,9 +7,9 @@ a script may touch them all:
     ringhaul:{job}:spec          string  what the job is, JSON, opaque here
     ringhaul:{job}:units:<b>     hash    unit -> its spec; b = unit // 256
     ringhaul:{job}:results:<b>   hash    unit -> result of the attempt that counted
-    ringhaul:{job}:extras        hash    unit -> what it leaves beside its numbers: rejected records,
+    ringhaul:{job}:extras        hash    unit -> what it leaves beside numbers: rejected records,
                                          parts written, a partial table; opaque here
-    ringhaul:{job}:cursors       hash    unit -> where its attempts have got to for good, opaque here
+    ringhaul:{job}:cursors       hash    unit -> where its attempts got to for good; opaque here
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
     ringhaul:{job}:tot           hash    field -> sum over the committed units
     ringhaul:{job}:lat           hash    latency bucket -> requests, over the committed units

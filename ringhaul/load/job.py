@@ -12,6 +12,7 @@ from typing import Any
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.sources import SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
@@ -29,6 +30,13 @@ class LoadSource:
     #: Where the first record begins: after the header, which is not a record.
     start_offset_bytes: int = 0
     start_line: int = 1
+    format: str = "csv"  #: csv | jsonl | parquet
+    #: jsonl: objects may have names that are no fields; False: such a record is a reject.
+    any_fields: bool = False
+
+    def dialect(self, job: LoadJob) -> CsvDialect:
+        """How the text of the source is cut into records; means nothing for Parquet."""
+        return job.dialect if self.format == "csv" else line_dialect(job.dialect)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -38,6 +46,8 @@ class LoadSource:
             "fields": list(self.fields),
             "mapping": [list(pair) for pair in self.mapping],
             "start": [self.start_offset_bytes, self.start_line],
+            "format": self.format,
+            "any_fields": self.any_fields,
         }
 
     @classmethod
@@ -48,6 +58,8 @@ class LoadSource:
             mapping=tuple((name, column) for name, column in data["mapping"]),
             start_offset_bytes=data["start"][0],
             start_line=data["start"][1],
+            format=data["format"],
+            any_fields=data["any_fields"],
         )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ringhaul.cluster.schema import TableSchema, nearest
-from ringhaul.cql.text import supported
+from ringhaul.cql.nested import loadable
+from ringhaul.cql.types import UnknownType
 from ringhaul.errors import UsageError
 
 
@@ -47,6 +48,32 @@ def map_fields(
     return pairs
 
 
+def not_loadable(table: TableSchema, column: str) -> str | None:
+    """Why no INSERT can write a column; None: it can."""
+    cql_type = table.type_of(column)
+    try:
+        if loadable(table.parsed_type(column)):
+            return None
+    except UnknownType:
+        return f"column {column!r} has type {cql_type}, which ringhaul does not know"
+    return f"column {column!r} has type {cql_type}: a counter is only ever added to, not set"
+
+
+def map_names(
+    table: TableSchema, *, mapping: Mapping[str, str], skip: Sequence[str], source: str
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Fields and (field, column) pairs of a source whose records name their values (jsonl).
+
+    The fields are every name that may stand in a record: those of the columns, of the mapping, and
+    of `skip`. Columns that no INSERT can write are left out. Raises `UsageError` as `map_fields`.
+    """
+    free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
+    names = list(mapping) if mapping else free
+    fields = tuple(dict.fromkeys([*names, *skip]))
+    pairs = map_fields(fields, table, mapping=mapping, skip=skip, source=source)
+    return fields, pairs
+
+
 def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None:
     for name in skip:
         if name not in fields:
@@ -77,12 +104,9 @@ def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: s
     for column in columns:
         if columns.count(column) > 1:
             raise UsageError(f"{source}: two fields go to column {column!r} (--mapping)")
-        cql_type = table.type_of(column)
-        if not supported(cql_type):
-            raise UsageError(
-                f"{source}: column {column!r} has type {cql_type}, which load does not write yet; "
-                "leave it out with --skip-columns"
-            )
+        why = not_loadable(table, column)
+        if why is not None:
+            raise UsageError(f"{source}: {why}; leave it out with --skip-columns")
     missing = [column for column in table.primary_key if column not in columns]
     if missing:
         raise UsageError(

@@ -1,16 +1,43 @@
-"""The bytes of a unit, wherever its source keeps them: a range of a file, or a decoded stream."""
+"""The records of a unit, wherever its source keeps them: a range of a file, a decoded stream, or a
+row group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow.parquet as pq
+
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.sources import SourceFile, open_range, open_whole
-from ringhaul.formats.split import Stream
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.formats.parquet_read import read_batches, told
+from ringhaul.formats.sources import SourceFile, open_parquet, open_range, open_whole
+from ringhaul.formats.split import Position, Stream, read_blocks
+from ringhaul.load.fields import AnyBlock
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.unit import TO_THE_END, LoadUnit
 
 SKIP_BYTES = 1 << 20
+
+
+def read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[AnyBlock]:
+    """The blocks of a unit. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+    source = job.sources[unit.source]
+    start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+    return read_records(source, job, start, unit.length_bytes, job.block_bytes)
+
+
+def read_records(
+    source: LoadSource, job: LoadJob, start: Position, length_bytes: int, block_bytes: int
+) -> Iterator[AnyBlock]:
+    """The blocks of a source from `start` on; of Parquet, the rows of the row group there."""
+    if source.format == "parquet":
+        wanted = [field for field, _ in source.mapping]
+        with open_parquet(source.file) as file, told(source.file.path):
+            yield from read_batches(file, wanted, size_bytes=length_bytes, start=start)
+        return
+    dialect = source.dialect(job)
+    with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
+        yield from read_blocks(stream, dialect, block_bytes=block_bytes, start=start)
 
 
 @contextmanager
@@ -33,3 +60,9 @@ def open_records(
         while left and (skipped := stream.read(min(left, SKIP_BYTES))):
             left -= len(skipped)
         yield stream
+
+
+def parquet_metadata(file: SourceFile) -> pq.FileMetaData:
+    """What the footer says. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+    with open_parquet(file) as opened:
+        return opened.metadata

@@ -12,19 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells, join_rows, routing_keys
-from ringhaul.cql.text import encode_text
-from ringhaul.formats.csv_read import read_block
-from ringhaul.formats.records import count_line_ends
-from ringhaul.formats.split import Block, record_position
+from ringhaul.cql.cells import Cells, join_rows, routing_keys
+from ringhaul.load.fields import AnyBlock, Fault, field_reader
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject
 
 #: Cassandra stores a partition key's length in 16 bits.
 PARTITION_KEY_BYTES_MAX = 65535
-
-#: (stage, column if one is at fault, reason) of a record that cannot become a row.
-Fault = tuple[str, str | None, str]
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,7 @@ class EncodedRows:
     columns: list[Cells]
     keys: pa.BinaryArray  #: the routing key of each row
     records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
-    block: Block
+    block: AnyBlock
 
     def __len__(self) -> int:
         return len(self.records)
@@ -50,83 +44,56 @@ class RowEncoder:
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._job = job
         self._source = source
+        self._fields = field_reader(job, source)
         self._columns = [column for _, column in source.mapping]
-        self._wanted = [field for field, _ in source.mapping]
-        self._types = [job.table.type_of(column) for column in self._columns]
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
-        self._null_length = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
 
-    def encode(self, block: Block) -> tuple[EncodedRows | None, list[Reject], int]:
+    def encode(self, block: AnyBlock) -> tuple[EncodedRows | None, list[Reject], int]:
         """Rows to write, rejects, and how many records of the block the job asked for.
 
         Rows and rejects together are exactly those records.
         """
         job = self._job
-        ordinals = block.position.ordinal + np.arange(len(block.starts), dtype=np.int64)
+        ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
         asked = (ordinals >= job.ordinal_first) & (ordinals < job.ordinal_end)
         asked_count = int(np.count_nonzero(asked))
         if not asked_count:
             return None, [], 0
         if block.defect is not None:
             return None, [self.reject(block, 0, "split", None, block.defect)], 1
-        text = read_block(block, job.dialect, self._source.fields, self._wanted)
-        faults: dict[int, Fault] = {}
-        for fault in text.rejects:
-            if asked[fault.record]:
-                faults.setdefault(fault.record, (fault.stage, fault.column, fault.reason))
-        records, cells = text.records, []
-        arrays = text.columns
-        if asked_count < len(asked):
-            keep = asked[records]
-            records, arrays = records[keep], [a.filter(pa.array(keep)) for a in arrays]
-        for position, values in enumerate(arrays):
-            column, null_length = self._columns[position], self._null_length
-            if position in self._primary:
-                null_length = NULL_LENGTH
-            encoded, bad = encode_text(
-                self._types[position], values, job.text, null_length=null_length
-            )
-            cells.append(encoded)
-            for value in bad:
-                faults.setdefault(int(records[value.row]), ("cast", column, value.reason))
+        cells, records, faults = self._fields.read(block, asked)
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)
         return rows, self._rejects(block, faults), asked_count
 
     def reject(
-        self, block: Block, record: int, stage: str, column: str | None, reason: str
+        self, block: AnyBlock, record: int, stage: str, column: str | None, reason: str
     ) -> Reject:
         """The reject of one record of a block."""
-        line = record_position(block, record).line
-        return self._reject(block, record, line, (stage, column, reason))
+        return self._rejects(block, {record: (stage, column, reason)})[0]
 
-    def _rejects(self, block: Block, faults: dict[int, Fault]) -> list[Reject]:
-        """The rejects of a block in their order. Lines are counted once over the block: counted
-        anew for each, a block of bad records would take minutes."""
+    def _rejects(self, block: AnyBlock, faults: dict[int, Fault]) -> list[Reject]:
+        """The rejects of a block in their order."""
+        records = sorted(faults)
         rejects = []
-        line, counted_bytes = block.position.line, 0
-        for record, fault in sorted(faults.items()):
-            start = int(block.starts[record])
-            line += count_line_ends(block.data, counted_bytes, start)
-            counted_bytes = start
-            rejects.append(self._reject(block, record, line, fault))
+        for record, line in zip(records, self._fields.lines(block, records), strict=True):
+            stage, column, reason = faults[record]
+            kept = self._fields.kept(block, record)
+            whole = kept.data is not None and kept.length <= KEPT_BYTES_MAX
+            rejects.append(
+                Reject(
+                    file=self._source.file.path,
+                    offset=kept.offset,
+                    length=kept.length,
+                    line=line,
+                    stage=stage,
+                    column=column,
+                    reason=reason,
+                    data=kept.data() if kept.data is not None and whole else None,
+                )
+            )
         return rejects
-
-    def _reject(self, block: Block, record: int, line: int, fault: Fault) -> Reject:
-        start, end = int(block.starts[record]), int(block.ends[record])
-        whole = block.size_bytes == len(block.data)
-        stage, column, reason = fault
-        return Reject(
-            file=self._source.file.path,
-            offset=block.position.offset_bytes + start,
-            length=end - start if whole else block.size_bytes,
-            line=line,
-            stage=stage,
-            column=column,
-            reason=reason,
-            data=bytes(block.data[start:end]) if whole and end - start <= KEPT_BYTES_MAX else None,
-        )
 
     def _check_keys(
         self,
@@ -141,6 +108,8 @@ class RowEncoder:
                 faults.setdefault(
                     int(records[row]), ("key", column, "null in the primary key; it needs a value")
                 )
+        if not self._key:
+            return  # values of a statement, not rows of a table
         lengths = [cells[position].lengths.astype(np.int64) for position in self._key]
         if len(lengths) == 1:
             for row in np.flatnonzero(lengths[0] == 0):
@@ -156,7 +125,7 @@ class RowEncoder:
 
     def _rows(
         self,
-        block: Block,
+        block: AnyBlock,
         cells: list[Cells],
         records: npt.NDArray[np.int64],
         faults: dict[int, Fault],
@@ -169,7 +138,12 @@ class RowEncoder:
         timestamps = self._job.base_us + block.position.ordinal + records
         return EncodedRows(
             columns=[*cells, Cells.fixed(timestamps.astype(">i8"))],
-            keys=routing_keys([cells[position] for position in self._key]),
+            keys=self._routing_keys(cells, len(records)),
             records=records,
             block=block,
         )
+
+    def _routing_keys(self, cells: list[Cells], rows_count: int) -> pa.BinaryArray:
+        if not self._key:
+            return pa.array([b""] * rows_count, pa.binary())
+        return routing_keys([cells[position] for position in self._key])

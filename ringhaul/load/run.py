@@ -11,15 +11,14 @@ import logging
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.errors import Terminal
 from ringhaul.formats.sources import check_unchanged
-from ringhaul.formats.split import Block, Position, read_blocks
 from ringhaul.load.job import LoadJob
-from ringhaul.load.reading import open_records
+from ringhaul.load.reading import read_unit
 from ringhaul.load.rejects import RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import TO_THE_END, LoadUnit
@@ -118,7 +117,7 @@ def _run_unit(
     writer_hooks = WriterHooks(tick=tick, throttle=throttle, on_reject=on_reject)
     writer = WRITERS[strategy](target, options, writer_hooks)
     try:
-        for block in _read_unit(unit, job):
+        for block in read_unit(unit, job):
             rows, refused, asked = encoder.encode(block)
             rejects.add(refused)
             if rows is not None:
@@ -126,7 +125,7 @@ def _run_unit(
             records += asked
             input_bytes += block.size_bytes
             tick()
-            if block.position.ordinal + len(block.starts) >= job.ordinal_end:
+            if block.position.ordinal + block.records_count >= job.ordinal_end:
                 break
         writer.flush()
     finally:
@@ -150,10 +149,3 @@ def _run_unit(
         cpu_ms=int((time.process_time() - cpu_started) * 1000),
         rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
-
-
-def _read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[Block]:
-    file = job.sources[unit.source].file
-    start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
-    with open_records(file, unit.offset_bytes, unit.length_bytes, job.dialect) as stream:
-        yield from read_blocks(stream, job.dialect, block_bytes=job.block_bytes, start=start)

@@ -29,7 +29,7 @@ from ringhaul.query.scalars import (
     operand_of,
     true_quotient,
 )
-from ringhaul.query.scope import TableScope, function_name
+from ringhaul.query.scope import AGGREGATES, TableScope, function_name
 from ringhaul.query.sketches import bucket_of_share, estimate_distinct, value_of_bucket
 from ringhaul.query.sql import said
 from ringhaul.query.states import (
@@ -47,22 +47,6 @@ from ringhaul.query.states import (
 )
 
 _UNORDERED = ("uuid", "timeuuid", "inet")
-#: sqlglot's names of functions -> ours.
-_NAMES = {
-    "count": "count",
-    "sum": "sum",
-    "avg": "avg",
-    "min": "min",
-    "max": "max",
-    "stddev": "stddev",
-    "stddev_samp": "stddev",
-    "stddev_pop": "stddev_pop",
-    "variance": "variance",
-    "variance_pop": "var_pop",
-    "approx_distinct": "approx_distinct",
-    "quantile": "quantile",
-    "median": "median",
-}
 _NUMERIC = ("sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "quantile", "median")
 
 
@@ -189,12 +173,12 @@ class Aggregate:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    return function_name(node) in _NAMES
+    return function_name(node) in AGGREGATES
 
 
 def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
     """The aggregate that `node` calls. Raises `QueryError` for what it cannot take."""
-    function = _NAMES[function_name(node)]
+    function = AGGREGATES[function_name(node)]
     argument = node.this
     extra = node.args.get("expressions")
     if extra:

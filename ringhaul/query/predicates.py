@@ -60,6 +60,15 @@ class Predicate:
 def predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
     """Raises `QueryError` for what cannot be answered."""
     node = without_parentheses(node)
+    # sqlglot says NOT LIKE, NOT IN, IS NOT by a flag or by a NOT around, by its version.
+    return _inverted(_predicate_of(node, scope), is_negated(node))
+
+
+def is_negated(node: exp.Expr) -> bool:
+    return bool(node.args.get("negate"))
+
+
+def _predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
     match node:
         case exp.And() | exp.Or():
             return _connect(node, [predicate_of(part, scope) for part in node.flatten()])
@@ -78,7 +87,7 @@ def predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
             escape = literal_of(node.expression)
             if escape is None or len(escape.text) != 1:
                 raise QueryError(f"{said(node)}: ESCAPE takes one character")
-            return _like(node.this, scope, escape.text)
+            return _inverted(_like(node.this, scope, escape.text), is_negated(node.this))
     operation = _COMPARISONS.get(type(node))
     if operation is not None:
         left, right = operand_of(node.this, scope), operand_of(node.expression, scope)
@@ -130,7 +139,8 @@ def comparison(
     _check_order(operation, left)
     if right.kind == "null":
         return Predicate(left.fetches, lambda batch: pa.nulls(batch.num_rows, pa.bool_()))
-    if left.column is None and left.type.name in NUMBERS and right.kind == "number":
+    computed = left.column is None or not left.column.is_column
+    if computed and left.type.name in NUMBERS and right.kind == "number":
         # What is computed is no column with a type to keep to: 2.5 is fine beside a sum.
         return _pair(operation, left, as_number(right, left.type), label)
     value = typed(right, left.type, left.label).scalar
@@ -299,23 +309,16 @@ def _is(node: exp.Is, scope: Scope) -> Predicate:
     wanted = literal_of(node.expression)
     if wanted is None or wanted.kind not in ("null", "boolean"):
         raise QueryError(f"{said(node)}: IS takes NULL, NOT NULL, TRUE or FALSE")
-    negate = bool(node.args.get("negate"))
     if wanted.kind == "boolean":
         inner = predicate_of(node.this, scope)
         value = wanted.text == "true"
-        return _inverted(
-            Predicate(
-                inner.fetches,
-                lambda batch: pc.equal(inner.evaluate(batch), value).fill_null(False),
-            ),
-            negate,
+        return Predicate(
+            inner.fetches, lambda batch: pc.equal(inner.evaluate(batch), value).fill_null(False)
         )
     operand = operand_of(node.this, scope)
     if isinstance(operand, Literal):
-        return _inverted(_constant(operand.kind == "null"), negate)
-    return _inverted(
-        Predicate(operand.fetches, lambda batch: operand.evaluate(batch).is_null()), negate
-    )
+        return _constant(operand.kind == "null")
+    return Predicate(operand.fetches, lambda batch: operand.evaluate(batch).is_null())
 
 
 def _inverted(predicate: Predicate, negate: bool) -> Predicate:

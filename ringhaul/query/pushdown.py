@@ -12,6 +12,7 @@ from sqlglot import exp
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import Literal, literal_of, typed
+from ringhaul.query.predicates import is_negated
 from ringhaul.query.scope import TableScope, function_name
 from ringhaul.query.sql import said, without_parentheses
 
@@ -43,6 +44,8 @@ def token_bound(node: exp.Expr, scope: TableScope) -> tuple[int, int] | None:
 
     Bounds are within int64, and lo >= hi if no token passes. No partition has the token -2^63.
     """
+    if is_negated(node):
+        return None
     if isinstance(node, exp.Between) and _is_token(node.this):
         scope.find(node.this)
         low, high = _token(node.args["low"], node), _token(node.args["high"], node)
@@ -110,6 +113,8 @@ def _restricted(table: TableSchema, allowed: dict[str, dict[Any, None]]) -> bool
 
 def _values(node: exp.Expr, scope: TableScope) -> tuple[str, dict[Any, None]] | None:
     """The column and its values of `column = value` or `column IN (values)`."""
+    if is_negated(node):
+        return None
     if isinstance(node, exp.In) and node.expressions:
         side, values = node.this, node.expressions
     elif isinstance(node, exp.EQ):

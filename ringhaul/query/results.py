@@ -42,9 +42,11 @@ def _sort(
 ) -> None:
     """Sort the places in `order` by `values`; equal ones stay as they are."""
     found = sortable(values, cql_type)
-    order.sort(key=lambda row: (0, 0) if found[row] is None else found[row], reverse=descending)
-    if any(value is None for value in found):
-        order.sort(key=lambda row: (found[row] is None) != nulls_first)
+    nulls = [row for row in order if found[row] is None]
+    known = [(found[row] or (0, 0), row) for row in order if found[row] is not None]
+    known.sort(key=lambda pair: pair[0], reverse=descending)
+    rows = [row for _, row in known]
+    order[:] = nulls + rows if nulls_first else rows + nulls
 
 
 def sortable(values: pa.Array, cql_type: CqlType) -> list[tuple[int, Any] | None]:

@@ -22,7 +22,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of, typed
-from ringhaul.query.scope import Fetch, Scope, function_name
+from ringhaul.query.scope import AGGREGATES, Fetch, Scope, function_name
 from ringhaul.query.sql import name_of, said, without_parentheses
 
 BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "double"))
@@ -106,7 +106,7 @@ def cannot(node: exp.Expr) -> str:
         return f"{said(node)}: subqueries cannot be answered"
     if isinstance(node, exp.Star):
         return "* cannot be used here"
-    if isinstance(node, exp.AggFunc):
+    if function_name(node) in AGGREGATES:
         return f"{said(node)}: an aggregate can only stand in SELECT, HAVING and ORDER BY"
     name = function_name(node)
     if name and not isinstance(node, exp.Case | exp.Cast | exp.Connector):

@@ -16,6 +16,23 @@ _BIGINT, _INT = CqlType("bigint"), CqlType("int")
 #: What the server computes from a column: name -> type.
 _SELECTORS = {"writetime": _BIGINT, "ttl": _INT, "token": _BIGINT}
 
+#: sqlglot's names of aggregate functions -> ours.
+AGGREGATES = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+    "stddev": "stddev",
+    "stddev_samp": "stddev",
+    "stddev_pop": "stddev_pop",
+    "variance": "variance",
+    "variance_pop": "var_pop",
+    "approx_distinct": "approx_distinct",
+    "quantile": "quantile",
+    "median": "median",
+}
+
 
 @dataclass(frozen=True)
 class Fetch:

@@ -77,6 +77,8 @@ def estimate_distinct(ranks: NDArray[np.int8]) -> int:
     for rank in range(top - 1, 0, -1):
         total = 0.5 * (total + counts[rank])
     total += REGISTERS * _sigma(counts[0] / REGISTERS)
+    if not total:  # every register at its greatest: more than can be told
+        return 2**63 - 1
     return round(REGISTERS * REGISTERS / (2 * math.log(2)) / total)
 
 

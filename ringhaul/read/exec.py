@@ -18,9 +18,8 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.markers import Marked, keyspace_of, markers_of, result_of
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows, routing_keys
-from ringhaul.cql.column import BadValue
 from ringhaul.cql.decode import PageDecoder
-from ringhaul.cql.text import encode_text, supported
+from ringhaul.cql.nested import encode_column, loadable
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -191,27 +190,24 @@ def bind_texts(
 ) -> BoundTexts:
     """Values from columns of texts in the markers' order; an Arrow null is a null.
 
+    Texts are as in a CSV file that is loaded; those of nested types are JSON.
+
     Raises `UsageError` for a marker whose type cannot be read from text.
     """
     cells: list[Cells] = []
-    faults: dict[int, tuple[int, str, str]] = {}
-    for name, cql_type, values in zip(markers.names, markers.types, columns, strict=True):
-        encoded, bad = _encode(name, cql_type, values, text)
-        cells.append(encoded)
-        for row, reason in bad:
-            faults.setdefault(row, (int(numbers[row]), name, reason))
-    if not faults:
+    bad: dict[int, tuple[int, str, str]] = {}
+    for name, kind, values in zip(markers.names, markers.types, columns, strict=True):
+        if kind.name == "counter":
+            kind = CqlType("bigint")
+        if not loadable(kind):
+            raise UsageError(f"marker {name!r} is a {kind.name}, which cannot be read from text")
+        encoded = encode_column(kind, values.cast(pa.binary()), text, null_length=NULL_LENGTH)
+        cells.append(encoded.cells)
+        for row, fault in encoded.faults.items():
+            bad.setdefault(row, (int(numbers[row]), name, fault.words(name)))
+    if not bad:
         return BoundTexts(Bound(numbers, cells), [])
     good = np.ones(len(numbers), np.bool_)
-    good[list(faults)] = False
+    good[list(bad)] = False
     bound = Bound(numbers[good], [column.filter(good) for column in cells])
-    return BoundTexts(bound, [faults[row] for row in sorted(faults)])
-
-
-def _encode(
-    name: str, cql_type: CqlType, values: pa.BinaryArray, text: TextFormat
-) -> tuple[Cells, list[BadValue]]:
-    known = "bigint" if cql_type.name == "counter" else cql_type.name
-    if not supported(known):
-        raise UsageError(f"marker {name!r} is a {known}, which cannot be read from text")
-    return encode_text(known, values.cast(pa.binary()), text, null_length=NULL_LENGTH)
+    return BoundTexts(bound, [bad[row] for row in sorted(bad)])

@@ -164,9 +164,9 @@ class RemoteFolder:
 
     def create(self, name: str) -> NewFile:
         with _told(self._url):
-            self._store.makedirs(self._path, exist_ok=True)
-            if self._uploads:
+            if self._uploads:  # needs no folder; to make one would make the bucket too
                 return _Upload(self._url, self._store.open(self._of(name), "wb"))
+            self._store.makedirs(self._path, exist_ok=True)
             temporary, final = self._of(f".{name}.tmp"), self._of(name)
             return _RenamedFile(self._url, self._store, temporary, final)
 

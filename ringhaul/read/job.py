@@ -25,7 +25,7 @@ class Output:
     url: str  #: a folder: an absolute path, or a URL that fsspec knows
     format: OutputFormat
     rows_max: int = 0  #: of one part; 0: no bound
-    bytes_max: int = 0  #: of one part, about, before compression; 0: no bound
+    bytes_max: int = 0  #: of one part's file, about; 0: no bound
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,11 +49,16 @@ class ReadJob:
     table: TableSchema
     sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
     consistency: str = "LOCAL_QUORUM"
+    rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
     output: Output | None = None  #: of an unload
-    #: Rows in the order of their tokens: one range at a time in each unit.
+    #: Rows in the order of their tokens, from unit to unit and within each.
     token_order: bool = False
-    #: Of `count --by range|host`: the tokens that end the ring's ranges, ascending.
-    ring: tuple[int, ...] = ()
+    #: The parts go to the standard output of the command that began the job, and nowhere else.
+    streams: bool = False
+    #: Of a count by range or host: the tokens that end the ring's ranges, ascending, each with the
+    #: address of the host that owns the range first.
+    ring: tuple[tuple[int, str], ...] = ()
+    by_host: bool = False
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
     spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
@@ -68,7 +73,7 @@ class ReadJob:
         return data | {
             "table": self.table.to_json(),
             "output": self.output and self.output.to_json(),
-            "ring": list(self.ring),
+            "ring": [list(pair) for pair in self.ring],
         }
 
     @classmethod
@@ -76,7 +81,7 @@ class ReadJob:
         return cls(
             table=TableSchema.from_json(data["table"]),
             output=data["output"] and Output.from_json(data["output"]),
-            ring=tuple(data["ring"]),
+            ring=tuple((token, host) for token, host in data["ring"]),
             **{name: data[name] for name in _PLAIN},
         )
 
@@ -86,7 +91,10 @@ _PLAIN = (
     "cluster_name",
     "sql",
     "consistency",
+    "rate_rows_s",
     "token_order",
+    "streams",
+    "by_host",
     "partial_bytes_max",
     "spill",
 )

@@ -85,6 +85,9 @@ class ReadOptions:
     consistency: int
     page_rows: int = PAGE_ROWS
     requests_max: int = 0  #: unanswered on a wire at most; 0: the wire's own bound
+    #: Of the write of row 0 in microseconds, and one more for each further row, so that a row that
+    #: is sent again is the same write. 0: the server's clock. Not for what may not be repeated.
+    timestamp_us: int = 0
     retries_max: int = 10  #: tries again of one request before the unit is given back
     request_timeout_s: float = 12.0
 
@@ -207,6 +210,9 @@ class Requests(Dispatcher[None]):
         if np.count_nonzero(counts) > 1:
             by_set = np.argsort(sets, kind="stable")
             bound, order = bound.take(pa.array(by_set)), order[by_set]
+        timestamps = None
+        if self._options.timestamp_us and self._effect.repeatable and not self._effect.reads:
+            timestamps = self._options.timestamp_us + order
         frames = execute_frames(
             bound,
             self._target.prepared.query_id,
@@ -214,6 +220,7 @@ class Requests(Dispatcher[None]):
             len(self._target.prepared.column_metadata or ()),
             page_rows=self._options.page_rows,
             skip_metadata=self._columns > 0,
+            timestamps=timestamps,
         )
         first = 0
         for replica_set in np.flatnonzero(counts).tolist():

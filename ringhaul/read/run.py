@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo
-from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.read.scan import TICK_S, RangeScan, ScanOptions, ScanTarget
 from ringhaul.read.sinks import UnitOf, open_sink
 from ringhaul.read.statement import scan_fetches
 
@@ -32,6 +32,8 @@ class ReadHooks:
     tick: Callable[[int, int, int], None]
     #: Keeps a cursor for the next attempt; raises to stop the unit.
     checkpoint: Callable[[bytes], None]
+    #: Seconds to wait after this many rows (rate limit of the whole job).
+    throttle: Callable[[int], float]
     checkpoint_s: float = CHECKPOINT_S
 
 
@@ -99,6 +101,13 @@ def run_read_unit(
 
     fetches = scan_fetches(job.select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
+
+    def throttle(rows_count: int) -> None:
+        due = time.monotonic() + hooks.throttle(rows_count)
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(min(left, TICK_S))
+            tick()
+
     scan = RangeScan(target, unit.ranges, decoder, options, tick=tick, cursor=saved.scan)
     sink = open_sink(job, unit, saved.sink)
     save_due = time.monotonic() + hooks.checkpoint_s
@@ -107,11 +116,12 @@ def run_read_unit(
             rows_read += batch.num_rows
             rows += sink.write(batch)
             tick()
+            throttle(batch.num_rows)
             if time.monotonic() >= save_due:
-                kept = _Saved(
-                    scan.cursor(), rows, rows_read, bytes_before + scan.stats.bytes, sink.save()
-                )
-                hooks.checkpoint(kept.pack())
+                kept = sink.save()
+                if kept is not None:
+                    read = bytes_before + scan.stats.bytes
+                    hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept).pack())
                 save_due = time.monotonic() + hooks.checkpoint_s
         extra = sink.result()
     except BaseException:

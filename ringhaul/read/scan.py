@@ -36,7 +36,7 @@ from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.read.pages import Page, PageReader
 from ringhaul.read.ranges import TokenRange, split_range
 from ringhaul.read.ring import replicas_of
-from ringhaul.read.sizing import FIRST_ROWS, PageSize
+from ringhaul.read.sizing import FIRST_ROWS, Brake, PageSize
 
 #: How often `tick` is called while the scan waits.
 TICK_S = 0.2
@@ -44,8 +44,6 @@ TICK_S = 0.2
 LATE_S = 3.0
 #: Reads of a range that took too long, one after the other, before it is split.
 SPLIT_TRIES = 3
-#: Pages of a range are not made smaller than this because of time-outs.
-ROWS_MIN = 10
 
 #: Errors that say that the read was too much at once.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
@@ -118,7 +116,7 @@ class _Run:
     sent_at: float = 0.0
     hosts: tuple[Host, ...] = ()
     tries: int = 0  #: that failed, since a page came
-    rows_max: int = 0  #: of a page, after reads that took too long; 0: no bound
+    brake: Brake = field(default_factory=Brake)
     due: float = 0.0  #: not asked again before
 
 
@@ -199,12 +197,12 @@ class RangeScan:
                 if run is None:
                     return
                 number = self._begin(run)
-                state, rows = run.next_state, self._size.rows
+                state, rows = run.next_state, run.brake.least(self._size.rows)
             self._target.reader.request(
                 self._target.prepared,
                 run.range,
                 state,
-                rows=min(rows, run.rows_max or rows),
+                rows=rows,
                 consistency=self._options.consistency,
                 timeout_s=self._options.request_timeout_s,
                 host=run.hosts[0],
@@ -264,9 +262,9 @@ class RangeScan:
                 return  # it was given up
             run.request = None
             run.tries = 0
-            run.rows_max = run.rows_max * 2 if run.rows_max * 2 < self._size.rows else 0
             run.next_state, run.ended = page.state, page.state is None
             self._size.saw(page.rows, len(page.body))
+            run.brake.good(self._size.rows)
             latency_us = int((time.monotonic() - run.sent_at) * 1e6)
             run.pages.append(_Arrival(page, latency_us))
             self._changed.notify()
@@ -340,11 +338,10 @@ class RangeScan:
             ) from error
         self.stats.retries += 1
         with self._changed:
-            asked = run.rows_max or self._size.rows
             run.tries += 1
             run.hosts = run.hosts[1:] + run.hosts[:1]
             if isinstance(error, _TOO_MUCH):
-                run.rows_max = min(max(asked // 2, ROWS_MIN), asked)
+                run.brake.too_much(run.brake.least(self._size.rows))
                 if run.tries >= SPLIT_TRIES:
                     self._split(run)
             run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
@@ -366,6 +363,7 @@ class RangeScan:
         except ValueError:
             return
         run.range = first
-        rest = _Run(second, tries=run.tries, rows_max=run.rows_max)
+        # It has a budget of its own, but is split at once if it fares no better.
+        rest = _Run(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
         self._runs.insert(self._runs.index(run) + 1, rest)
         self.stats.splits += 1

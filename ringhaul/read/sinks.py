@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.select import Select
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo, PartSet
 from ringhaul.read.ranges import TokenRange
-from ringhaul.read.spill import spill
+from ringhaul.read.spill import check_memory, spill
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,14 @@ class Sink(Protocol):
     def write(self, batch: pa.RecordBatch) -> int:
         """Take a batch as it was read; how many of its rows are wanted."""
 
-    def save(self) -> bytes:
-        """Make durable what was written, and say what there is now."""
+    def save(self) -> bytes | None:
+        """Make durable what was written, and say what there is now; None: it is too large to keep."""
 
     def result(self) -> bytes:
         """What to commit, when all rows were taken."""
 
     def abandon(self) -> None:
-        """The attempt is over without a result: remove what is not whole."""
+        """The attempt is over, or its result does not count: remove what was never saved."""
 
     @property
     def parts(self) -> list[PartInfo]:
@@ -56,7 +58,9 @@ class PartsSink:
 
     def __init__(self, select: Select, files: PartSet, earlier: list[PartInfo]) -> None:
         """`earlier`: parts that attempts before this one left for good."""
-        self._select, self._files, self._earlier = select, files, earlier
+        self._select, self._files = select, files
+        #: Parts that a cursor may name: another attempt may have taken them over.
+        self._saved = list(earlier)
 
     def write(self, batch: pa.RecordBatch) -> int:
         kept = self._select.project(batch)
@@ -64,18 +68,23 @@ class PartsSink:
         return int(kept.num_rows)
 
     def save(self) -> bytes:
+        packed = self.result()
+        self._saved += self._files.parts
+        self._files.parts.clear()
+        return packed
+
+    def result(self) -> bytes:
         self._files.roll()
         return json.dumps([part.to_json() for part in self.parts]).encode()
 
-    def result(self) -> bytes:
-        return self.save()
-
     def abandon(self) -> None:
-        self._files.abandon()
+        # What cannot be removed now is an orphan, which the end of the job removes.
+        with suppress(OutputUnusable, OutputUnavailable):
+            self._files.withdraw()
 
     @property
     def parts(self) -> list[PartInfo]:
-        return [*self._earlier, *self._files.parts]
+        return [*self._saved, *self._files.parts]
 
 
 class AggregateSink:
@@ -87,10 +96,13 @@ class AggregateSink:
         self._partial = aggregation.unpack(saved) if saved else aggregation.partial()
 
     def write(self, batch: pa.RecordBatch) -> int:
-        return self._partial.update(batch)
+        rows = self._partial.update(batch)
+        check_memory(self._partial.nbytes)
+        return rows
 
-    def save(self) -> bytes:
-        return self._partial.pack()
+    def save(self) -> bytes | None:
+        packed = self._partial.pack()
+        return packed if len(packed) <= self._job.partial_bytes_max else None
 
     def result(self) -> bytes:
         return spill(self._partial.pack(), self._job.partial_bytes_max, self._job.spill)
@@ -111,7 +123,7 @@ class TokenCounts:
         in the first range, which goes around the end of the ring."""
         self._where, (token,) = job.select.where, job.select.names
         self._token = token
-        self._ends = np.array(job.ring, np.int64)
+        self._ends = np.array([token for token, _ in job.ring], np.int64)
         self._counts = np.zeros(len(self._ends), np.int64)
         if saved:
             self._counts += np.frombuffer(saved, np.int64)

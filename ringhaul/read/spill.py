@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ringhaul.errors import Terminal
+from ringhaul.errors import OutputUnusable, Terminal
 
 #: First byte of what the ledger keeps: the bytes themselves, or the name of a file.
 _HERE, _FILE = b"\x00", b"\x01"
-#: A unit whose partial result passes this is a GROUP BY over nearly every row: refused.
+#: A unit whose partial result passes this, in memory or packed, is a GROUP BY over nearly every
+#: row: refused, before the worker's memory is.
 SPILL_BYTES_MAX = 256 << 20
 
 
@@ -25,27 +29,59 @@ class PartialTooLarge(Terminal):
     exit_code = 4
 
 
+def check_memory(partial_bytes: int) -> None:
+    """Raise `PartialTooLarge` for a partial result that grows beyond what a unit may have."""
+    if partial_bytes > SPILL_BYTES_MAX:
+        raise _too_large(partial_bytes, SPILL_BYTES_MAX)
+
+
+def _too_large(size_bytes: int, bytes_max: int) -> PartialTooLarge:
+    return PartialTooLarge(
+        f"the groups of one unit take {size_bytes:,} bytes, more than {bytes_max:,}: group by "
+        "fewer distinct values, or unload the rows and aggregate them elsewhere"
+    )
+
+
 def spill(partial: bytes, bytes_max: int, folder: str) -> bytes:
-    """What to keep in the ledger for a partial result. Raises `PartialTooLarge`."""
+    """What to keep in the ledger for a partial result.
+
+    Raises `PartialTooLarge`, and `OutputUnusable` for a folder that does not take it.
+    """
     if len(partial) <= bytes_max:
         return _HERE + partial
     if not folder or len(partial) > SPILL_BYTES_MAX:
-        bound = SPILL_BYTES_MAX if folder else bytes_max
-        raise PartialTooLarge(
-            f"the groups of one unit take {len(partial):,} bytes, more than {bound:,}: group by "
-            "fewer distinct values, or unload the rows and aggregate them elsewhere"
-        )
+        raise _too_large(len(partial), SPILL_BYTES_MAX if folder else bytes_max)
     # Named by its content: a unit done twice leaves one file.
     name = f"{hashlib.sha256(partial).hexdigest()}.partial"
     home = Path(folder)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = home / f".{name}.{os.getpid()}.tmp"
-    with temporary.open("wb") as file:
-        file.write(partial)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(home / name)
+    temporary = home / f".{name}.{secrets.token_hex(3)}.tmp"
+    with _told(home, temporary):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(partial)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(home / name)
     return _FILE + name.encode()
+
+
+@contextmanager
+def _told(home: Path, temporary: Path) -> Iterator[None]:
+    """Tell in words why the folder does not take a file, and leave nothing of it."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            temporary.unlink(missing_ok=True)
+        except OSError:  # of a folder that cannot be used there is nothing to remove
+            pass
+        if not isinstance(error, OSError):
+            raise
+        raise OutputUnusable(
+            f"{home}: partial results that are too large for Redis cannot be kept here: "
+            f"{error.strerror or error}; make room, or set query.spill_dir to a folder that every "
+            "worker can write"
+        ) from error
 
 
 def unspill(kept: bytes, folder: str) -> bytes:
@@ -59,3 +95,9 @@ def unspill(kept: bytes, folder: str) -> bytes:
             "folder, which every worker host and this one must share"
         )
     return path.read_bytes()
+
+
+def forget_spilled(kept: bytes, folder: str) -> None:
+    """Remove the file behind what the ledger keeps, if there is one."""
+    if kept[:1] == _FILE:
+        Path(folder, kept[1:].decode()).unlink(missing_ok=True)

@@ -67,13 +67,13 @@ def test_a_glob_that_matches_nothing(fleet: Ringhaul, table: str) -> None:
 
 def test_a_directory_without_a_csv_file(fleet: Ringhaul, table: str) -> None:
     (fleet.cwd / "in").mkdir()
-    (fleet.cwd / "in" / "orders.json").write_text("{}")
+    (fleet.cwd / "in" / "orders.xml").write_text("{}")
     finished = fleet.run("load", "in", "-t", table)
     assert_refused(
         finished,
         2,
-        "in: the directory holds no .csv, .tsv, .txt file, plain or compressed "
-        "(.gz, .bz2, .xz, .zst); name the files, or use a glob",
+        "in: the directory holds no .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet file, plain "
+        "or compressed (.gz, .bz2, .xz, .zst); name the files, or use a glob",
     )
 
 

@@ -68,17 +68,14 @@ def test_a_table_that_is_not_there(fleet: Ringhaul, source: Path, keyspace: str)
     )
 
 
-@pytest.mark.parametrize(("table", "column", "cql"), [("sets", "tags", "set<text>")])
-def test_a_type_that_is_not_loaded(
-    fleet: Ringhaul, keyspace: str, table: str, column: str, cql: str
-) -> None:
+def test_a_type_that_is_not_loaded(fleet: Ringhaul, keyspace: str) -> None:
     path = fleet.cwd / "in.csv"
-    path.write_text(f"id,{column}\n1,x\n")
-    finished = fleet.run("load", path, "-k", keyspace, "-t", table)
+    path.write_text("id,n\n1,1\n")
+    finished = fleet.run("load", path, "-k", keyspace, "-t", "hits")
     assert_refused(
         finished,
         2,
-        f"{path}: column '{column}' has type {cql}, which load does not write yet; "
+        f"{path}: column 'n' has type counter: a counter is only ever added to, not set; "
         "leave it out with --skip-columns",
     )
 

@@ -213,6 +213,8 @@ REFUSED = {
     "aggregate": (["--query", "SELECT count(*) FROM {table}"], 2, "ringhaul query"),
     "parquet option": (["-t", "{table}", "--format", "parquet", "--delimiter", ";"], 2, "CSV"),
     "compression": (["-t", "{table}", "--compression", "lzo"], 2, "lzo"),
+    "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
+    "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
     "broken sql": (["--query", "SELECT FROM WHERE"], 2, "cannot read the query"),
 }
 

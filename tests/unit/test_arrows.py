@@ -37,10 +37,14 @@ PURE = (
     "ringhaul.load.report",
     "ringhaul.load.write.grouping",
     "ringhaul.load.write.window",
+    "ringhaul.query",
+    "ringhaul.read.cursor",
     "ringhaul.read.effect",
     "ringhaul.read.kernels",
     "ringhaul.read.order",
+    "ringhaul.read.ranges",
     "ringhaul.read.replies",
+    "ringhaul.read.sizing",
     "ringhaul.read.spans",
 )
 #: ... but for these, which open files.

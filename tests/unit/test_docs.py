@@ -48,6 +48,12 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 
 COMMANDS = dict(commands(cli))
+#: Sections about options that several commands have; these link to them.
+SHARED = ("Options of every job", "Answers")
+
+
+def shared_options(title: str) -> str:
+    return CLI.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def options(command: click.Command) -> list[click.Option]:
@@ -90,6 +96,9 @@ def test_each_command_and_option_is_documented(name: str) -> None:
     assert f"ringhaul {name}" in CLI
     # A table that parts several commands must name each option in the rows of its command.
     text = rows_of(name, text) or text
+    for title in SHARED:
+        if f"(#{title.lower().replace(' ', '-')})" in text:
+            text += shared_options(title)
     flags = {flag for option in options(COMMANDS[name]) for flag in option.opts}
     flags |= {flag for option in options(COMMANDS[name]) for flag in option.secondary_opts}
     assert flags <= documented(text), f"missing in docs/cli.md: {sorted(flags - documented(text))}"
@@ -113,7 +122,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_defaults_in_the_docs_are_those_of_the_code(name: str) -> None:
-    text = section(name.split()[0])
+    text = section(name.split()[0]) + "".join(map(shared_options, SHARED))
     for option in options(COMMANDS[name]):
         if not option.show_default:
             continue

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use csv::{Reader, ReaderBuilder, StringRecord};
@@ -28,6 +28,10 @@ const COLUMNS: &str = "id, seq, temperature, humidity, sensor, taken";
 
 /// As many as ours has, and as the replayed frames have.
 const CONNECTIONS: usize = 2;
+
+const TRIES_MAX: u32 = 5;
+/// After the first failure; that much longer after each.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Text is borrowed from the record. In the order of COLUMNS, which spares looking names up per row.
 #[derive(Deserialize, SerializeRow)]
@@ -79,7 +83,7 @@ async fn load(
     let insert = format!("INSERT INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)");
     let mut prepared = session.prepare(insert).await?;
     prepared.set_consistency(Consistency::LocalQuorum);
-    prepared.set_is_idempotent(true); // or the driver would not try again
+    prepared.set_is_idempotent(true); // lets the driver try again on another connection
     let shared = Arc::new((session, prepared, Mutex::new(reader)));
 
     let started = Instant::now();
@@ -112,7 +116,15 @@ async fn lane(
         .read_record(&mut record)?
     {
         let row: Row = record.deserialize(None)?;
-        session.execute_unpaged(insert, &row).await?;
+        let mut tries = 1;
+        // The driver's own policy gives up on a write that timed out; a busy server has some.
+        while let Err(error) = session.execute_unpaged(insert, &row).await {
+            if tries == TRIES_MAX {
+                return Err(error.into());
+            }
+            tokio::time::sleep(PAUSE * tries).await;
+            tries += 1;
+        }
         rows += 1;
     }
     Ok(rows)

@@ -6,4 +6,11 @@ One module per family of types, each from whole Arrow columns to whole text colu
 from ringhaul.cql.spell.column import json_of, text_of
 from ringhaul.cql.spell.quoting import json_strings
 
-__all__ = ["json_of", "json_strings", "text_of"]
+__all__ = ["json_of", "json_strings", "text_of", "warm_up"]
+
+
+def warm_up() -> None:
+    """Load the kernels of this process, or compile them where nobody has done so before."""
+    from ringhaul.cql.spell import kernels
+
+    assert kernels

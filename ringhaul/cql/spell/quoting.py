@@ -12,8 +12,16 @@ def json_strings(text: pa.StringArray) -> pa.StringArray:
     """Each value in double quotes, escaped where JSON must be; a null stays a null."""
     if not len(text):
         return text
+    data = _characters(text)
+    # Plain comparisons first: most columns have nothing to escape, and these cost next to nothing.
+    if ((data < 0x20) | (data == b'"'[0]) | (data == b"\\"[0])).any():
+        text = _escaped(text, data)
+    return pc.binary_join_element_wise('"', text, '"', "")
+
+
+def _escaped(text: pa.StringArray, data: np.ndarray) -> pa.StringArray:
     used = np.zeros(256, np.bool_)
-    used[_characters(text)] = True
+    used[data] = True
     # The backslash first: the others bring backslashes of their own.
     if used[b"\\"[0]]:
         text = pc.replace_substring(text, "\\", "\\\\")
@@ -23,7 +31,7 @@ def json_strings(text: pa.StringArray) -> pa.StringArray:
         if used[code]:
             escape = _SHORT.get(code, f"\\u{code:04x}")
             text = pc.replace_substring(text, chr(code), escape)
-    return pc.binary_join_element_wise('"', text, '"', "")
+    return text
 
 
 def _characters(text: pa.StringArray) -> np.ndarray:

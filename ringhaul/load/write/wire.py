@@ -139,8 +139,10 @@ class Wire(Generic[Work]):
                 raise WireError(f"{self.host.address}: the server closed the connection")
             chunks.append(chunk)
             got_any = True
-            # Polling knows nothing of what TLS has decrypted already: read until that is empty.
-            if not isinstance(self._socket, ssl.SSLSocket):
+            # Polling knows nothing of what TLS has decrypted already: read until that is empty. And
+            # of an answer of megabytes as much as is there already, or joining it costs more.
+            large = len(self._rest) >= READ_BYTES
+            if not isinstance(self._socket, ssl.SSLSocket) and not large:
                 break
         self._rest = b""
         self.used_at_s = time.monotonic()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cassandra import ConsistencyLevel, InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest, ProtocolVersion
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
 
 from producer.local.stack import Endpoints
@@ -203,3 +205,65 @@ def test_an_unknown_consistency_level() -> None:
     with pytest.raises(UsageError) as told:
         consistency_level("LOCAL_QUORM")
     assert str(told.value).startswith("no consistency level 'LOCAL_QUORM'; one of ANY, ONE, ")
+
+
+@contextmanager
+def old_server(config: ClusterConfig) -> Iterator[int]:
+    """A port behind which the server speaks version 4 at most: what is above is refused."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=_accept_old, args=(listener, config.port), daemon=True).start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def _accept_old(listener: socket.socket, port: int) -> None:
+    with suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=_serve_old, args=(client, port), daemon=True).start()
+
+
+def _serve_old(client: socket.socket, port: int) -> None:
+    header = client.recv(9, socket.MSG_WAITALL)
+    if header[0] > ProtocolVersion.V4:
+        words = b"Invalid or unsupported protocol version (5); the greatest supported is 4"
+        body = struct.pack(">iH", 0x000A, len(words)) + words
+        client.sendall(
+            struct.pack(">BBhBi", 0x84, 0, *struct.unpack(">h", header[2:4]), 0, len(body)) + body
+        )
+        client.close()
+        return
+    with client, suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as server:
+        server.sendall(header)
+        back = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
+        back.start()
+        _pass_on(client, server)
+        back.join(10)
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    """All bytes of one connection to another, to the end."""
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_the_protocol_is_not_looked_for_among_versions_of_other_servers(
+    config: ClusterConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(config) as session:
+        assert session.cluster.protocol_version == ProtocolVersion.V5
+    assert "Downgrading" not in caplog.text
+
+
+def test_a_server_that_only_speaks_an_older_protocol_is_spoken_to_in_that(
+    config: ClusterConfig,
+) -> None:
+    # Given a way to the server on which version 5 is refused, as Cassandra 3 refuses it
+    with old_server(config) as port, opened(replace(config, port=port)) as session:
+        assert session.cluster.protocol_version == ProtocolVersion.V4
+        assert session.execute("SELECT cluster_name FROM system.local").one() is not None

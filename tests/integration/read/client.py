@@ -30,6 +30,7 @@ class Client:
     session: Session
     plane: Plane
     page_rows: int = 2000
+    timestamp_us: int = 0
     retries_max: int = 8
     request_timeout_s: float = 20.0
     rejected: dict[int, str] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Client:
         return ReadOptions(
             consistency=ConsistencyLevel.LOCAL_ONE,
             page_rows=self.page_rows,
+            timestamp_us=self.timestamp_us,
             retries_max=self.retries_max,
             request_timeout_s=self.request_timeout_s,
         )

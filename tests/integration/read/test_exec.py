@@ -10,7 +10,7 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.markers import cql_type_of, markers_of, result_of
 from ringhaul.cql.types import parse_type
-from ringhaul.errors import ClusterError, UsageError
+from ringhaul.errors import ClusterError
 from ringhaul.read.exec import Statement
 from ringhaul.read.spans import parse_span, rows_between
 from tests.integration.read.client import Client, reading_client
@@ -205,8 +205,38 @@ def test_types_of_markers_and_results(client: Client, keyspace: str) -> None:
     assert cql_type_of(insert.column_metadata[0].type) == known[0]
 
 
-def test_markers_that_texts_cannot_be_are_told(client: Client, keyspace: str) -> None:
+def test_nested_values_are_json(client: Client, keyspace: str) -> None:
     name = f"{keyspace}.m"
-    client.session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, m map<text, int>)")
-    with pytest.raises(UsageError, match="marker 'm' is a map"):
-        client.exec(f"INSERT INTO {name} (k, m) VALUES (?, ?)", ["1"], ["{}"])
+    client.session.execute(
+        f"CREATE TABLE {name} (k int PRIMARY KEY, m map<text, int>, t tuple<int, text>)"
+    )
+    client.exec(
+        f"INSERT INTO {name} (k, m, t) VALUES (?, ?, ?)",
+        ["1", "2", "3"],
+        ['{"a": 1}', None, "[1]"],
+        ['[7, "x"]', "[8, null]", None],
+    )
+    assert list(client.rejected) == [2]
+    found = client.exec(f"SELECT m, t FROM {name} WHERE k = ?", ["1", "2"])
+    assert found == [
+        (0, {"m": [("a", 1)], "t": {"0": 7, "1": "x"}}),
+        (1, {"m": None, "t": {"0": 8, "1": None}}),
+    ]
+
+
+def test_writes_have_the_timestamps_of_their_rows(client: Client, keyspace: str) -> None:
+    name = f"{keyspace}.ts"
+    client.session.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
+    client.timestamp_us = 1_700_000_000_000_000
+    # Of two rows with one key the later one wins, however they were sent
+    client.exec(
+        f"INSERT INTO {name} (k, v) VALUES (?, ?)",
+        [str(i % 50) for i in range(500)],
+        [str(i) for i in range(500)],
+    )
+    found = client.exec(
+        f"SELECT v, writetime(v) FROM {name} WHERE k = ?", list(map(str, range(50)))
+    )
+    assert found == [
+        (i, {"v": str(450 + i), "writetime(v)": client.timestamp_us + 450 + i}) for i in range(50)
+    ]

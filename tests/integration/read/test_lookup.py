@@ -139,7 +139,7 @@ def test_keys_of_several_columns(client: Client, keyspace: str) -> None:
     # With clustering columns, and the key's columns in another order
     client.missing.clear()
     found = client.lookup(
-        table, ["1", "1", "1"], ["b0", "b1", "b1"], ["5", "5", None],
+        table, ["2", "1", "1"], ["b0", "b1", "b1"], ["5", "5", None],
         names=["c", "b", "a"], columns=["v"],
     )  # fmt: skip
     assert sorted((n, one["v"]) for n, one in found) == [(1, v) for v in values(a=5, b="b1", c=1)]

@@ -71,7 +71,7 @@ class Impatient(Troubled):
     """Some requests have a time-out that no server can meet: the driver gives them up."""
 
     def timeout_s(self, given_s: float) -> float:
-        return 0.0005 if self.random.random() < 0.3 else given_s
+        return 0.0005 if self.random.random() < 0.15 else given_s
 
 
 @pytest.mark.parametrize("in_flight", [1, 3])
@@ -173,7 +173,7 @@ def test_a_range_is_split_after_some_pages(rows: Rows, target: ScanTarget, seed:
 
 class TooManyRows(TooWide):
     tokens_max = 2**64
-    rows_max = 300
+    rows_max = 600
 
 
 def test_pages_that_are_too_much_are_made_smaller(rows: Rows, target: ScanTarget) -> None:
@@ -182,7 +182,7 @@ def test_pages_that_are_too_much_are_made_smaller(rows: Rows, target: ScanTarget
         target._replace(reader=TooManyRows(target.reader)),
         [FULL_RING],
         decoder(),
-        options(page_rows_first=1000, page_bytes=20_000),
+        options(page_rows_first=4000, page_bytes=100_000),
     )
     assert by_key(table_of(scan.batches())) == rows.expected
     assert scan.stats.retries > 0
@@ -209,8 +209,11 @@ def test_unavailable_is_tried_again_without_smaller_pages(rows: Rows, target: Sc
 class Silent(Troubled):
     """The driver forgets some requests: neither callback is ever called."""
 
+    asked = 0
+
     def request(self, *given, **named) -> None:  # type: ignore[no-untyped-def, override]
-        if self.random.random() > 0.1:
+        self.asked += 1
+        if self.asked not in (2, 6, 7):
             super().request(*given, **named)
 
 
@@ -225,7 +228,7 @@ def test_requests_that_the_driver_forgets(
         options(request_timeout_s=1.0),
     )
     assert by_key(table_of(scan.batches())) == rows.expected
-    assert scan.stats.retries > 0
+    assert scan.stats.retries == 3
 
 
 class Stop(Exception):
@@ -273,7 +276,9 @@ def test_connections_that_break_in_the_middle_of_a_page(
     )
     try:
         target = rows.target(cluster.connect())
-        scan = RangeScan(target, [FULL_RING], decoder(), options(page_bytes=200_000))
+        scan = RangeScan(
+            target, [FULL_RING], decoder(), options(page_bytes=200_000, retries_max=200)
+        )
         found = []
         for index, batch in enumerate(scan.batches()):
             found.append(batch)

@@ -1,6 +1,6 @@
 """Garbled pages of every type by the thousand: a script, to run with numba's own bounds checks.
 
-`NUMBA_BOUNDSCHECK=1 python -m tests.property.cql.mutated 3000` prints how many pages were decoded
+`NUMBA_BOUNDSCHECK=1 python -m tests.property.cql.mutated 12000` prints how many pages were decoded
 and how many refused. Any error but `HostilePage` ends it.
 """
 
@@ -18,6 +18,9 @@ from tests.protocol import long_bytes
 INTERESTING = [-(2**31), -(2**16), -2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 255, 2**16, 2**31 - 1]
 REPLACEMENTS = [struct.pack(">i", number) for number in INTERESTING]
 REPLACEMENTS += [bytes([number]) for number in (0, 1, 2, 0x7F, 0x80, 0xC3, 0xF0, 0xFE, 0xFF)]
+
+#: What the last value ends with: the first bytes of numbers that go on.
+TAILS = [b"", b"", b"\0\0", b"\x80", b"\xc0\1", b"\xe0", b"\xff\1", b"\0\xf0"]
 
 NESTED = [
     "list<int>",
@@ -88,6 +91,9 @@ def main(pages_count: int) -> None:
     for number in range(pages_count):
         which = number % len(types)
         cells = [long_bytes(value(types[which], rng)) for _ in range(rng.randrange(4))]
+        if rng.random() < 0.4:  # the page ends in the middle of a value
+            last = value(types[which], rng) or b""
+            cells.append(long_bytes(last[: rng.randrange(len(last) + 1)] + rng.choice(TAILS)))
         body = bytearray(struct.pack(">iiii", 2, 4, 1, len(cells)) + b"".join(cells))
         for _ in range(rng.randrange(4)):
             replacement = rng.choice(REPLACEMENTS)

@@ -212,7 +212,7 @@ def plain_driver(cql_type: CqlType, value: Any) -> Any:
             parts = ("months", "days", "nanoseconds")
             return {part: getattr(value, part) for part in parts}
         case "inet":
-            return _address_form(value)
+            return address_form(value)
         case "uuid" | "timeuuid":
             return value.bytes
         case "float" | "double":
@@ -223,7 +223,7 @@ def plain_driver(cql_type: CqlType, value: Any) -> Any:
             return value
 
 
-def _address_form(text: str) -> str:
+def address_form(text: str) -> str:
     """As ipaddress writes it in Python 3.11; the driver's mixes both forms, newer Pythons too."""
     head, _, tail = text.rpartition(":")
     if head and "." in tail:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import struct
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from ringhaul.cql.addresses import parse_address
 from ringhaul.cql.decimals import parse_decimal, parse_varint
 from ringhaul.cql.decode import HostilePage, PageDecoder, paging_state, result_body, warm_up
 from ringhaul.cql.types import SCALARS, CqlType, parse_type
@@ -23,6 +25,7 @@ from tests.property.cql import mutated
 from tests.property.cql.pages import (
     NO_METADATA,
     PROTOCOL,
+    address_form,
     cell,
     driver_type,
     page,
@@ -133,6 +136,17 @@ def test_padded_varints_are_read() -> None:
     assert decode(CqlType("varint"), cells).to_pylist() == ["5", "-2", "7", None, "-128"]
 
 
+@given(st.lists(st.sampled_from([0, 0, 0, 1, 0xFF0, 0xFFFF]), min_size=8, max_size=8))
+@example([1, 0, 0, 1, 0, 0, 1, 1])
+@example([1, 0, 0, 1, 0, 0, 0, 1])
+@example([0, 0, 0, 0, 0, 0xFFFF, 0x7F00, 1])
+def test_addresses_are_written_in_their_shortest_form(groups: list[int]) -> None:
+    packed = struct.pack(">8H", *groups)
+    (text,) = decode(CqlType("inet"), [packed]).to_pylist()
+    assert text == address_form(str(ipaddress.IPv6Address(packed)))
+    assert parse_address(text) == packed
+
+
 # --- nested values in forms that the driver does not write
 
 
@@ -149,6 +163,12 @@ def test_elements_may_be_null_and_later_fields_missing() -> None:
     ]
     # A user-defined type has got a field since its schema was read.
     assert decode(CqlType("udt", (INT,), ("f",)), [cell(one) + cell(two)]).to_pylist() == [{"f": 1}]
+
+
+def test_counts_of_elements_that_are_a_lie_allocate_nothing() -> None:
+    cells: list[bytes | None] = [struct.pack(">i", 2**31 - 1)] * 3000
+    with pytest.raises(HostilePage, match="value 0 is not a list"):
+        decode(CqlType("list", (INT,)), cells)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +369,7 @@ def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path: Path) -> None:
     """Compiled with checks of every index, the kernels find nothing to complain of."""
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", mutated.__name__, "3000"],
+        [sys.executable, "-m", mutated.__name__, "12000"],
         env=environment,
         capture_output=True,
         text=True,
@@ -364,31 +384,48 @@ def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path: Path) -> None:
 
 
 def test_kernels_compile_where_nothing_can_be_written() -> None:
-    """A read-only installation for a user without a home: each process compiles for itself."""
-    script = (
+    """As in a read-only installation, for a user without a home."""
+    done = python(
         "import numba.core.caching as caching\n"
         "def nowhere(self): raise OSError('read-only')\n"
         "caching._CacheLocator.ensure_cache_path = nowhere\n"
-        "from ringhaul.cql.decode import PageDecoder\n"
         "from ringhaul.cql.decode import compiled\n"
         "@compiled.kernel(compiled.COUNT(compiled.COUNT))\n"
         "def double(value): return 2 * value\n"
         "print(double(21))\n"
     )
-    folder = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=60
-    )
-    assert (done.stdout.strip(), done.returncode) == ("42", 0), done.stderr
+    assert done.communicate(timeout=60) == ("42\n", "")
+
+
+def test_processes_may_compile_at_once_and_find_broken_files(tmp_path: Path) -> None:
+    # Given processes that all find nothing
+    script = "import ringhaul.cql.decode.gather; print('loaded')"
+    together = [python(script, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
+    assert [done.communicate(timeout=120) for done in together] == [("loaded\n", "")] * 3
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) > 8
+    # When what they have kept is cut short
+    for path in kept:
+        os.truncate(path, path.stat().st_size // 2)
+    # Then the next one does without
+    alone = python(script, NUMBA_CACHE_DIR=str(tmp_path))
+    assert alone.communicate(timeout=120) == ("loaded\n", "")
 
 
 def test_loading_the_package_does_not_load_the_compiler() -> None:
-    script = "import sys, ringhaul.cql.decode; print('numba' in sys.modules)"
-    folder = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=60
+    done = python("import sys, ringhaul.cql.decode; print('numba' in sys.modules)")
+    assert done.communicate(timeout=60) == ("False\n", "")
+
+
+def python(script: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment},
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    assert done.stdout.strip() == "False", done.stderr
 
 
 def test_warm_up_loads_the_kernels() -> None:

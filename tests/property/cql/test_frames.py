@@ -33,6 +33,7 @@ from ringhaul.cql.frames import (
     auth_response_body,
     execute_frames,
     frame,
+    next_page_frame,
     parse_replies,
     prepare_body,
     read_error,
@@ -270,3 +271,52 @@ def test_long_runs_are_counted_whole(before: int) -> None:
     parsed = parse_replies(data)
     assert parsed.voids.tolist() == [*range(before), *[1] * 40]
     assert [outcome(reply) for reply in parsed.others] == [(9, "error", 0x2200, "bad")]
+
+
+@given(
+    st.integers(1, 3).flatmap(rows_of),
+    CONSISTENCIES,
+    st.integers(1, 2**31 - 1),
+    st.booleans(),
+    st.none() | st.integers(0, 2**50),
+    st.lists(st.binary(min_size=1, max_size=20), max_size=3),
+)
+def test_frames_of_reads_and_their_further_pages_are_the_drivers(
+    rows: list[list[Any]],
+    consistency: int,
+    page_rows: int,
+    skips: bool,
+    timestamp: int | None,
+    states: list[bytes],
+) -> None:
+    joined = join_rows([cells(list(column)) for column in zip(*rows, strict=True)])
+    first = None if timestamp is None else timestamp + np.arange(len(rows))
+    made = execute_frames(
+        joined,
+        b"q" * 16,
+        consistency,
+        len(rows[0]),
+        page_rows=page_rows,
+        skip_metadata=skips,
+        timestamps=first,
+    )
+    for i, row in enumerate(rows):
+        ours = made.buffer[made.offsets[i] : made.offsets[i + 1]].tobytes()
+        if skips:
+            # The driver never sets this flag (0x02, section 4.1.4) for protocol v4
+            flags_at = 9 + 2 + 16 + 2
+            assert ours[flags_at] & 0x02
+            ours = ours[:flags_at] + bytes([ours[flags_at] ^ 0x02]) + ours[flags_at + 1 :]
+        options: dict[str, Any] = {"fetch_size": page_rows}
+        if timestamp is not None:
+            options["timestamp"] = timestamp + i
+        message = ExecuteMessage(b"q" * 16, row, consistency, **options)
+        assert ours == driver_frame(message)
+        if timestamp is not None:
+            continue
+        # Each page is asked for by the frame that asked for the one before it
+        for state in states:
+            page = next_page_frame(ours, state)
+            ours = page.buffer[page.offsets[0] : page.offsets[1]].tobytes()
+            message.paging_state = state
+            assert ours == driver_frame(message)

@@ -1,5 +1,6 @@
 """Cursors are text and back; the token of a paging state; page sizes."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
-from ringhaul.read.sizing import ROWS_MAX, PageSize
+from ringhaul.read.sizing import PATIENCE, PATIENCE_MAX, ROWS_MAX, ROWS_MIN, Brake, PageSize
 
 ranges = st.tuples(st.integers(MIN_TOKEN, MAX_TOKEN - 1), st.integers(1, 2**64)).map(
     lambda pair: TokenRange(pair[0], min(pair[0] + pair[1], MAX_TOKEN))
@@ -39,8 +40,6 @@ def state_of(key: bytes, rest: bytes) -> bytes:
 
 @given(st.binary(min_size=1, max_size=70_000), st.binary(max_size=20))
 def test_the_token_of_a_paging_state(key: bytes, rest: bytes) -> None:
-    import pyarrow as pa
-
     assert token_reached(state_of(key, rest)) == murmur3_tokens(pa.array([key], pa.binary()))[0]
 
 
@@ -74,3 +73,49 @@ def test_page_size_shrinks_at_once_and_grows_by_steps() -> None:
     assert size.rows == 100
     size.saw(1, 10)
     assert size.rows == 100
+
+
+def test_a_brake_is_let_go_more_slowly_each_time_it_was_too_soon() -> None:
+    brake = Brake()
+    assert brake.least(1000) == 1000
+    pages = []
+    for _ in range(7):
+        brake.too_much(brake.least(1000))
+        assert brake.least(1000) == 500
+        pages.append(0)
+        while brake.rows:
+            brake.good(1000)
+            pages[-1] += 1
+    assert pages == [PATIENCE, 16, 64, 256, PATIENCE_MAX, PATIENCE_MAX, PATIENCE_MAX]
+
+
+def test_one_hold_up_is_one_however_many_time_outs_it_has() -> None:
+    brake = Brake()
+    for rows in (500, 250, 125):
+        brake.too_much(brake.least(1000))
+        assert brake.rows == rows
+    for _ in range(3 * PATIENCE):
+        assert brake.rows
+        brake.good(1000)
+    assert not brake.rows
+
+
+def test_a_length_that_was_good_is_tried_once_more() -> None:
+    brake = Brake()
+    for _ in range(PATIENCE):
+        brake.good(1000)
+    brake.too_much(1000)
+    assert brake.least(1000) == 1000
+    brake.too_much(1000)
+    assert brake.least(1000) == 500
+
+
+@given(st.integers(1, 10**6))
+def test_a_brake_stops_at_some_rows(rows: int) -> None:
+    brake = Brake()
+    for _ in range(30):
+        brake.too_much(brake.least(rows))
+    assert brake.least(rows) == min(rows, ROWS_MIN)
+    for _ in range(30 * PATIENCE_MAX):
+        brake.good(rows)
+    assert brake.least(rows) == rows

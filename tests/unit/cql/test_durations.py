@@ -37,7 +37,22 @@ def test_forms(text: str, expected: Duration) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "-", "P", "PT", "-P", "1", "1x", "y", "1d 2h", "1d1mo", "1d1d", "+1d", "--1d", "1.5s"),
+        *(
+            "",
+            "-",
+            "P",
+            "PT",
+            "-P",
+            "1",
+            "1x",
+            "y",
+            "1d 2h",
+            "1d1mo",
+            "1d1d",
+            "+1d",
+            "--1d",
+            "1.5s",
+        ),
         *("P1D2M", "P1W1D", "PT1.5S", "P1-02-03T04:05:06", "\N{ARABIC-INDIC DIGIT ONE}d"),
     ],
 )

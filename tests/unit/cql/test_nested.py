@@ -32,8 +32,12 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ("list<int>", b"{}", "cast list: a JSON object where a JSON array belongs"),
         ("list<int>", b"true", "cast list: true or false where a JSON array belongs"),
         ("list<int>", b"", 'cast list: "" is not JSON: Expecting value at character 1'),
-        ("list<int>", b"[1", "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3"),
-        ("list<text>", b"[\"\xff\"]", 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
+        (
+            "list<int>",
+            b"[1",
+            "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3",
+        ),
+        ("list<text>", b'["\xff"]', 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
         ("map<text, int>", b'{"a":1,"b":"y"}', 'cast int: tags["b"]: "y" is not a whole number'),
         ("map<text, int>", b'{"a":null}', 'cast int: tags["a"]: null; a map holds none'),
         ("map<int, int>", b'{"a":1}', 'cast int: tags key: "a" is not a whole number'),
@@ -95,7 +99,8 @@ def test_what_is_said_of_numbers_and_words_in_csv_is_not_said_of_json() -> None:
 
 def test_the_digits_of_numbers_are_kept() -> None:
     cells, _ = encode_json(
-        CqlType("decimal"), [parse_json(b"1.50"), parse_json(b"12345678901234567890.123456789012345")],
+        CqlType("decimal"),
+        [parse_json(b"1.50"), parse_json(b"12345678901234567890.123456789012345")],
         FORMAT, null_length=-1,
     )  # fmt: skip
     exact, _ = encode_json(

@@ -1,4 +1,4 @@
-"""Typed columns of other Arrow types than our own: what becomes of their values, and what cannot."""
+"""Typed columns of other Arrow types than our own: what becomes of them, and what cannot."""
 
 from __future__ import annotations
 
@@ -115,7 +115,11 @@ def int64(value: int) -> bytes:
         ("duration", numbers(2, unit=pa.duration("ms")), [b"\0\0\xe0\x3d\x09\x00"]),
         ("uuid", pa.array([bytes(range(16))], pa.binary()), [bytes(range(16))]),
         ("uuid", pa.array([b"abc"], pa.binary()), ["cast uuid: 3 bytes where a uuid has 16"]),
-        ("timeuuid", pa.array([bytes(16)], pa.binary(16)), ["cast timeuuid: a uuid of version 0, not 1"]),
+        (
+            "timeuuid",
+            pa.array([bytes(16)], pa.binary(16)),
+            ["cast timeuuid: a uuid of version 0, not 1"],
+        ),
         (
             "inet",
             pa.array([b"\x7f\0\0\1", b"abc"], pa.binary()),
@@ -142,7 +146,7 @@ def int64(value: int) -> bytes:
         ),
         (
             "map<text, int>",
-            pa.array([[{"k": "a", "v": 2**40}]], pa.list_(pa.struct({"k": pa.string(), "v": pa.int64()}))),
+            pa.array([[{"k": "a", "v": 2**40}]]),
             [f'cast int: c["a"]: {2**40} is outside -2147483648..2147483647'],
         ),
         (

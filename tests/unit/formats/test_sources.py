@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import json
 import lzma
 import os
 from itertools import product
@@ -16,6 +17,7 @@ from ringhaul.formats.sources import (
     check_unchanged,
     estimate_records,
     find_sources,
+    format_of,
     open_range,
     open_whole,
 )
@@ -72,7 +74,11 @@ def test_what_can_only_be_read_whole(folder: Path) -> None:
         ("zzzzz", SourceMissing, "zzzzz: no such file"),
         ("none/x.csv", SourceMissing, "none/x.csv: no such file; there is no directory"),
         ("*.parquet", SourceMissing, "*.parquet: no file matches"),
-        ("empty", UsageError, "empty: the directory holds no .csv, .tsv, .txt file"),
+        (
+            "empty",
+            UsageError,
+            "empty: the directory holds no .csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet file",
+        ),
         ("fifo", UsageError, "fifo: not a regular file"),
         ("dangling", SourceMissing, "dangling: No such file"),
     ],
@@ -211,3 +217,34 @@ def test_nothing_is_estimated_of_an_empty_file(tmp_path: Path) -> None:
     (source,) = find_sources([str(tmp_path)])
     with open_range(source, 0, 0) as stream:
         assert stream.read(9) == b""
+
+
+def test_the_format_of_a_file_is_told_by_its_suffix() -> None:
+    names = ["a.csv", "a.TSV.gz", "a", "a.jsonl", "a.ndjson.zst", "a.JSON", "a.parquet", "json"]
+    formats = ["csv", "csv", "csv", "jsonl", "jsonl", "jsonl", "parquet", "csv"]
+    assert list(map(format_of, names)) == formats
+    assert format_of("a.csv", "jsonl") == "jsonl"
+
+
+def test_a_folder_that_was_unloaded_gives_the_parts_of_its_manifest(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", "left over.csv"):
+        (tmp_path / name).write_text("id\n")
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"parts": [{"name": "b.csv"}, {"name": "a.csv"}]}))
+    found = find_sources([str(tmp_path)])
+    assert [Path(source.path).name for source in found] == ["b.csv", "a.csv"]
+
+    manifest.write_text(json.dumps({"parts": [{"name": "c.csv"}]}))
+    with pytest.raises(SourceMissing, match=r"lists c\.csv, which is not there"):
+        find_sources([str(tmp_path)])
+    manifest.write_text(json.dumps({"parts": []}))
+    with pytest.raises(UsageError, match="nothing was unloaded"):
+        find_sources([str(tmp_path)])
+    manifest.write_text("[]")  # somebody else's
+    assert len(find_sources([str(tmp_path)])) == 3
+
+
+def test_a_parquet_file_is_not_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet.gz").write_bytes(b"")
+    with pytest.raises(UsageError, match="unpack it first"):
+        find_sources([str(tmp_path / "a.parquet.gz")])

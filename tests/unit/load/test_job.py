@@ -1,6 +1,7 @@
 """A job goes through the ledger as JSON and means the same on every worker."""
 
 import json
+from dataclasses import replace
 
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
@@ -40,6 +41,18 @@ def test_by_default_every_record_is_asked_for_and_missing_values_are_unset() -> 
     job = LoadJob.from_json(json.loads(json.dumps(load_job(TABLE).to_json())))
     assert (job.ordinal_first, job.ordinal_end, job.nulls) == (0, ORDINAL_END, "unset")
     assert (job.consistency, job.strategy) == ("LOCAL_QUORUM", "pipeline")
+
+
+def test_sources_keep_their_formats() -> None:
+    jsonl = replace(load_source(["id", "x"]), format="jsonl", any_fields=True)
+    parquet = replace(load_source(["id"]), format="parquet")
+    dialect = CsvDialect(comment="#", escape="\\", encoding="latin-1")
+    job = load_job(TABLE, load_source(["id"]), jsonl, parquet, dialect=dialect)
+    assert LoadJob.from_json(json.loads(json.dumps(job.to_json()))) == job
+    assert job.sources[0].dialect(job) == dialect
+    lines = jsonl.dialect(job)
+    assert (lines.quote, lines.escape, lines.comment) == (None, None, None)
+    assert lines.encoding == dialect.encoding
 
 
 def test_the_job_says_what_kind_it_is() -> None:

@@ -3,11 +3,11 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.load.mapping import map_fields
+from ringhaul.load.mapping import map_fields, map_names, not_loadable
 from tests.loads import table_schema
 
 TABLE = table_schema(
-    {"id": "bigint", "Total": "decimal", "note": "text", "tags": "list<text>", "n": "int"},
+    {"id": "bigint", "Total": "decimal", "note": "text", "tags": "org.acme.Tags", "n": "int"},
     ["id"],
     ["n"],
 )
@@ -102,7 +102,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "tags"),
             {},
             (),
-            "a.csv: column 'tags' has type list<text>, which load does not write yet; leave it "
+            "a.csv: column 'tags' has type org.acme.Tags, which ringhaul does not know; leave it "
             "out with --skip-columns",
         ),
         (
@@ -128,3 +128,40 @@ def test_what_cannot_be_mapped_is_refused_in_words(
         mapped(*fields, mapping=mapping, skip=skip)
     assert str(refusal.value) == told
     assert refusal.value.exit_code == 2
+
+
+def test_every_type_but_counters_and_unknown_ones_can_be_loaded() -> None:
+    table = table_schema(
+        {"id": "int", "l": "list<frozen<map<text, duration>>>", "hits": "counter", "x": "a.B"},
+        ["id"],
+    )
+    assert [column for column in table.column_names if not_loadable(table, column)] == ["hits", "x"]
+    assert not_loadable(table, "hits") == (
+        "column 'hits' has type counter: a counter is only ever added to, not set"
+    )
+
+
+def names(
+    mapping: dict[str, str] | None = None, skip: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    return map_names(TABLE, mapping=mapping or {}, skip=skip, source="a.jsonl")
+
+
+def test_records_that_name_their_values_may_name_every_column_that_can_be_loaded() -> None:
+    fields = ("id", "Total", "note", "n")
+    assert names() == (fields, tuple((field, field) for field in fields))
+
+
+def test_skipped_names_may_stand_in_records_and_are_not_loaded() -> None:
+    fields, pairs = names(skip=("note", "other"))
+    assert fields == ("id", "Total", "n", "note", "other")
+    assert pairs == (("id", "id"), ("Total", "Total"), ("n", "n"))
+
+
+def test_a_mapping_of_names_says_all_that_is_loaded() -> None:
+    fields, pairs = names(mapping={"a": "id", "b": "n"})
+    assert (fields, pairs) == (("a", "b"), (("a", "id"), ("b", "n")))
+    with pytest.raises(UsageError, match="no field for primary key column 'n'"):
+        names(mapping={"a": "id"})
+    with pytest.raises(UsageError, match="no field for primary key column 'id'"):
+        names(skip=("id",))

@@ -1,0 +1,124 @@
+"""The peers at reading: cqlsh, DataStax Bulk Loader, and the driver's and the articles' ways."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.command import run_command
+from bench.contents import check_rows, row_files
+from bench.harness import BULK_LOADER, COPY, CQLSH, DRIVER, Run, System
+from bench.read_systems import counted
+from bench.site import Site
+from bench.tools import (
+    Told,
+    bulk_loader_told,
+    run_bulk_loader,
+    run_copy,
+    run_cqlsh,
+    run_program,
+)
+
+#: Of a count in one request, which is as long as the table is large.
+COUNT_TIMEOUT_S = 600
+
+
+def copy_to(site: Site, *, processes: int) -> System:
+    """`COPY ... TO` of cqlsh, with its defaults but for the number of processes."""
+
+    def run(folder: Path) -> Run:
+        return _copied(site, folder / "copy.csv", processes)
+
+    return site.reader(f"cqlsh COPY TO, {processes} process{'es' * (processes > 1)}", COPY, run)
+
+
+def _copied(site: Site, path: Path, processes: int) -> Run:
+    columns = ", ".join(site.table.columns)
+    options = f"HEADER = true AND NUMPROCESSES = {processes}"
+    told = run_copy(site.stage, f"COPY {site.name} ({columns}) TO '{path}' WITH {options}")
+    check_rows([path], site.rows)
+    return told.run(path.stat().st_size)
+
+
+def copy_then_compute(
+    site: Site, select: str, check: Callable[[Path], None], *, processes: int
+) -> System:
+    """`COPY ... TO` and a computation over its file; `check` looks at the result."""
+
+    def run(folder: Path) -> Run:
+        path, result = folder / "copy.csv", folder / "result.csv"
+        copied = _copied(site, path, processes)
+        command = [sys.executable, "-m", "bench.compute", select, str(path), str(result)]
+        done = run_command(command, site.stage.env_embedded)
+        check(result)
+        return Run(
+            rows=site.rows,
+            bytes_count=copied.bytes_count,
+            work_s=copied.work_s + done.whole_s,
+            whole_s=copied.whole_s + done.whole_s,
+            cpu_s=copied.cpu_s + done.cpu_s,
+            rss_bytes_max=max(copied.rss_bytes_max, done.rss_bytes_max),
+        )
+
+    name = f"cqlsh COPY TO, {processes} process{'es' * (processes > 1)}, and duckdb"
+    return site.reader(name, COPY, run)
+
+
+def cqlsh_count(site: Site) -> System:
+    """`SELECT count(*)` by cqlsh."""
+
+    def run(_: Path) -> Run:
+        done = run_cqlsh(
+            site.stage, f"SELECT count(*) FROM {site.name}", timeout_s=COUNT_TIMEOUT_S
+        )
+        return _counted(site, Told(counted(done.out), done.whole_s, done))
+
+    return site.reader("cqlsh SELECT count(*)", CQLSH, run)
+
+
+def bulk_loader_unload(site: Site, *, files: str | None = None) -> System:
+    """Bulk Loader's `unload` with its defaults, or so many files at a time (`2C`: two a core)."""
+
+    def run(folder: Path) -> Run:
+        options = ["-url", str(folder), "-header", "true"]
+        if files:
+            options += ["-maxConcurrentFiles", files]
+        told = bulk_loader_told(run_bulk_loader(site, "unload", *options))
+        written = row_files(folder)
+        check_rows(written, site.rows)
+        return told.run(sum(path.stat().st_size for path in written))
+
+    return site.reader(f"Bulk Loader unload, {files or 'default'}", BULK_LOADER, run)
+
+
+def bulk_loader_count(site: Site) -> System:
+    """Bulk Loader's `count`."""
+
+    def run(_: Path) -> Run:
+        done = run_bulk_loader(site, "count")
+        return _counted(site, Told(counted(done.out), done.whole_s, done))
+
+    return site.reader("Bulk Loader count", BULK_LOADER, run)
+
+
+def _counted(site: Site, told: Told) -> Run:
+    if told.rows != site.rows:
+        raise RuntimeError(f"{told.rows} rows were counted, {site.rows} are in {site.name}")
+    return told.run(site.bytes_of(site.rows))
+
+
+def asking_pattern(
+    site: Site, pattern: str, label: str, *, statement: str, values: Path, rows: int
+) -> System:
+    """A pattern of `bench.seeds` over the first `rows` rows of values, a row of answer for each."""
+
+    def run(_: Path) -> Run:
+        told, done = run_program(
+            site.stage, "bench.seeds", pattern, statement, str(values), str(rows)
+        )
+        if told["answers"] != rows:
+            raise RuntimeError(f"{pattern} got {told['answers']} rows, of {rows}")
+        return Told(rows, told["work_s"], done).run(values.stat().st_size)
+
+    return site.reader(f"{label} ({rows // 1000}k)", DRIVER, run)

@@ -1,0 +1,126 @@
+"""The end of a lookup or an exec: the closing table and the summary for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from producer.closing import Closing, exit_code
+from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.load.latency import percentile_ms
+from ringhaul.read.ask import AskJob, AskResult
+
+
+@dataclass
+class _Sums:
+    """Over the committed units."""
+
+    records: int = 0
+    answered: int = 0
+    rejected: int = 0
+    doubted: int = 0
+    missing: int = 0
+    rows: int = 0
+    parts: int = 0
+    bytes_written: int = 0
+    retries: int = 0
+    cpu_ms: int = 0
+    repeated_units: int = 0
+    rss_bytes_max: int = 0
+    workers: dict[str, int] = field(default_factory=dict)
+
+    def add(self, result: AskResult) -> None:
+        for name in (
+            *("records", "answered", "rejected", "doubted", "missing", "rows", "parts"),
+            *("bytes_written", "retries", "cpu_ms"),
+        ):
+            setattr(self, name, getattr(self, name) + getattr(result, name))
+        self.repeated_units += result.attempt > 1
+        self.rss_bytes_max = max(self.rss_bytes_max, result.rss_bytes_max)
+        self.workers[result.worker] = self.workers.get(result.worker, 0) + 1
+
+
+def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+    """How a lookup or an exec ended, computed from what the ledger holds."""
+    job = AskJob.from_json(json.loads(ledger.job_spec(status.job)))
+    sums = _Sums()
+    for _, packed in ledger.results(status.job):
+        sums.add(AskResult.unpack(packed))
+    latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
+    code = exit_code(status, interrupted=interrupted)
+    p50_ms, p99_ms = percentile_ms(latencies, 0.50), percentile_ms(latencies, 0.99)
+    elapsed_s = status.elapsed_s
+    data: dict[str, Any] = {
+        "message_type": "summary",
+        "job": status.job,
+        "kind": job.kind,
+        "state": str(status.state),
+        "exit_code": code,
+        "units": status.units,
+        "units_done": status.done,
+        "units_quarantined": status.bad,
+        "records": sums.records,
+        "answered": sums.answered,
+        "rejected": sums.rejected,
+        "in_doubt": sums.doubted,
+        "missing": sums.missing,
+        "rows": sums.rows,
+        "files": sums.parts,
+        "bytes_written": sums.bytes_written,
+        "output": job.output.url if job.output else None,
+        "retries": sums.retries,
+        "repeated_units": sums.repeated_units,
+        "elapsed_s": elapsed_s,
+        "records_per_s": sums.records / elapsed_s if elapsed_s else None,
+        "cpu_us_per_record": sums.cpu_ms * 1000 / sums.records if sums.records else None,
+        "worker_rss_bytes_max": sums.rss_bytes_max,
+        "p50_ms": p50_ms,
+        "p99_ms": p99_ms,
+        "workers": sums.workers,
+        "last_error": status.last_error,
+    }
+    figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
+    if job.result:
+        figures.append(f"{sums.rows:,} rows")
+    if job.kind == "lookup":
+        figures.append(f"{sums.missing:,} without a row")
+    if job.output is not None and not job.streams:
+        figures.append(f"{count_text(sums.parts, 'file')}, {bytes_text(sums.bytes_written)}")
+    speed = rate_text(sums.records / elapsed_s) if elapsed_s else "-"
+    figures += [time_text(elapsed_s), f"{speed}/s"]
+    details = [
+        f"p50 {ms_text(p50_ms)}  p99 {ms_text(p99_ms)}",
+        count_text(sums.retries, "retry", "retries"),
+        count_text(len(sums.workers), "worker process", "worker processes"),
+    ]
+    lines = [f" {'   '.join(figures)}", f" {'   '.join(details)}", *_verdict(status, job, sums)]
+    return Closing(exit_code=code, text="\n".join(lines), data=data)
+
+
+def _asked(job: AskJob) -> str:
+    return "keys" if job.kind == "lookup" else "rows of values"
+
+
+def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
+    """How it ended, and the next command where there is one."""
+    listed = f" next     ringhaul errors {status.job}"
+    part = f"{status.done:,} of {status.units:,} units are done"
+    match status.state:
+        case JobState.COMPLETE:
+            return [" complete", *([listed] if sums.missing else [])]
+        case JobState.PARTIAL:
+            doubted = f", {sums.doubted:,} in doubt" if sums.doubted else ""
+            return [f" complete with rejects: {sums.rejected:,} rejected{doubted}", listed]
+        case JobState.QUARANTINED:
+            what = "may have been applied or not" if not job.repeatable else "are not answered"
+            return [f" {count_text(status.bad, 'unit')} lost their worker; their rows {what}"]
+        case JobState.CANCELLED:
+            return [f" cancelled: {part}"]
+        case JobState.FAILED:
+            return [f" failed: {status.last_error}", f" so far {part}"]
+        case _:
+            return [f" still running: {part}", f" next     ringhaul status -f {status.job}"]

@@ -1,0 +1,110 @@
+"""`ringhaul lookup` and `ringhaul exec`: options in, exit code out. The work is in
+`producer.run_ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import rich_click as click
+
+from producer.options import Command, connection_options, following_options, output_options
+
+
+def answer_options(command: Command) -> Command:
+    """What both commands do with the answers."""
+    for option in reversed(
+        [
+            click.option(
+                "--values-header/--no-values-header",
+                default=True,
+                show_default=True,
+                help="The first record of the input names its fields.",
+            ),
+            click.option(
+                "-o",
+                "--output",
+                default="-",
+                show_default=True,
+                metavar="DIR|URL|-",
+                help="An empty or new folder, or - for standard output.",
+            ),
+            click.option(
+                "--max-rows-per-file",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Begin a new file after N.",
+            ),
+            click.option(
+                "--max-file-size",
+                metavar="BYTES",
+                help="Begin a new file after about so much, e.g. 256M.",
+            ),
+            click.option(
+                "--order",
+                type=click.Choice(["input", "any"]),
+                default="input",
+                show_default=True,
+                help="Answers in the order of the input, or as they come.",
+            ),
+            click.option(
+                "--rate", type=click.IntRange(1), metavar="N/S", help="Limit of the whole job."
+            ),
+            click.option("--consistency", metavar="LEVEL", help="Of the requests [LOCAL_QUORUM]."),
+        ]
+    ):
+        command = option(command)
+    decorate: Callable[[Command], Command] = output_options
+    return decorate(command)
+
+
+@click.command("lookup")
+@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
+@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option(
+    "--keys",
+    required=True,
+    metavar="FILE|-",
+    help="The keys: CSV, JSON Lines or Parquet, by the file's suffix.",
+)
+@click.option(
+    "--key",
+    metavar="A,B,...",
+    help="Columns of a key: the partition key, and first clustering columns [partition key].",
+)
+@click.option("--columns", metavar="A,B,...", help="Columns that are wanted [all].")
+@answer_options
+@following_options
+@connection_options
+def lookup_command(**options: Any) -> int:
+    """The rows of a list of keys, asked for at the nodes that hold them."""
+    from producer.run_ask import run_lookup
+
+    return run_lookup(options)
+
+
+@click.command("exec")
+@click.argument("statement", metavar="STATEMENT")
+@click.option(
+    "--params",
+    metavar="FILE|-",
+    help="Values of the markers: CSV, JSON Lines or Parquet, by the file's suffix.",
+)
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="NAME:FIRST..LAST[/STEP]",
+    help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
+)
+@answer_options
+@following_options
+@connection_options
+def exec_command(**options: Any) -> int:
+    """Run a CQL statement with ? markers once for each row of values.
+
+    SELECT, INSERT, UPDATE, DELETE and counters. What must not be done twice is never sent twice.
+    """
+    from producer.run_ask import run_exec
+
+    return run_exec(options)

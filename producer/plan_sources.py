@@ -1,0 +1,137 @@
+"""The sources of a load that are no CSV: what their fields are, and into which columns they go.
+
+Like a CSV header, names and types are looked at when the load is planned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.nested import parse_json
+from ringhaul.cql.text import TextFormat
+from ringhaul.cql.typed import refusal
+from ringhaul.errors import SourceCorrupt, UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.jsonl_read import line_dialect
+from ringhaul.formats.sources import SourceFile, open_parquet, open_whole
+from ringhaul.formats.split import START, Block, read_blocks
+from ringhaul.load.job import LoadSource
+from ringhaul.load.mapping import map_fields, map_names
+
+#: Read at a time to see whether a file holds a record at all.
+LOOK_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRequest:
+    """The options of `ringhaul load` that make up a job."""
+
+    keyspace: str
+    table: str
+    file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
+    header: bool = True
+    columns: Sequence[str] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    skip_columns: Sequence[str] = ()
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+    text: TextFormat = field(default_factory=TextFormat)
+    skip_rows: int = 0
+    max_rows: int | None = None
+    nulls: str = "unset"
+    ttl_s: int = 0
+    timestamp: str | None = None
+    strategy: str = "pipeline"
+    rate_rows_s: int = 0
+    unit_bytes: int = 0
+    max_errors: str = "1000"
+
+
+def first_block(file: SourceFile, dialect: CsvDialect) -> Block | None:
+    """The first records of a text file, or what begins as one; None: there are none."""
+    with open_whole(file, dialect) as stream:
+        return next(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START), None)
+
+
+def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+    """A source of JSON Lines: its fields are whatever may be named in it."""
+    _refuse_columns(request, file, "a name with each value")
+    dialect = line_dialect(request.dialect)
+    block = first_block(file, dialect)
+    if block is None:
+        raise UsageError(f"{file.path} is empty: it has no records")
+    fields, mapping = map_names(
+        table, mapping=request.mapping, skip=request.skip_columns, source=file.path
+    )
+    _check_first(block, fields, file, table)
+    return LoadSource(
+        file=file,
+        fields=fields,
+        mapping=mapping,
+        format="jsonl",
+        any_fields=request.dialect.allow_extra_fields or bool(request.mapping),
+    )
+
+
+def _check_first(block: Block, fields: Sequence[str], file: SourceFile, table: TableSchema) -> None:
+    """Refuse a file whose first record shows that all of it is something else."""
+    text = block.data[int(block.starts[0]) : int(block.ends[0])]
+    if text.lstrip()[:1] == b"[":
+        raise UsageError(
+            f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "
+            f"on each line (jq -c '.[]' {file.path} makes them)"
+        )
+    try:
+        names = list(parse_json(text))
+    except (ValueError, TypeError):
+        return  # a reject, once it is read
+    if names and not set(names) & set(fields):
+        raise UsageError(
+            f"{file.path}: the first record names no column of {table.name} (it has "
+            f"{', '.join(map(str, names[:8]))}; the table has {', '.join(table.column_names[:12])})"
+        )
+
+
+def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+    """A Parquet file, whose columns have names and types."""
+    _refuse_columns(request, file, "the names of its columns")
+    try:
+        with open_parquet(file) as opened:
+            schema = opened.schema_arrow
+    except SourceCorrupt as error:
+        raise UsageError(str(error)) from error
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise UsageError(f"{file.path}: {name!r} names {count} columns of it")
+    known = table.column_names
+    if not request.mapping and not set(schema.names) & set(known):
+        raise UsageError(
+            f"{file.path}: no column of it is one of {table.name} (it has "
+            f"{', '.join(schema.names[:12])}; the table has {', '.join(known[:12])})"
+        )
+    mapping = map_fields(
+        schema.names,
+        table,
+        mapping=request.mapping,
+        skip=request.skip_columns,
+        source=file.path,
+    )
+    for name, column in mapping:
+        arrow = schema.field(name).type
+        why = refusal(table.parsed_type(column), arrow)
+        if why is not None:
+            within = f" ({why})" if table.parsed_type(column).of else ""
+            raise UsageError(
+                f"{file.path}: column {name!r} has the type {arrow}, which does not become "
+                f"{table.type_of(column)} of {table.name}.{column}{within}; leave it out with "
+                f"--skip-columns {name}, or write the file with another type"
+            )
+    return LoadSource(file=file, fields=tuple(schema.names), mapping=mapping, format="parquet")
+
+
+def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
+    for option, given in (("--columns", request.columns), ("--no-header", not request.header)):
+        if given:
+            raise UsageError(f"{file.path}: {option} is of no use: the file has {has}")

@@ -1,0 +1,263 @@
+"""Run `lookup` and `exec` from their options: plan, create the job, follow it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cassandra import InvalidRequest, Unauthorized
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.options import comma_list
+from producer.outputs import STDOUT, check_empty, output_of, wants_header
+from producer.plan import LoadRequest, plan_source
+from producer.plan_read import Wanted, table_of
+from producer.run_load import spool_sources
+from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
+from producer.stdout_parts import StdoutParts, header_bytes
+from producer.words import count_text
+from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cluster.words import tell
+from ringhaul.cql.types import CqlType, Fields, type_texts
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.sources import SourceFile, estimate_records
+from ringhaul.load.job import LoadJob
+from ringhaul.read.ask import AskJob, SpanUnit
+from ringhaul.read.ask_run import split_extra
+from ringhaul.read.exec import Statement
+from ringhaul.read.finish import publish_ask_manifest
+from ringhaul.read.job import Output
+from ringhaul.read.lookup import LookupPlan
+from ringhaul.read.spans import Span, parse_span, rows_count
+from tasks.connect import cluster_config
+
+#: Bounds of a unit: of a file in bytes, of ranges in rows. Small, since a unit that must not be
+#: done twice is in doubt as a whole when its worker dies.
+UNIT_BYTES = (64 << 10, 4 << 20)
+UNIT_ROWS = (1_000, 100_000)
+UNITS_PER_SLOT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What `lookup` and `exec` differ in."""
+
+    kind: str
+    markers: tuple[tuple[str, str], ...]  #: name and CQL type of each
+    result: tuple[tuple[str, CqlType], ...]
+    user_types: tuple[tuple[str, Fields], ...] = ()
+    facts: Mapping[str, Any]  #: further fields of the `AskJob`
+    target: str
+    writes: bool = False
+
+
+def run_lookup(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul lookup`; the exit code."""
+
+    def ask(session: Session, loaded: Loaded) -> _Asked:
+        wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
+        table = table_of(session, wanted)
+        key, columns = comma_list(options["key"]), comma_list(options["columns"])
+        plan = LookupPlan.of(table, key, columns)
+        return _Asked(
+            kind="lookup",
+            markers=tuple((name, table.type_of(name)) for name in plan.key),
+            user_types=table.user_types,
+            result=tuple((name, table.types[name]) for name in plan.columns),
+            facts={"table": table, "key": plan.key, "columns": plan.columns},
+            target=table.name,
+        )
+
+    return _run(options, "lookup", [options["keys"]], [], ask)
+
+
+def run_exec(options: Mapping[str, Any]) -> int:
+    """Run `ringhaul exec`; the exit code."""
+    files = [options["params"]] if options["params"] is not None else []
+    if bool(files) == bool(options["ranges"]):
+        raise UsageError("give --params FILE, or one --range for each marker")
+
+    def ask(session: Session, loaded: Loaded) -> _Asked:
+        statement = _prepared(session, loaded, options["statement"])
+        names = _named_once(statement.markers.names)
+        if not names:
+            raise UsageError("the statement has no marker (?): there is nothing to run it over")
+        effect = statement.effect
+        texts, user_types = type_texts(statement.markers.types)
+        return _Asked(
+            kind="exec",
+            markers=tuple(zip(names, texts, strict=True)),
+            user_types=user_types,
+            result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
+            facts={"statement": options["statement"], "repeatable": effect.repeatable},
+            target=effect.verb,
+            writes=not effect.reads,
+        )
+
+    return _run(options, "exec", files, options["ranges"], ask)
+
+
+def _run(
+    options: Mapping[str, Any],
+    kind: str,
+    files: Sequence[str],
+    ranges: Sequence[str],
+    ask: Callable[[Session, Loaded], _Asked],
+) -> int:
+    loaded = settle_read(options)
+    job_id = new_job_id(kind)
+    to_stdout = options["output"] == STDOUT
+    spool = loaded.settings.state_dir / "spool" / f"{job_id}.csv"
+    with ExitStack() as stack:
+        output = output_of(options, loaded, job_id)
+        if to_stdout:
+            stack.callback(shutil.rmtree, Path(output.url), ignore_errors=True)
+        else:
+            check_empty(output.url)
+        sources = []
+        if files:
+            stack.callback(spool.unlink, missing_ok=True)
+            sources = spool_sources(files, CsvDialect(), "auto", spool)
+        spans = [parse_span(text) for text in ranges]
+        slots = plan_slots(loaded, own_workers=to_stdout)
+
+        def plan(session: Session) -> Plan:
+            asked: _Asked = ask(session, loaded)
+            values = _values(options, asked, sources, spans, slots)
+            job = AskJob(
+                kind=kind,
+                cluster_name=session.cluster.metadata.cluster_name,
+                values=values,
+                spans=tuple(ranges),
+                result=asked.result,
+                ordered=options["order"] == "input",
+                timestamp_us=_timestamp_us(asked, values, spans),
+                consistency=loaded.settings.cluster.consistency,
+                rate_rows_s=options["rate"] or 0,
+                output=None if asked.writes else output,
+                streams=to_stdout,
+                **asked.facts,
+            )
+            return _plan(options, job, asked, output, spans, slots)
+
+        return run_read(options, loaded, job_id, plan)
+
+
+def _plan(
+    options: Mapping[str, Any],
+    job: AskJob,
+    asked: _Asked,
+    output: Output,
+    spans: Sequence[Span],
+    slots: int,
+) -> Plan:
+    size = (
+        count_text(rows_count(spans), "row")
+        if spans
+        else count_text(len(job.values.sources), "file")
+    )
+    plan = Plan(
+        job=job,
+        units=_span_units(rows_count(spans), slots) if spans else (),
+        split=None if spans else job.values,
+        target=asked.target,
+        headline=f"{job.kind} {asked.target}   {size}",
+        own_workers=job.streams and job.output is not None,
+    )
+    if job.output is None:
+        return plan
+    if not job.streams:
+        return replace(plan, on_end=publish_ask_manifest)
+    header = b""
+    if wants_header(options, output):
+        names, types = zip(*job.result, strict=True)
+        header = header_bytes(replace(output.format, header=True), names, types)
+    printer = StdoutParts(
+        Path(output.url), lambda extra: split_extra(extra)[0], header, in_order=job.ordered
+    )
+    return replace(plan, on_look=printer.look, on_end=printer.end)
+
+
+def _values(
+    options: Mapping[str, Any],
+    asked: _Asked,
+    sources: Sequence[SourceFile],
+    spans: Sequence[Span],
+    slots: int,
+) -> LoadJob:
+    """The rows of values, as a load of them into a table of the markers would be."""
+    names = [name for name, _ in asked.markers]
+    if spans and sorted(span.name for span in spans) != sorted(names):
+        raise UsageError(
+            f"--range is given for {', '.join(span.name for span in spans)}, and the markers are "
+            f"{', '.join(names)}"
+        )
+    table = TableSchema(
+        keyspace=asked.kind,
+        table="values",
+        columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in asked.markers),
+        partition_key=(),
+        clustering_key=(),
+        user_types=asked.user_types,
+    )
+    request = LoadRequest(
+        keyspace=table.keyspace,
+        table=table.table,
+        header=options["values_header"],
+        columns=() if options["values_header"] else names,
+        mapping={name: name for name in names},
+    )
+    total = sum(file.size_bytes for file in sources)
+    return LoadJob(
+        table=table,
+        cluster_name="",
+        sources=tuple(plan_source(request, file, table) for file in sources),
+        dialect=request.dialect,
+        text=request.text,
+        base_us=0,
+        unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
+        nulls="tombstone",
+        block_bytes=256 << 10,
+    )
+
+
+def _span_units(rows: int, slots: int) -> list[str]:
+    each = _between(rows // (UNITS_PER_SLOT * slots), UNIT_ROWS)
+    return [SpanUnit(first, min(first + each, rows)).pack() for first in range(0, rows, each)]
+
+
+def _between(size: int, bounds: tuple[int, int]) -> int:
+    return max(bounds[0], min(size, bounds[1]))
+
+
+def _timestamp_us(asked: _Asked, values: LoadJob, spans: Sequence[Span]) -> int:
+    """The write timestamp of the first row, so far back that the last one is not in the future."""
+    if not asked.writes or not asked.facts.get("repeatable", True):
+        return 0
+    files = [source.file for source in values.sources]
+    rows = rows_count(spans) if spans else estimate_records(files, values.dialect)
+    return time.time_ns() // 1000 - rows
+
+
+def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:
+    try:
+        return Statement.prepare(session, text)
+    except (InvalidRequest, Unauthorized) as error:
+        where = cluster_config(loaded.settings).where
+        raise tell(error, where=where, user=loaded.settings.cluster.user) from error
+
+
+def _named_once(names: Sequence[str]) -> list[str]:
+    """Markers by their names; the second `day` of a statement is `day_2`."""
+    found: list[str] = []
+    for name in names:
+        count = sum(other == name for other in names[: len(found)])
+        found.append(f"{name}_{count + 1}" if count else name)
+    return found

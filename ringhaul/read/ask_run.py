@@ -1,0 +1,273 @@
+"""Run one unit of a lookup or an exec: rows of values to requests, answers to part files.
+
+A plain function of its inputs, like `run.run_read_unit`. Values that cannot be bound, rows that the
+server refuses and keys without a row are kept with their place in the input.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from cassandra.cluster import Session
+
+from ringhaul.cluster.connect import consistency_level
+from ringhaul.cluster.markers import Marked
+from ringhaul.load.reading import read_unit
+from ringhaul.load.rejects import Reject, RejectLog
+from ringhaul.load.rows import EncodedRows, RowEncoder
+from ringhaul.load.unit import LoadUnit
+from ringhaul.load.write.base import TICK_S
+from ringhaul.load.write.plane import Plane
+from ringhaul.read.ask import AskJob, SpanUnit
+from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
+from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
+from ringhaul.read.order import Ints
+from ringhaul.read.parts import PartInfo, PartSet
+from ringhaul.read.requests import ReadOptions, RequestHooks, RequestStats
+from ringhaul.read.spans import parse_span, rows_between
+
+#: Rows of values that are bound together.
+SPAN_BLOCK_ROWS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskTarget:
+    """What a worker process keeps open from unit to unit."""
+
+    session: Session
+    plane: Plane
+    statement: Statement
+    retries_max: int
+    request_timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskHooks:
+    """What the unit asks of whoever runs it; see `load.run.UnitHooks`."""
+
+    tick: Callable[[int, int, int], None]
+    throttle: Callable[[int], float]
+
+
+@dataclass(kw_only=True)
+class AskOutcome:
+    """What a unit did, before it is committed."""
+
+    records: int = 0
+    missing: int = 0
+    stats: RequestStats
+    refused: int = 0  #: values that could not be bound
+    log: RejectLog
+    parts: list[PartInfo]
+    elapsed_ms: int = 0
+    cpu_ms: int = 0
+    rss_bytes_max: int = 0
+
+    @property
+    def rejected(self) -> int:
+        return self.refused + self.stats.rejected
+
+    @property
+    def extra(self) -> bytes:
+        """What to commit beside the numbers: the parts, and after a line end the log."""
+        return (
+            json.dumps([part.to_json() for part in self.parts]).encode() + b"\n" + self.log.blob()
+        )
+
+    @property
+    def latencies(self) -> Counter[int]:
+        return self.stats.latencies
+
+
+def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
+    """The parts and the log of a unit's `AskOutcome.extra`."""
+    head, _, log = extra.partition(b"\n")
+    return [PartInfo.from_json(part) for part in json.loads(head)], log
+
+
+def run_ask_unit(
+    spec: str, number: int, job_id: str, job: AskJob, target: AskTarget, hooks: AskHooks
+) -> AskOutcome:
+    """Ask for everything of one unit. Returns when every row of values is accounted for.
+
+    Raises `SourceChanged`, `SourceCorrupt` and `ClusterError` (terminal), `WriteFailed` and
+    `OutputUnavailable` (transient), and whatever `hooks.tick` raises to stop it.
+    """
+    return _AskUnit(job, target, hooks).run(spec, number, job_id)
+
+
+class _AskUnit:
+    def __init__(self, job: AskJob, target: AskTarget, hooks: AskHooks) -> None:
+        self._job, self._hooks = job, hooks
+        self._outcome = AskOutcome(stats=RequestStats(), log=RejectLog(), parts=[])
+        self._places: list[tuple[int, EncodedRows]] = []
+        self._engine = self._open(target)
+        self._outcome.stats = self._engine.stats
+
+    def run(self, spec: str, number: int, job_id: str) -> AskOutcome:
+        started, cpu_started = time.monotonic(), time.process_time()
+        job, outcome = self._job, self._outcome
+        files = None
+        if job.output is not None:
+            files = PartSet(
+                job.output.url,
+                job.output.format,
+                [name for name, _ in job.result],
+                [kind for _, kind in job.result],
+                job=job_id,
+                unit=number,
+                attempt=secrets.token_hex(3),
+                rows_max=job.output.rows_max,
+                bytes_max=job.output.bytes_max,
+            )
+        try:
+            for rows in self._engine.rows(self._values(spec), ordered=job.ordered):
+                if files is not None:
+                    files.write(rows.batch)
+                self._tick()
+            if files is not None:
+                files.roll()
+                outcome.parts = files.parts
+        except BaseException:
+            if files is not None:
+                files.withdraw()
+            raise
+        finally:
+            self._engine.close()
+        outcome.elapsed_ms = int((time.monotonic() - started) * 1000)
+        outcome.cpu_ms = int((time.process_time() - cpu_started) * 1000)
+        outcome.rss_bytes_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return outcome
+
+    def _open(self, target: AskTarget) -> Exec | Lookup:
+        job = self._job
+        options = ReadOptions(
+            consistency=consistency_level(job.consistency),
+            timestamp_us=job.timestamp_us,
+            retries_max=target.retries_max,
+            request_timeout_s=target.request_timeout_s,
+        )
+        if job.table is None:
+            hooks = RequestHooks(
+                tick=self._tick,
+                throttle=self._throttle,
+                on_reject=self._rejected,
+                on_doubt=self._doubted,
+            )
+            return Exec(target.session, target.plane, target.statement, options, hooks)
+        plan = LookupPlan.of(job.table, job.key, job.columns)
+        lookup_hooks = LookupHooks(
+            tick=self._tick,
+            throttle=self._throttle,
+            on_reject=self._rejected,
+            on_doubt=self._doubted,
+            on_missing=self._missing,
+        )
+        prepared = target.statement.prepared
+        return Lookup(target.session, target.plane, plan, prepared, options, lookup_hooks)
+
+    def _tick(self) -> None:
+        stats = self._outcome.stats
+        self._hooks.tick(stats.answered, self._outcome.rejected, stats.answer_bytes)
+
+    def _throttle(self, requests: int) -> None:
+        due = time.monotonic() + self._hooks.throttle(requests)
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(min(left, TICK_S))
+            self._tick()
+
+    def _values(self, spec: str) -> Iterator[Bound]:
+        if self._job.spans:
+            return self._of_spans(SpanUnit.unpack(spec))
+        return self._of_source(LoadUnit.unpack(spec))
+
+    def _of_spans(self, unit: SpanUnit) -> Iterator[Bound]:
+        job = self._job
+        spans = [parse_span(text) for text in job.spans]
+        order = [[span.name for span in spans].index(name) for name in job.markers]
+        marked = self._marked()
+        for first in range(unit.first, unit.end, SPAN_BLOCK_ROWS):
+            end = min(first + SPAN_BLOCK_ROWS, unit.end)
+            columns = rows_between(spans, first, end)
+            texts = [columns[place].cast(pa.binary()) for place in order]
+            numbers = np.arange(first, end, dtype=np.int64)
+            bound, bad = bind_texts(marked, numbers, texts, job.values.text)
+            self._outcome.records += end - first
+            self._outcome.refused += len(bad)
+            for number, name, reason in bad:
+                self._outcome.log.add([self._reject_of_span(number, "cast", name, reason)])
+            if len(bound.numbers):
+                yield bound
+
+    def _of_source(self, unit: LoadUnit) -> Iterator[Bound]:
+        job = self._job.values
+        source = job.sources[unit.source]
+        self._encoder = RowEncoder(job, source)
+        mapped = [column for _, column in source.mapping]
+        order = [mapped.index(name) for name in self._job.markers]
+        for block in read_unit(unit, job):
+            rows, refused, asked = self._encoder.encode(block)
+            self._outcome.records += asked
+            self._outcome.refused += len(refused)
+            self._outcome.log.add(refused)
+            if rows is not None:
+                first = block.position.ordinal
+                self._places.append((first, rows))
+                yield Bound(first + rows.records, [rows.columns[place] for place in order])
+                self._forget_settled()
+            if block.position.ordinal + block.records_count >= job.ordinal_end:
+                return
+
+    def _marked(self) -> Marked:
+        table = self._job.values.table
+        return Marked(table.column_names, tuple(table.types[name] for name in table.column_names))
+
+    def _forget_settled(self) -> None:
+        """Blocks are kept until their rows cannot be told of any more."""
+        stats, outcome = self._outcome.stats, self._outcome
+        settled = stats.answered + stats.rejected + stats.in_doubt + outcome.refused
+        if settled == outcome.records:
+            self._places.clear()
+
+    def _rejected(self, number: int, reason: str) -> None:
+        self._log(number, "write" if self._job.table is None else "read", reason)
+
+    def _doubted(self, number: int, reason: str) -> None:
+        self._log(number, "doubt", f"applied or not, nobody can tell: {reason}")
+
+    def _missing(self, numbers: Ints) -> None:
+        self._outcome.missing += len(numbers)
+        for number in numbers.tolist():
+            self._log(number, "missing", "no row has this key")
+
+    def _log(self, number: int, stage: str, reason: str) -> None:
+        self._outcome.log.add([self._reject(number, stage, reason)])
+
+    def _reject(self, number: int, stage: str, reason: str) -> Reject:
+        if self._job.spans:
+            return self._reject_of_span(number, stage, None, reason)
+        first, rows = next(pair for pair in reversed(self._places) if pair[0] <= number)
+        return self._encoder.reject(rows.block, number - first, stage, None, reason)
+
+    def _reject_of_span(self, number: int, stage: str, column: str | None, reason: str) -> Reject:
+        spans = [parse_span(text) for text in self._job.spans]
+        values = [texts[0].as_py() for texts in rows_between(spans, number, number + 1)]
+        text = ",".join(values)
+        return Reject(
+            file=" ".join(self._job.spans),
+            offset=number,
+            length=len(text),
+            line=number + 1,
+            stage=stage,
+            column=column,
+            reason=reason,
+            data=text.encode(),
+        )

@@ -1,0 +1,23 @@
+"""The kernels of the read side, which numba compiles once per machine and loads from its cache."""
+
+from __future__ import annotations
+
+import logging
+
+log = logging.getLogger(__name__)
+
+
+def warm_up() -> None:
+    """Load them all, some 0.4 s, or compile them, some seconds the first time on a machine.
+
+    A worker without them still loads files: what is wrong is logged, and told by the first read.
+    """
+    try:
+        from ringhaul.cql import decode, spell
+        from ringhaul.read import replies
+
+        decode.warm_up()
+        spell.warm_up()
+        replies.warm_up()
+    except Exception:
+        log.exception("the compiled kernels of the read side cannot be loaded")

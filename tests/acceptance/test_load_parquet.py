@@ -1,0 +1,145 @@
+"""Parquet: every type there is, row groups as units, bad rows, and types that do not fit."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+
+from tests.acceptance import all_types
+from tests.acceptance.all_types import arrow_table, assert_rows, make_table
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
+
+
+def test_every_type_is_read_from_parquet(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = make_table(cassandra_session, keyspace)
+    rows = list(all_types.rows(300))
+    pq.write_table(arrow_table(rows), fleet.cwd / "rows.parquet", row_group_size=70)
+
+    done = fleet.run("load", "rows.parquet", "-t", table, "--json")
+
+    summary = assert_report(done, rows=300)
+    assert summary["units"] == 5
+    assert_rows(cassandra_session, table, rows)
+
+
+def test_row_groups_keep_the_order_of_rows_and_may_be_cut_out(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given two files with 2 rows of each key, the later of which is to win
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v bigint")
+    for name, first in (("a", 0), ("b", 1000)):
+        found = pa.table({"id": [n % 500 for n in range(1000)], "v": range(first, first + 1000)})
+        pq.write_table(found, fleet.cwd / f"{name}.parquet", row_group_size=300)
+
+    done = fleet.run("load", "a.parquet", "b.parquet", "-t", table, "--json", "--timestamp", "5000",
+                     "--skip-rows", "100", "--max-rows", "1850")  # fmt: skip
+
+    assert_report(done, rows=1850)
+    expected = [(n, 1500 + n if n < 450 else 1000 + n) for n in range(500)]
+    assert_table(cassandra_session, table, "id, v", expected)
+    times = write_times(cassandra_session, table, "id", "v")
+    assert times == {n: 5000 + v for n, v in expected}
+
+
+def test_a_bad_row_is_kept_as_json_that_loads_again(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(
+        cassandra_session, keyspace,
+        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>",
+    )  # fmt: skip
+    ids = [bytes([n]) * 16 for n in range(4)]
+    found = pa.table(
+        {
+            "id": pa.array(ids, pa.binary(16)),
+            "n": [1, 2**40, 3, 4],
+            "at": pa.array([0, 1, 2, 10**9], pa.timestamp("us", "UTC")).take(
+                pa.array([0, 0, 0, 1])
+            ),
+            "tags": [[1], [1, 2], [1, None], [3]],
+            "m": pa.array([[], [("a", 1)], [], []], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    pq.write_table(found, fleet.cwd / "x.parquet")
+
+    done = fleet.run("load", "x.parquet", "-t", table, "--json")
+
+    summary = assert_report(done, rows=1, rejected=3)
+    told = fleet.run("errors", summary["job"], "--json")
+    assert [json.loads(line)["reason"] for line in told.out.splitlines()] == [
+        f"cast int: {2**40} is outside -2147483648..2147483647",
+        "cast int: tags[1]: null; a list holds none",
+        "cast timestamp: 1970-01-01 00:00:00.000001Z is finer than milliseconds, which is all that "
+        "is kept",
+    ]
+    fleet.run("errors", summary["job"], "--export", "again.jsonl")
+    lines = (fleet.cwd / "again.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {
+        "id": "01010101-0101-0101-0101-010101010101",
+        "n": 2**40,
+        "at": "1970-01-01T00:00:00.000000Z",
+        "tags": [1, 2],
+        "m": [["a", 1]],
+    }
+    # When what was wrong is mended
+    mended = "\n".join(lines).replace(str(2**40), "2").replace("null", "2")
+    (fleet.cwd / "again.jsonl").write_text(mended)
+    assert_report(fleet.run("load", "again.jsonl", "-t", table, "--json"), rows=3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"id": [1], "v": [True]}, "column 'v' has the type bool, which does not become text of"),
+        ({"id": [1], "w": ["a"]}, "field 'w' has no column 'w'"),
+        ({"v": ["a"]}, "no field for primary key column 'id'"),
+        ({"a": [1]}, "no column of it is one of"),
+        ({"id": [1], "l": [[True]]}, "(bool does not become int)"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(
+    fleet: Ringhaul,
+    cassandra_session: Session,
+    keyspace: str,
+    columns: dict[str, list[object]],
+    told: str,
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text, l list<int>")
+    pq.write_table(pa.table(columns), fleet.cwd / "x.parquet")
+
+    done = fleet.run("load", "x.parquet", "-t", table)
+
+    assert done.code == 2
+    assert told in done.err.replace("\n", " "), done.err
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1 and no more", b"x" * 100])
+def test_a_file_that_is_no_parquet_is_told(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, data: bytes
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    (fleet.cwd / "x.parquet").write_bytes(data)
+
+    done = fleet.run("load", "x.parquet", "-t", table)
+
+    assert done.code == 2
+    assert "cannot be read as Parquet" in done.err
+
+
+def test_dry_run_shows_a_sample_of_parquet(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    pq.write_table(pa.table({"id": [1, 2**40], "v": ["a", "b"]}), fleet.cwd / "x.parquet")
+
+    done = fleet.run("load", "x.parquet", "-t", table, "--dry-run")
+
+    assert done.code == 0
+    assert "2 records, 1 rejected" in done.out

@@ -1,1 +1,0 @@
-"""Faults that take minutes each: `make nightly`, not part of `make test`."""

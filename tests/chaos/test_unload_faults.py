@@ -1,0 +1,147 @@
+"""An unload is struck at each of its parts: every row is in the manifest's files once."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.concurrent import execute_concurrent_with_args
+
+from producer.local.stack import Stack
+from producer.local.valkey import EmbeddedValkey
+from tests.acceptance.command import wait_until
+from tests.chaos.conftest import StartWorker
+from tests.chaos.rig import RECOVERY_S, Load, Looker, Rig, kill
+from tests.services import restart_valkey
+
+ROWS = 12_000
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def filled(fleet: Rig) -> Rig:
+    """The rig's table with rows that the driver wrote."""
+    insert = fleet.session.prepare(
+        f"INSERT INTO {fleet.table} (id, name, amount, note) VALUES (?, ?, ?, ?)"
+    )
+    execute_concurrent_with_args(
+        fleet.session, insert, [row(number) for number in range(ROWS)], concurrency=200
+    )
+    return fleet
+
+
+def row(number: int) -> tuple[int, str, int, str | None]:
+    return (number, f'line 1\n"{number}"', number * 1_000_003, None if number % 3 else "")
+
+
+@contextmanager
+def unloading(rig: Rig, out: Path, **env: str) -> Iterator[Load]:
+    """Start an unload, slow enough to strike."""
+    with rig.started("unload", "-t", rig.table, "-o", out, "--rate", 3000, **env) as load:
+        yield load
+
+
+def check_unloaded(out: Path, looker: Looker, summary: dict[str, Any]) -> None:
+    """The files of the manifest, and no others, hold every row once; the counts say so."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    names = {part["name"] for part in manifest["parts"]}
+    assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
+    found = []
+    for part in manifest["parts"]:
+        with (out / part["name"]).open(newline="") as file:
+            records = list(csv.DictReader(file))
+        assert len(records) == part["rows"]
+        found += [(int(r["id"]), r["name"], int(r["amount"])) for r in records]
+    assert sorted(found) == [row(number)[:3] for number in range(ROWS)]
+    assert summary["rows"] == summary["rows_read"] == manifest["totals"]["rows"] == ROWS
+    assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
+    assert looker.leftovers() == {}
+
+
+@pytest.mark.parametrize("point", ["after_claim", "mid_write", "after_write", "after_commit"])
+def test_a_child_killed_at_any_point_costs_nothing(
+    filled: Rig, looker: Looker, start_worker: StartWorker, tmp_path: Path, out: Path, point: str
+) -> None:
+    struck = tmp_path / "struck"
+    # The worker's parent sees a process die: no other unit's lease may run out meanwhile.
+    start_worker(2, RINGHAUL_WORKER_LEASE_S="60", _RINGHAUL_FAILPOINT=f"{point}:5:{struck}")
+    with unloading(filled, out) as load:
+        summary = load.finish(0)
+    assert struck.exists(), "nobody was killed"
+    check_unloaded(out, looker, summary)
+    assert summary["repeated_units"] == (0 if point == "after_commit" else 1)
+
+
+def test_a_restart_of_redis(
+    filled: Rig, looker: Looker, valkey: EmbeddedValkey, start_worker: StartWorker, out: Path
+) -> None:
+    start_worker(2)
+    with unloading(filled, out) as load:
+        looker.child_at_work(units_before=1)
+        restart_valkey(valkey)
+        looker.wait_done(looker.status().done + 1, RECOVERY_S)
+        summary = load.finish(0)
+    check_unloaded(out, looker, summary)
+
+
+def test_a_node_that_is_killed_and_comes_back(
+    filled: Rig, looker: Looker, stack: Stack, start_worker: StartWorker, out: Path
+) -> None:
+    """The one node there is: units wait for it, and lose nothing of what they had."""
+    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
+    (node,) = stack.nodes()
+    assert node.pid is not None
+    with unloading(filled, out) as load:
+        looker.child_at_work(units_before=1)
+        os.kill(node.pid, signal.SIGSTOP)
+        try:
+            time.sleep(10)
+            assert not looker.status().finished
+        finally:
+            os.kill(node.pid, signal.SIGCONT)
+        summary = load.finish(0)
+    check_unloaded(out, looker, summary)
+
+
+def test_a_cancelled_unload_goes_on_where_it_was(
+    filled: Rig, looker: Looker, start_worker: StartWorker, out: Path
+) -> None:
+    start_worker(2)
+    with unloading(filled, out) as load:
+        looker.child_at_work(units_before=2)
+        assert filled.command.run("cancel", looker.job).code == 0
+        stopped = load.finish(6)
+    assert not (out / "manifest.json").exists()
+    assert 0 < stopped["units_done"] < stopped["units"]
+    with filled.started("resume", looker.job) as resumed:
+        summary = resumed.finish(0)
+    check_unloaded(out, looker, summary)
+
+
+def test_a_killed_command_is_followed_by_a_resume(
+    filled: Rig, looker: Looker, start_worker: StartWorker, out: Path
+) -> None:
+    """The workers go on; `resume` writes the manifest that the command did not get to."""
+    start_worker(2)
+    with unloading(filled, out) as load:
+        looker.child_at_work(units_before=1)
+        kill(load.process.pid)
+        load.process.wait()
+    wait_until(lambda: looker.status().finished, "the workers to finish", 60.0)
+    assert not (out / "manifest.json").exists()
+    finished = filled.command.run("resume", looker.job)
+    assert finished.code == 0, finished
+    summary = filled.command.run("status", looker.job, "--json").summary
+    check_unloaded(out, looker, summary)

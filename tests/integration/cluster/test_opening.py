@@ -1,0 +1,51 @@
+"""A session opened beside other work: handed over, refused, and closed without being waited for."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from config.settings import Settings, load_settings
+from producer.opening import Opening
+from ringhaul.cluster.connect import ClusterConfig
+from ringhaul.errors import ClusterUnavailable
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("RINGHAUL_")]:
+        monkeypatch.delenv(name)
+
+
+def settings(config: ClusterConfig, port: int) -> Settings:
+    flags = {"cluster.contact_points": config.contact_points, "cluster.port": port}
+    return load_settings(flags).settings
+
+
+def test_the_session_is_the_openings_and_ends_with_it(config: ClusterConfig) -> None:
+    with Opening(settings(config, config.port)) as opening:
+        session = opening.session()
+        assert session.execute("SELECT cluster_name FROM system.local").one() is not None
+        assert opening.session() is session
+    deadline = time.monotonic() + 20
+    while not session.cluster.is_shutdown and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert session.is_shutdown
+
+
+def test_a_cluster_that_cannot_be_reached_is_told_when_the_session_is_wanted(
+    config: ClusterConfig,
+) -> None:
+    with Opening(settings(config, 1)) as opening:
+        for _ in range(2):
+            with pytest.raises(ClusterUnavailable, match=r"no node answers at 127\.0\.0\.1:1"):
+                opening.session()
+
+
+def test_leaving_does_not_wait_for_a_connection_that_nobody_wants(config: ClusterConfig) -> None:
+    began = time.monotonic()
+    with Opening(settings(config, config.port)):
+        pass
+    assert time.monotonic() - began < 1.0

@@ -1,0 +1,163 @@
+import pytest
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.query import QueryError, parse_select
+from ringhaul.query.select import Select
+from tests.unit.query.tables import ORDERS, batch_of
+
+
+def tables(keyspace: str, table: str) -> TableSchema:
+    assert (keyspace, table) == ("shop", "orders")
+    return ORDERS
+
+
+def read(sql: str) -> Select:
+    return parse_select(sql, tables)
+
+
+def test_rows_as_they_are() -> None:
+    select = read("SELECT Region AS r, total, writetime(total), ttl(price) AS t FROM shop.orders")
+    assert not select.is_aggregate
+    assert select.names == ("r", "total", "writetime(total)", "t")
+    assert [t.name for t in select.types] == ["text", "bigint", "bigint", "int"]
+    assert select.columns == ("region", "total", "writetime(total)", "ttl(price)")
+    assert [fetch.selector for fetch in select.fetches] == [
+        '"region"',
+        '"total"',
+        'writetime("total") AS "writetime(total)"',
+        'ttl("price") AS "ttl(price)"',
+    ]
+
+
+def test_all_columns_in_the_order_of_the_schema() -> None:
+    select = read("select * from shop.orders where total > 1")
+    assert select.names == ORDERS.column_names
+    assert select.columns == ORDERS.column_names
+
+
+def test_project_filters_and_names() -> None:
+    select = read('select "Case" as c, tags from shop.orders where total > 1')
+    assert select.columns == ("Case", "tags", "total")
+    batch = batch_of(ORDERS, Case=["a", "b"], tags=[["x"], None], total=[1, 2])
+    assert select.project(batch).to_pylist() == [{"c": "b", "tags": None}]
+
+
+def test_tokens_keys_and_a_limit() -> None:
+    select = read("select token(id) from shop.orders where id in (1, 2) limit 5")
+    assert select.columns == ("token(id)", "id")
+    assert select.where.keys == [(1,), (2,)]
+    assert select.limit == 5
+    assert read("select id from shop.orders where token(id) > 5").where.tokens == (5, 2**63 - 1)
+
+
+def test_a_keyspace_may_be_given_beside() -> None:
+    assert parse_select("select id from Orders", tables, "shop").table is ORDERS
+    assert parse_select("select o.id from shop.orders as o", tables).names == ("id",)
+
+
+def test_only_what_aggregates_need_is_read() -> None:
+    assert read("select count(*) from shop.orders").columns == ()
+    select = read(
+        "select region, sum(total * small) s from shop.orders where open group by 1 order by s"
+    )
+    assert select.is_aggregate
+    assert select.columns == ("region", "total", "small", "open")
+
+
+def test_names_and_types_of_aggregates() -> None:
+    select = read(
+        "select region, COUNT(*), sum(total), sum(price), sum(ratio), avg(total), avg(price), "
+        "max(at), count(distinct uid), approx_distinct(uid), quantile(total, 0.99), "
+        "median(total) as m, sum(total) / count(*) from shop.orders group by region"
+    )
+    assert dict(zip(select.names, (t.name for t in select.types), strict=True)) == {
+        "region": "text",
+        "count(*)": "bigint",
+        "sum(total)": "varint",
+        "sum(price)": "decimal",
+        "sum(ratio)": "double",
+        "avg(total)": "double",
+        "avg(price)": "decimal",
+        "max(at)": "timestamp",
+        "count(distinct uid)": "bigint",
+        "approx_distinct(uid)": "bigint",
+        "quantile(total, 0.99)": "double",
+        "m": "double",
+        "sum(total) / count(*)": "double",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("", "the query is empty"),
+        ("select id from orders", "name the table as keyspace.table"),
+        ("select 1", "the query has no FROM"),
+        ("delete from shop.orders", "only SELECT can be answered"),
+        ("select a.id from shop.orders a join shop.orders b on a.id = b.id", "joins cannot be"),
+        ("select id from shop.orders, shop.orders", "joins cannot be answered"),
+        ("select id from (select id from shop.orders)", "subqueries cannot be answered"),
+        ("select (select 1) from shop.orders", "subqueries cannot be answered"),
+        ("select id from shop.orders union select id from shop.orders", "UNION cannot be"),
+        ("with x as (select 1) select id from x", "WITH cannot be answered"),
+        ("select sum(total) over () from shop.orders", "window functions (OVER) cannot be"),
+        ("select row_number() over (order by id) from shop.orders", "window functions (OVER)"),
+        ("select id from shop.orders qualify id > 1", "QUALIFY cannot be answered"),
+        ("select id from shop.orders limit 5 offset 3", "OFFSET cannot be answered"),
+        ("select id from shop.orders limit x", "LIMIT takes a whole number"),
+        ("select id from shop.orders order by id", "ORDER BY is only for aggregates"),
+        ("select id from shop.orders having id > 1", "HAVING is only for aggregates"),
+        ("select idd from shop.orders", "no column 'idd' in table shop.orders; did you mean 'id'"),
+        ("select id, id from shop.orders", "two columns of the result are called 'id'"),
+        ("select id + 1 from shop.orders", "expressions are only for aggregates"),
+        ("select 5 from shop.orders", "expressions are only for aggregates"),
+        ("select upper(region) from shop.orders", "the function upper() is not known here"),
+        ("select home.street from shop.orders", "fields of nested columns"),
+        ("select tags[0] from shop.orders", "cannot be answered"),
+        ("select * except (id) from shop.orders", "cannot be answered"),
+        ("select writetime(id) from shop.orders", "a primary key column has none"),
+        ("select writetime(id, total) from shop.orders", "writetime() takes one column"),
+        ("select region, count(*) from shop.orders", "'region' must be in GROUP BY or inside"),
+        ("select *, count(*) from shop.orders", "must be in GROUP BY or inside an aggregate"),
+        ("select count(*) from shop.orders group by tags", "'tags' is list: it cannot be grouped"),
+        ("select count(*) from shop.orders group by took", "'took' is duration: it cannot be"),
+        ("select count(*) from shop.orders group by total + 1", "only columns can be grouped by"),
+        ("select count(*) from shop.orders group by 1", "an aggregate cannot be grouped by"),
+        ("select count(*) from shop.orders group by 2", "GROUP BY 2: the result has 1 columns"),
+        ("select count(*) from shop.orders group by rollup(region)", "ROLLUP"),
+        ("select count(*) from shop.orders order by 2", "ORDER BY 2: the result has 1 columns"),
+        ("select sum(region) from shop.orders", "column 'region' is text, not a number"),
+        ("select avg(at) from shop.orders", "column 'at' is timestamp, not a number"),
+        ("select sum(tags) from shop.orders", "column 'tags' is list, not a number"),
+        ("select min(tags) from shop.orders", "is list: only count() can be computed of it"),
+        ("select count(distinct took) from shop.orders", "only count() can be computed of it"),
+        ("select max(uid) from shop.orders", "column 'uid' is uuid, which has no order"),
+        ("select min(total, id) from shop.orders", "min() takes one column"),
+        ("select sum(distinct total) from shop.orders", "DISTINCT is only for count() of one"),
+        ("select count(distinct id, total) from shop.orders", "DISTINCT is only for count()"),
+        ("select sum(sum(total)) from shop.orders", "an aggregate can only stand in SELECT"),
+        ("select sum(1) from shop.orders", "sum() takes a column, not a value"),
+        ("select quantile(total, 2) from shop.orders", "a number from 0 to 1"),
+        ("select quantile(total, id) from shop.orders", "a number from 0 to 1"),
+        ("select count(*) filter (where open) from shop.orders", "cannot be answered"),
+        ("select string_agg(region) from shop.orders", "is not known here"),
+        ("select count(*) from shop.orders where count(*) > 1", "an aggregate can only stand in"),
+        ("select count(*) from shop.orders having total > 1", "'total' must be in GROUP BY"),
+        ("select count(*) from shop.orders having max(region) > 5", "5 is not text"),
+        ("select distinct on (id) id from shop.orders", "DISTINCT ON cannot be answered"),
+        ("select distinct count(*) from shop.orders", "SELECT DISTINCT cannot be answered"),
+        ("select id from shop.orders; select id from shop.orders", "one statement, not 2"),
+        ("select id frm shop.orders", "cannot read the query"),
+        ("select id from shop.orders for update", "FOR UPDATE cannot be answered"),
+        ("select id from shop.orders tablesample (5)", "TABLESAMPLE cannot be answered"),
+    ],
+)
+def test_what_cannot_be_answered(sql: str, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        read(sql)
+    assert message in str(caught.value)
+
+
+def test_no_such_table_is_the_callers_error() -> None:
+    with pytest.raises(KeyError):
+        parse_select("select id from shop.nothing", lambda k, t: {}[t])  # type: ignore[var-annotated]
