@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import argparse
 
-from bench import load_kb1, load_locality, load_memory, load_seeds, load_small, load_wide
+from bench import (
+    count_small,
+    exec_seeds,
+    load_kb1,
+    load_locality,
+    load_memory,
+    load_seeds,
+    load_small,
+    load_wide,
+    lookup_small,
+    query_small,
+    unload_small,
+)
 
 
 def main() -> None:
@@ -21,6 +33,12 @@ def main() -> None:
     load_seeds.run(load_seeds.ROWS, rounds=5)
     load_locality.run(load_locality.ROWS, rounds=3)
     load_memory.run(size_bytes=2 << 30)
+    unload_small.run(unload_small.ROWS, rounds=5)
+    unload_small.run(5 * unload_small.ROWS, rounds=5)
+    count_small.run(count_small.ROWS, rounds=5)
+    query_small.run(5 * query_small.ROWS, rounds=5)
+    lookup_small.run(lookup_small.ROWS, rounds=5)
+    exec_seeds.run(exec_seeds.ROWS, rounds=5)
 
 
 if __name__ == "__main__":

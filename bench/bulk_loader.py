@@ -12,6 +12,7 @@ ARTIFACTS = (
     "dsbulk-runner",
     "dsbulk-workflow-load",
     "dsbulk-workflow-unload",
+    "dsbulk-workflow-count",
     "dsbulk-connectors-csv",
     "dsbulk-connectors-json",
     "dsbulk-batcher-reactor",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import itertools
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -28,13 +29,36 @@ def data_file(folder: Path, table: Table, *, rows: int) -> Path:
     """The file of `table` with `rows` records and a header, written when it is not there."""
     path = folder / f"{table.name}-{rows}.csv"
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(",".join(table.columns) + "\n")
-            file.writelines(table.lines(rows, random.Random(SEED)))
-        partial.rename(path)
+        records = table.lines(rows, random.Random(SEED))
+        _write_lines(path, itertools.chain([",".join(table.columns) + "\n"], records))
     return path
+
+
+def keys_file(source: Path, count: int) -> Path:
+    """Keys of `count` records of a data file, all different, in no order, under their header."""
+    path = source.with_name(f"{source.stem}-keys-{count}.csv")
+    if not path.exists():
+        with source.open(encoding="utf-8") as file:
+            header, *keys = (line.partition(",")[0] for line in file)
+        sampled = random.Random(SEED).sample(keys, count)
+        _write_lines(path, (f"{field}\n" for field in [header, *sampled]))
+    return path
+
+
+def same_file(folder: Path, name: str, value: str, count: int) -> Path:
+    """`count` records of the one field `name`, all of the same value."""
+    path = folder / f"{name}-{value}-{count}.csv"
+    if not path.exists():
+        _write_lines(path, (f"{field}\n" for field in [name, *[value] * count]))
+    return path
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")
+    with partial.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+    partial.rename(path)
 
 
 def _small_lines(rows: int, draw: random.Random) -> Iterator[str]:

@@ -26,7 +26,7 @@ def main() -> None:
     frames = frames_of(session, schema, Path(path), streams=WINDOW)
     close_session(session)
     spent = replay(host, int(port), frames, voids)
-    print(json.dumps({"rows": len(frames), "load_s": spent.work_s, "cpu_s": spent.cpu_s}))
+    print(json.dumps({"rows": len(frames), "work_s": spent.work_s, "cpu_s": spent.cpu_s}))
 
 
 def voids(data: bytes) -> tuple[int, int]:

@@ -116,7 +116,9 @@ def page_request(query_id: bytes, of: tuple[int, int], state: bytes | None) -> b
     """The frame that asks for a page of a range, after `state` if that is given."""
     flags = _VALUES | _SKIP_METADATA | _PAGE_SIZE | (_PAGING_STATE if state else 0)
     body = struct.pack(">H", len(query_id)) + query_id
-    body += struct.pack(">HBHiqiqi", ConsistencyLevel.LOCAL_QUORUM, flags, 2, 8, of[0], 8, of[1], PAGE_ROWS)
+    body += struct.pack(
+        ">HBHiqiqi", ConsistencyLevel.LOCAL_QUORUM, flags, 2, 8, of[0], 8, of[1], PAGE_ROWS
+    )
     if state:
         body += struct.pack(">i", len(state)) + state
     return HEADER.pack(VERSION, 0, 0, EXECUTE, len(body)) + body

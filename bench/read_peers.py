@@ -9,11 +9,11 @@ from pathlib import Path
 from bench.command import run_command
 from bench.contents import check_rows, row_files
 from bench.harness import BULK_LOADER, COPY, CQLSH, DRIVER, Run, System
-from bench.read_systems import counted
 from bench.site import Site
 from bench.tools import (
     Told,
     bulk_loader_told,
+    counted,
     run_bulk_loader,
     run_copy,
     run_cqlsh,
@@ -69,9 +69,7 @@ def cqlsh_count(site: Site) -> System:
     """`SELECT count(*)` by cqlsh."""
 
     def run(_: Path) -> Run:
-        done = run_cqlsh(
-            site.stage, f"SELECT count(*) FROM {site.name}", timeout_s=COUNT_TIMEOUT_S
-        )
+        done = run_cqlsh(site.stage, f"SELECT count(*) FROM {site.name}", timeout_s=COUNT_TIMEOUT_S)
         return _counted(site, Told(counted(done.out), done.whole_s, done))
 
     return site.reader("cqlsh SELECT count(*)", CQLSH, run)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from bench.contents import check_contents, check_rows, row_files
 from bench.harness import LIMIT, OURS, Run, System
 from bench.site import Site
-from bench.tools import Job, run_program, run_ringhaul
+from bench.tools import Job, counted, run_program, run_ringhaul
 
 
 def unload(site: Site, *, kind: str) -> System:
@@ -40,11 +40,6 @@ def count(site: Site) -> System:
     return site.reader("ringhaul count", OURS, run)
 
 
-def counted(out: str) -> int:
-    """The number that a count prints: of the lines that are one, the last."""
-    return int([line for line in out.splitlines() if line.strip().isdigit()][-1])
-
-
 def query(site: Site, select: str, check: Callable[[Path], None]) -> System:
     """`ringhaul query` with a SELECT; `check` looks at its result."""
 
@@ -66,9 +61,7 @@ def lookup(site: Site, keys: Path, keys_count: int) -> System:
         check_contents(files, site.path, site.schema, wanted)
 
     def run(folder: Path) -> Run:
-        job = run_ringhaul(
-            site, "lookup", "-t", site.name, "--keys", str(keys), "-o", str(folder)
-        )
+        job = run_ringhaul(site, "lookup", "-t", site.name, "--keys", str(keys), "-o", str(folder))
         files = row_files(folder)
         check_rows(files, keys_count)
         check_once(lambda: check(files))

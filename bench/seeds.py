@@ -245,7 +245,8 @@ def _open(target: Target, ready: Barrier) -> None:
 
 
 def _run_one(values: Row) -> Rows:
-    return _client.session.execute(_client.prepared, values).all()
+    rows: Rows = _client.session.execute(_client.prepared, values).all()
+    return rows
 
 
 def _run_unit(units: list[Row]) -> Rows:

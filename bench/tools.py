@@ -18,9 +18,10 @@ from bench.site import Site
 from bench.stage import Stage
 
 #: What COPY says at its end: "1000000 rows imported from 1 files in 0 day, 0 hour, 0 minute, and
-#: 27.583 seconds (0 skipped)."; of COPY TO "... rows exported to 1 files in ...".
+#: 27.583 seconds (0 skipped)."; below a second: "20000 rows exported to 1 files in 0.470 seconds."
 COPIED = re.compile(
-    r"(\d+) rows (?:imported from|exported to) .* (\d+) minutes?,? (?:and )?([\d.]+) second"
+    r"(\d+) rows (?:imported from|exported to) \d+ files in "
+    r"(?:.* (\d+) minutes?,? (?:and )?)?([\d.]+) second"
 )
 
 #: Bulk Loader prints totals, failures and rows/s so far, again and again, the last of them its end:
@@ -79,7 +80,14 @@ def summary_of(out: str) -> dict[str, Any]:
     return next(m for m in messages if m.get("message_type") == "summary")
 
 
-def run_cqlsh(stage: Stage, statement: str, *, timeout_s: int = 60, codes: Sequence[int] = (0,)) -> Done:
+def counted(out: str) -> int:
+    """The number that a count prints: of the lines that are one, the last."""
+    return int([line for line in out.splitlines() if line.strip().isdigit()][-1])
+
+
+def run_cqlsh(
+    stage: Stage, statement: str, *, timeout_s: int = 60, codes: Sequence[int] = (0,)
+) -> Done:
     """`cqlsh -e STATEMENT`."""
     ends = stage.endpoints
     command = [
@@ -96,7 +104,7 @@ def run_copy(stage: Stage, copy: str) -> Told:
     told = COPIED.search(done.out)
     if told is None:
         raise RuntimeError(f"cqlsh did not say what it did:\n{done.out[-2000:]}")
-    return Told(int(told[1]), 60 * int(told[2]) + float(told[3]), done)
+    return Told(int(told[1]), 60 * int(told[2] or 0) + float(told[3]), done)
 
 
 def run_bulk_loader(site: Site, command: str, *arguments: str) -> Done:
@@ -115,7 +123,7 @@ def run_bulk_loader(site: Site, command: str, *arguments: str) -> Done:
 
 
 def bulk_loader_told(done: Done) -> Told:
-    """What a `load` or an `unload` of Bulk Loader came to. Raises `RuntimeError` for failed rows."""
+    """What Bulk Loader came to. Raises `RuntimeError` when rows failed."""
     told = BULK_LOADED.findall(done.err)
     if not told:
         raise RuntimeError(f"Bulk Loader did not say what it did:\n{done.err[-2000:]}")

@@ -25,8 +25,6 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     kind = options["format"] or "csv"
     if to_stdout and kind == "parquet":
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
-    if to_stdout and options["as_json"]:
-        raise UsageError("-o - and --json both want standard output: give one of them")
     given = {
         name: options[name]
         for name in ("compression", "delimiter", "quote", "header", "null")
@@ -46,6 +44,12 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
         rows_max=options["max_rows_per_file"] or 0,
         bytes_max=parse_bytes(size) if size else 0,
     )
+
+
+def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` where rows and the summary would both go to standard output."""
+    if options["output"] == STDOUT and options["as_json"]:
+        raise UsageError("-o - and --json both want standard output: give one of them")
 
 
 def wants_header(options: Mapping[str, Any], output: Output) -> bool:

@@ -15,7 +15,7 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.options import comma_list
-from producer.outputs import STDOUT, check_empty, output_of, wants_header
+from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan import LoadRequest, plan_source
 from producer.plan_read import Wanted, table_of
 from producer.run_load import spool_sources
@@ -129,7 +129,9 @@ def _run(
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan:
-            asked: _Asked = ask(session, loaded)
+            asked = ask(session, loaded)
+            if not asked.writes:
+                refuse_two_on_stdout(options)
             values = _values(options, asked, sources, spans, slots)
             job = AskJob(
                 kind=kind,

@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.options import comma_list
-from producer.outputs import STDOUT, check_empty, output_of, wants_header
+from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan_read import Wanted, plan_units, read_select
 from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
 from producer.stdout_parts import StdoutParts, header_bytes
@@ -34,6 +34,7 @@ def run_unload(options: Mapping[str, Any]) -> int:
     job_id = new_job_id("unload")
     to_stdout = options["output"] == STDOUT
     with ExitStack() as stack:
+        refuse_two_on_stdout(options)
         output = output_of(options, loaded, job_id)
         if to_stdout:
             spool = Path(output.url)

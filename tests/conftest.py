@@ -22,6 +22,9 @@ from tests.services import (
     user_cache_dir,
 )
 
+#: Taken out of the environment: as a setting of ringhaul's it would be an unknown one.
+KEPT_STATE_DIR = os.environ.pop("RINGHAUL_TEST_STATE_DIR", "")
+
 
 def pytest_configure() -> None:
     """End on SIGTERM as on Ctrl-C: fixtures are torn down, no server is left behind."""
@@ -39,9 +42,8 @@ def stack() -> Iterator[Stack]:
     RINGHAUL_TEST_STATE_DIR names the state folder of a stack that runs already: a developer's
     short cut, one start of a node less for each pytest run.
     """
-    kept = os.environ.get("RINGHAUL_TEST_STATE_DIR")
-    if kept:
-        yield Stack(Path(kept), user_cache_dir())
+    if KEPT_STATE_DIR:
+        yield Stack(Path(KEPT_STATE_DIR), user_cache_dir())
         return
     with running_stack() as running:
         yield running

@@ -18,8 +18,7 @@ def answer_options(command: Command) -> Command:
             click.option(
                 "--values-header/--no-values-header",
                 default=True,
-                show_default=True,
-                help="The first record of the input names its fields.",
+                help="The first record of the input names its fields [yes].",
             ),
             click.option(
                 "-o",

@@ -166,6 +166,7 @@ class Requests(Dispatcher[None]):
         self.stats = RequestStats()
         self._options, self._hooks = options, hooks
         self._effect, self._columns = effect, columns
+        self.repeatable = effect.repeatable
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
         self._pieces: list[Piece] = []
         self._gathered = self._gathered_bytes = 0

@@ -40,7 +40,7 @@ class Sink(Protocol):
         """Take a batch as it was read; how many of its rows are wanted."""
 
     def save(self) -> bytes | None:
-        """Make durable what was written, and say what there is now; None: it is too large to keep."""
+        """Make durable what was written, and say what there is now; None: too large to keep."""
 
     def result(self) -> bytes:
         """What to commit, when all rows were taken."""

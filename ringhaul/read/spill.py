@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringhaul.errors import OutputUnusable, Terminal
@@ -71,10 +71,8 @@ def _told(home: Path, temporary: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        try:
+        with suppress(OSError):  # of a folder that cannot be used there is nothing to remove
             temporary.unlink(missing_ok=True)
-        except OSError:  # of a folder that cannot be used there is nothing to remove
-            pass
         if not isinstance(error, OSError):
             raise
         raise OutputUnusable(

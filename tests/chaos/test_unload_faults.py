@@ -55,19 +55,28 @@ def unloading(rig: Rig, out: Path, **env: str) -> Iterator[Load]:
 
 def check_unloaded(out: Path, looker: Looker, summary: dict[str, Any]) -> None:
     """The files of the manifest, and no others, hold every row once; the counts say so."""
+    found = []
+    for records in check_files(out, looker, summary, ROWS):
+        found += [(int(r["id"]), r["name"], int(r["amount"])) for r in records]
+    assert sorted(found) == [row(number)[:3] for number in range(ROWS)]
+
+
+def check_files(
+    out: Path, looker: Looker, summary: dict[str, Any], rows_count: int
+) -> list[list[dict[str, str]]]:
+    """The records of each file of the manifest; there are no others, and all counts agree."""
     manifest = json.loads((out / "manifest.json").read_text())
     names = {part["name"] for part in manifest["parts"]}
     assert {path.name for path in out.iterdir()} == names | {"manifest.json"}, "an orphan is left"
-    found = []
+    files = []
     for part in manifest["parts"]:
         with (out / part["name"]).open(newline="") as file:
-            records = list(csv.DictReader(file))
-        assert len(records) == part["rows"]
-        found += [(int(r["id"]), r["name"], int(r["amount"])) for r in records]
-    assert sorted(found) == [row(number)[:3] for number in range(ROWS)]
-    assert summary["rows"] == summary["rows_read"] == manifest["totals"]["rows"] == ROWS
+            files.append(list(csv.DictReader(file)))
+        assert len(files[-1]) == part["rows"]
+    assert summary["rows"] == summary["rows_read"] == manifest["totals"]["rows"] == rows_count
     assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
     assert looker.leftovers() == {}
+    return files
 
 
 @pytest.mark.parametrize("point", ["after_claim", "mid_write", "after_write", "after_commit"])
@@ -82,6 +91,53 @@ def test_a_child_killed_at_any_point_costs_nothing(
     assert struck.exists(), "nobody was killed"
     check_unloaded(out, looker, summary)
     assert summary["repeated_units"] == (0 if point == "after_commit" else 1)
+
+
+WIDE_ROWS = 12_000
+#: Some 700 of these make a page: the partition has many.
+NOTE = "one of many " * 120
+
+
+@pytest.fixture
+def wide(fleet: Rig) -> str:
+    """A table of one partition."""
+    name = fleet.table.replace(".t", ".wide")
+    fleet.session.execute(f"CREATE TABLE {name} (p int, c int, note text, PRIMARY KEY (p, c))")
+    insert = fleet.session.prepare(f"INSERT INTO {name} (p, c, note) VALUES (1, ?, ?)")
+    rows = [(number, NOTE) for number in range(WIDE_ROWS)]
+    execute_concurrent_with_args(fleet.session, insert, rows, concurrency=100)
+    return name
+
+
+def test_a_killed_child_s_wide_partition_goes_on_where_it_was(
+    fleet: Rig, wide: str, looker: Looker, start_worker: StartWorker, tmp_path: Path, out: Path
+) -> None:
+    """
+    1. Units keep where they are twice a second.
+    2. A process dies as soon as it has, in the middle of the one partition there is.
+    3. Another goes on from there: the rows that were kept are not read again.
+    """
+    struck = tmp_path / "struck"
+    start_worker(
+        2,
+        RINGHAUL_WORKER_LEASE_S="60",
+        _RINGHAUL_CHECKPOINT_S="0.5",
+        _RINGHAUL_FAILPOINT=f"after_checkpoint::{struck}",
+    )
+    with fleet.started("unload", "-t", wide, "-o", out, "--rate", 3000) as load:
+        summary = load.finish(0)
+    assert struck.exists(), "nobody was killed"
+    files = check_files(out, looker, summary, WIDE_ROWS)
+    assert summary["repeated_units"] == 1
+    # The partition's rows are in their order over the files.
+    assert [int(r["c"]) for records in files for r in records] == list(range(WIDE_ROWS))
+    # The first file is what the process kept before it died.
+    parts = json.loads((out / "manifest.json").read_text())["parts"]
+    attempts = [part["name"].removesuffix(".csv").rsplit("-", 1)[1] for part in parts]
+    assert len(set(attempts)) == 2 and attempts.count(attempts[0]) == 1
+    assert 0 < parts[0]["rows"] < WIDE_ROWS
+    # And bytes are counted from the pages of both, each once.
+    assert 1 < summary["bytes_read"] / (WIDE_ROWS * len(NOTE)) < 1.05
 
 
 def test_a_restart_of_redis(

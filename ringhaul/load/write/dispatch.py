@@ -44,6 +44,12 @@ from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
+#: A wire on which rows wait and nothing has come for so long is asked whether its server lives. No
+#: answer to a row takes longer as a rule: a node's own time-outs of writes are 2 s.
+SILENT_S = 2.0
+#: One that was asked and says nothing for so long is taken for dead, if others live: longer than
+#: most pauses for garbage, shorter than the time-out of requests, which a busy server may need.
+SILENT_ASKED_S = 3.0
 #: While no wire is open, how often to look for one.
 OPENING_POLL_S = 0.02
 #: A throttle that held rows up for longer is at work; see `_send`.
@@ -112,6 +118,9 @@ class Dispatcher(ABC, Generic[Rows]):
     refusal = "takes no rows"
     item = "rows"
     request = "a write"
+    #: What is sent may be sent again. If not, a wire is given its whole time: each row without an
+    #: answer is one of which nobody knows whether it was done.
+    repeatable = True
 
     def __init__(
         self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats
@@ -263,7 +272,8 @@ class Dispatcher(ABC, Generic[Rows]):
             if wire is None:
                 continue
             reachable, nearest = True, host.datacenter
-            if wire.asked_at_s is not None or not wire.window.room():
+            asked = wire.asked_at_s is not None or wire.probed_at_s is not None
+            if asked or not wire.window.room():
                 continue
             if best is None or _load(wire) < _load(best):
                 best = wire
@@ -290,7 +300,8 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _receive(self) -> None:
         """Wait for something to happen on the wires, and take it."""
-        wires = [wire for wire in self._plane.open_wires() if wire.busy]
+        open_wires = self._plane.open_wires()
+        wires = [wire for wire in open_wires if wire.busy or wire.probed_at_s is not None]
         pause_s = TICK_S
         if self._waiting:
             pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
@@ -358,6 +369,8 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _control(self, wire: Wire[Work[Rows]], reply: Reply) -> bool:
         """Whether the answer is of no row: it is dealt with then."""
+        if wire.take_probe(reply):
+            return True
         if reply.stream == CONTROL_STREAM:
             self._prepared(wire, reply)
         # Below 0 are events, of which this connection asked for none.
@@ -401,6 +414,46 @@ class Dispatcher(ABC, Generic[Rows]):
             late = since_s is not None and now_s - since_s > timeout_s
             if late and not self._still_tells(wire, now_s):
                 self._lost(wire, f"{wire.host.address}: no answer for {timeout_s:g} s")
+        if self.repeatable:
+            for wire in self._plane.open_wires():
+                self._check_silence(wire, now_s)
+
+    def _check_silence(self, wire: Wire[Work[Rows]], now_s: float) -> None:
+        """A wire that does not even say that its server lives is taken for dead before its time.
+
+        Only when other replicas of all its rows said so in the meantime. Without them there is
+        nothing to win, and a try to lose: of a node that pauses, of a network that is away, the
+        time-out of requests decides. And a live server may say so late: Cassandra answers OPTIONS
+        in the queue of its writes. Its rows go to the others then, which costs them a try.
+        """
+        since_s = wire.silent_since_s()
+        if since_s is None or now_s - since_s <= SILENT_S:
+            return
+        stand_ins = self._stand_ins(wire)
+        if not all(stand_ins):
+            return
+        asked_at_s = wire.probed_at_s
+        if asked_at_s is None:
+            self._probe(wire)
+        for other in set().union(*stand_ins):
+            if now_s - other.used_at_s > SILENT_S:
+                self._probe(other)
+        if asked_at_s is None or now_s - max(asked_at_s, since_s + SILENT_S) <= SILENT_ASKED_S:
+            return
+        if all(any(other.used_at_s > asked_at_s for other in others) for others in stand_ins):
+            silent_s = now_s - since_s
+            self._lost(wire, f"{wire.host.address}: no sign of life for {silent_s:.1f} s")
+
+    def _stand_ins(self, wire: Wire[Work[Rows]]) -> list[set[Wire[Work[Rows]]]]:
+        """Of each replica set whose rows wait on a wire, the other wires that are open."""
+        others = {other.host: other for other in self._plane.open_wires() if other is not wire}
+        numbers = {work.replica_set for work in wire.window.works()}
+        sets = (self._routing.replica_sets[number] for number in numbers)
+        return [{others[host] for host in hosts if host in others} for hosts in sets]
+
+    def _probe(self, wire: Wire[Work[Rows]]) -> None:
+        with self._caring_for(wire):
+            wire.probe()
 
 
 def _load(wire: Wire[Work[Rows]]) -> tuple[int, float]:

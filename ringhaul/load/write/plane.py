@@ -20,7 +20,7 @@ from typing import Any
 from cassandra.cluster import Cluster, Session
 from cassandra.pool import Host
 
-from ringhaul.cql.frames import FrameError, Opcode
+from ringhaul.cql.frames import FrameError
 from ringhaul.load.write.retry import backoff_s
 from ringhaul.load.write.window import Window
 from ringhaul.load.write.wire import Wire, WireError, wait
@@ -142,8 +142,8 @@ class Plane:
         now_s = time.monotonic()
         asked = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
         for wire in asked:
-            self._heartbeat(wire, lambda wire: wire.ask(Opcode.OPTIONS, b""))
-        while asked := [wire for wire in asked if not wire.closed and wire.asked_at_s is not None]:
+            self._heartbeat(wire, Wire.probe)
+        while asked := [wire for wire in asked if not wire.closed and wire.probed_at_s is not None]:
             left_s = now_s + HEARTBEAT_TIMEOUT_S - time.monotonic()
             if left_s <= 0:
                 break
@@ -167,10 +167,10 @@ class Plane:
     def forget_busy(self) -> None:
         """Close the wires on which somebody's requests are unanswered; the hosts are not at fault.
 
-        Their answers would come to the next unit.
+        Their answers would come to the next unit. Nor is it left a server that does not answer.
         """
         for wire in self.open_wires():
-            if wire.busy:
+            if wire.busy or wire.probed_at_s is not None:
                 del self._wires[wire.host]
                 wire.close()
 
@@ -203,5 +203,5 @@ class Plane:
 
 def _hear(wire: Wire[Any]) -> None:
     """Take the answer to a heartbeat, if it is there."""
-    if any(reply.opcode == Opcode.SUPPORTED for reply in wire.pull().others):
-        wire.asked_at_s = None
+    for reply in wire.pull().others:
+        wire.take_probe(reply)

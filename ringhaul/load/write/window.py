@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -176,6 +177,10 @@ class Window(Generic[Work]):
     def oldest_sent_at_s(self) -> float | None:
         """When the oldest block with an unanswered request was sent."""
         return next((block.sent_at_s for block in self._blocks.values()), None)
+
+    def works(self) -> Iterator[Work]:
+        """The work of each block with an unanswered request."""
+        return (block.work for block in self._blocks.values())
 
     def lost(self) -> list[Returned[Work]]:
         """The connection is gone: all that has no answer, and a window as at first."""

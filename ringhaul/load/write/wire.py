@@ -35,8 +35,10 @@ from ringhaul.load.write.window import Window, Work
 
 READ_BYTES = 256 * 1024
 SEND_BUFFER_BYTES = 512 * 1024
-#: Stream id of requests that are not rows (PREPARE, heartbeat); windows give out lower ones.
+#: Stream ids of requests that are not rows: PREPARE, and the question whether the server lives.
+#: Windows give out lower ones.
 CONTROL_STREAM = 32767
+PROBE_STREAM = 32766
 
 
 class WireError(Exception):
@@ -58,15 +60,19 @@ class Wire(Generic[Work]):
         self.window = window
         #: When the request on CONTROL_STREAM was sent that is not answered yet.
         self.asked_at_s: float | None = None
+        #: When the server was asked whether it lives, if it has not said so yet.
+        self.probed_at_s: float | None = None
         self.closed = False
         self._out: deque[memoryview] = deque()
+        self._blocked = False  # the socket took no more of it
         self._rest = b""
         self._needs_read = False
         try:
             self._socket = _open(host, cluster, time.monotonic() + timeout_s)
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
-        self.opened_at_s = self.used_at_s = time.monotonic()
+        #: `used_at_s`: when something came last; `_moved_at_s`: when a full socket took more.
+        self.opened_at_s = self.used_at_s = self._moved_at_s = time.monotonic()
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -88,6 +94,28 @@ class Wire(Generic[Work]):
             return self.asked_at_s if oldest is None else oldest
         return min(oldest, self.asked_at_s)
 
+    def silent_since_s(self) -> float | None:
+        """Since when rows wait and nothing has come; None when no row waits.
+
+        What the server has not been sent yet it cannot answer: a socket that takes more is no
+        silence.
+        """
+        oldest = self.window.oldest_sent_at_s()
+        return None if oldest is None else max(oldest, self.used_at_s, self._moved_at_s)
+
+    def probe(self) -> None:
+        """Ask whether the server lives, if that is not asked already; see `take_probe`."""
+        if self.probed_at_s is None:
+            self.probed_at_s = time.monotonic()
+            self.put(memoryview(frame(Opcode.OPTIONS, b"", PROBE_STREAM)))
+
+    def take_probe(self, reply: Reply) -> bool:
+        """Whether it is the answer to `probe`. Whatever it says, the server lives."""
+        if reply.stream != PROBE_STREAM or self.probed_at_s is None:
+            return False
+        self.probed_at_s = None
+        return True
+
     def ask(self, opcode: Opcode, body: bytes) -> None:
         """Send a request that is not a row; its answer comes on CONTROL_STREAM."""
         self.asked_at_s = time.monotonic()
@@ -104,12 +132,15 @@ class Wire(Generic[Work]):
             while self._out:
                 data = self._out[0]
                 sent = self._socket.send(data)
+                if self._blocked:
+                    self._moved_at_s = time.monotonic()
                 if sent < len(data):
                     self._out[0] = data[sent:]  # TLS takes a record at a time: go on
                 else:
                     self._out.popleft()
+            self._blocked = False
         except (BlockingIOError, ssl.SSLWantWriteError):
-            return
+            self._blocked = True
         except ssl.SSLWantReadError:
             self._needs_read = True  # TLS wants to hear from its peer before it goes on
         except OSError as error:

@@ -20,11 +20,11 @@ from bench.harness import (
 from bench.picture import Bar, Panel, picture
 
 
-def run_of(*, rows: int = 1000, load_s: float, whole_s: float, worker_cpu_s: float | None) -> Run:
+def run_of(*, rows: int = 1000, work_s: float, whole_s: float, worker_cpu_s: float | None) -> Run:
     return Run(
         rows=rows,
         bytes_count=70 * rows,
-        load_s=load_s,
+        work_s=work_s,
         whole_s=whole_s,
         cpu_s=0.01,
         worker_cpu_s=worker_cpu_s,
@@ -44,16 +44,16 @@ SYSTEMS = [
     system("pattern", DRIVER),
 ]
 RUNS = {
-    "limit": [run_of(load_s=1.0, whole_s=1.0, worker_cpu_s=None)],
+    "limit": [run_of(work_s=1.0, whole_s=1.0, worker_cpu_s=None)],
     # Rates of 500, 800 and 1000 rows/s: the median is neither the first, the last nor the mean.
     "mine": [
-        run_of(load_s=2.0, whole_s=4.0, worker_cpu_s=0.001),
-        run_of(load_s=1.25, whole_s=2.5, worker_cpu_s=0.003),
-        run_of(load_s=1.0, whole_s=2.0, worker_cpu_s=0.002),
+        run_of(work_s=2.0, whole_s=4.0, worker_cpu_s=0.001),
+        run_of(work_s=1.25, whole_s=2.5, worker_cpu_s=0.003),
+        run_of(work_s=1.0, whole_s=2.0, worker_cpu_s=0.002),
     ],
-    "copy 1": [run_of(load_s=4.0, whole_s=8.0, worker_cpu_s=None)],
-    "copy 2": [run_of(load_s=5.0, whole_s=5.0, worker_cpu_s=None)],
-    "pattern": [run_of(rows=100, load_s=1.0, whole_s=3.0, worker_cpu_s=None)],
+    "copy 1": [run_of(work_s=4.0, whole_s=8.0, worker_cpu_s=None)],
+    "copy 2": [run_of(work_s=5.0, whole_s=5.0, worker_cpu_s=None)],
+    "pattern": [run_of(rows=100, work_s=1.0, whole_s=3.0, worker_cpu_s=None)],
 }
 
 

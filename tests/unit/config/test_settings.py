@@ -84,6 +84,7 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "worker.profile": "pyspy",
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
+        "query.partial_bytes_max": "64KiB",
     }
     for key, field in setting_keys().items():
         plain = "33" if field.annotation in (int, float) else "a text"

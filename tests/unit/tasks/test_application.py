@@ -141,14 +141,16 @@ def test_importing_the_application_reads_no_settings(tmp_path: Path) -> None:
 def test_task_names_are_those_that_messages_carry() -> None:
     # A message of an older release must find its task: a name never changes
     assert TaskNames.LOAD_UNIT == "ringhaul.load.unit"
+    assert TaskNames.READ_UNIT == "ringhaul.read.unit"
+    assert TaskNames.ASK_UNIT == "ringhaul.ask.unit"
 
 
 def test_the_application_has_the_tasks_that_messages_name(tmp_path: Path) -> None:
     found = ask([], RINGHAUL_BROKER_URL="redis://host/0", RINGHAUL_STATE_DIR=str(tmp_path))
-    assert found["tasks"] == {
-        # Its lost processes are told to the ledger, and it is acknowledged when it is done
-        TaskNames.LOAD_UNIT: {"Request": "tasks.base:UnitRequest", "acks_late": True}
-    }
+    # Their lost processes are told to the ledger, and they are acknowledged when they are done
+    kept = {"Request": "tasks.base:UnitRequest", "acks_late": True}
+    names = (TaskNames.LOAD_UNIT, TaskNames.READ_UNIT, TaskNames.ASK_UNIT)
+    assert found["tasks"] == dict.fromkeys(names, kept)
 
 
 def test_every_worker_keeps_the_jobs() -> None:

@@ -1,0 +1,46 @@
+"""Claim: counting a table takes less time than by the peers, and no request can time out.
+
+`ringhaul count` beside `SELECT count(*)` by cqlsh, which is one request for the whole table, Bulk
+Loader's count, and the server's own limit of giving the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.contest import arguments, contest, named
+from bench.data import SMALL
+from bench.harness import BULK_LOADER, CQLSH, System, claim, of_limit, times_best
+from bench.read_peers import bulk_loader_count, cqlsh_count
+from bench.read_systems import count, read_limit
+from bench.site import make_site
+from bench.stage import Stage
+from bench.systems import fill
+
+ROWS = 1_000_000
+
+
+def run(rows: int, rounds: int) -> None:
+    """Run the bench and print its table."""
+
+    def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
+        site = make_site(stage, SMALL, rows, worker_pid)
+        fill(site)
+        limit = read_limit(site, site.schema.partition_key)
+        return [limit, count(site), cqlsh_count(site), bulk_loader_count(site)]
+
+    lines = contest("count_small", f"count of {rows:,} small rows", choose, rounds=rounds)
+    mine = named(lines, "ringhaul count")
+    print("\nclaims")
+    print(claim("times Bulk Loader", times_best(lines, mine, BULK_LOADER), at_least=1.0))
+    print(claim("times SELECT count(*)", times_best(lines, mine, CQLSH), at_least=1.0))
+    print(claim("share of the server's limit", of_limit(lines, mine), at_least=0.6))
+
+
+def main() -> None:
+    options = arguments("count_small", __doc__, rows=ROWS, rounds=5)
+    run(options.rows, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
