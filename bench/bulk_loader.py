@@ -12,7 +12,6 @@ ARTIFACTS = (
     "dsbulk-runner",
     "dsbulk-workflow-load",
     "dsbulk-workflow-unload",
-    "dsbulk-workflow-count",
     "dsbulk-connectors-csv",
     "dsbulk-connectors-json",
     "dsbulk-batcher-reactor",

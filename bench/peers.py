@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bench.harness import BULK_LOADER, COPY, DRIVER, Run, System
 from bench.site import Site
-from bench.tools import Told, bulk_loader_told, run_bulk_loader, run_copy, run_program
+from bench.stage import KEYSPACE
+from bench.tools import Told, run_bulk_loader, run_copy, run_program
 
 
 def cqlsh_copy(site: Site, *, processes: int) -> System:
@@ -25,10 +26,11 @@ def bulk_loader(site: Site, *, batch_mode: str | None = None) -> System:
     """DataStax Bulk Loader with its defaults, or with another `--batch.mode`."""
 
     def run() -> Run:
-        options = ["-url", str(site.path), "-header", "true"]
+        options = ["-k", KEYSPACE, "-t", site.table.name, "-url", str(site.path)]
+        options += ["-header", "true"]
         if batch_mode:
             options += ["--batch.mode", batch_mode]
-        return _checked(site, bulk_loader_told(run_bulk_loader(site, "load", *options)))
+        return _checked(site, run_bulk_loader(site.stage, "load", *options))
 
     mode = "default" if batch_mode is None else batch_mode.lower().replace("_", " ")
     return site.system(f"Bulk Loader, {mode}", BULK_LOADER, run)

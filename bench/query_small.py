@@ -55,7 +55,7 @@ def run(rows: int, rounds: int) -> None:
     mine = named(lines, "ringhaul query")
     print("\nclaims")
     print(claim("times COPY TO and duckdb", times_best(lines, mine, COPY), at_least=3.0))
-    print(claim("share of the server's limit", of_limit(lines, mine), at_least=0.6))
+    print(f"  of the server's limit: {of_limit(lines, mine):.2f}")
 
 
 def _truth(site: Site) -> Groups:

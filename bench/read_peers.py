@@ -10,9 +10,9 @@ from bench.command import run_command
 from bench.contents import check_rows, row_files
 from bench.harness import BULK_LOADER, COPY, CQLSH, DRIVER, Run, System
 from bench.site import Site
+from bench.stage import KEYSPACE
 from bench.tools import (
     Told,
-    bulk_loader_told,
     counted,
     run_bulk_loader,
     run_copy,
@@ -66,44 +66,45 @@ def copy_then_compute(
 
 
 def cqlsh_count(site: Site) -> System:
-    """`SELECT count(*)` by cqlsh."""
+    """`SELECT count(*)` by cqlsh. Raises `RuntimeError` when the server times out, as it may."""
+    select = f"SELECT count(*) FROM {site.name}"
 
     def run(_: Path) -> Run:
-        done = run_cqlsh(site.stage, f"SELECT count(*) FROM {site.name}", timeout_s=COUNT_TIMEOUT_S)
-        return _counted(site, Told(counted(done.out), done.whole_s, done))
+        done = run_cqlsh(site.stage, select, timeout_s=COUNT_TIMEOUT_S)
+        found = counted(done.out)
+        if found != site.rows:
+            raise RuntimeError(f"{found} rows were counted, {site.rows} are in {site.name}")
+        return Told(found, done.whole_s, done).run(site.bytes_of(found))
 
     return site.reader("cqlsh SELECT count(*)", CQLSH, run)
 
 
 def bulk_loader_unload(site: Site, *, files: str | None = None) -> System:
     """Bulk Loader's `unload` with its defaults, or so many files at a time (`2C`: two a core)."""
+    options = ["-maxConcurrentFiles", files] if files else []
 
     def run(folder: Path) -> Run:
-        options = ["-url", str(folder), "-header", "true"]
-        if files:
-            options += ["-maxConcurrentFiles", files]
-        told = bulk_loader_told(run_bulk_loader(site, "unload", *options))
-        written = row_files(folder)
-        check_rows(written, site.rows)
-        return told.run(sum(path.stat().st_size for path in written))
+        table = ["-k", KEYSPACE, "-t", site.table.name]
+        return _unloaded(site, folder, *table, *options)
 
     return site.reader(f"Bulk Loader unload, {files or 'default'}", BULK_LOADER, run)
 
 
-def bulk_loader_count(site: Site) -> System:
-    """Bulk Loader's `count`."""
+def bulk_loader_keys(site: Site) -> System:
+    """The nearest to a count: an unload of the keys. Bulk Loader's own is not at Maven Central."""
+    keys = ", ".join(site.schema.partition_key)
 
-    def run(_: Path) -> Run:
-        done = run_bulk_loader(site, "count")
-        return _counted(site, Told(counted(done.out), done.whole_s, done))
+    def run(folder: Path) -> Run:
+        return _unloaded(site, folder, "-query", f"SELECT {keys} FROM {site.name}")
 
-    return site.reader("Bulk Loader count", BULK_LOADER, run)
+    return site.reader("Bulk Loader unload of the keys", BULK_LOADER, run)
 
 
-def _counted(site: Site, told: Told) -> Run:
-    if told.rows != site.rows:
-        raise RuntimeError(f"{told.rows} rows were counted, {site.rows} are in {site.name}")
-    return told.run(site.bytes_of(site.rows))
+def _unloaded(site: Site, folder: Path, *options: str) -> Run:
+    told = run_bulk_loader(site.stage, "unload", "-url", str(folder), "-header", "true", *options)
+    files = row_files(folder)
+    check_rows(files, site.rows)
+    return told.run(sum(path.stat().st_size for path in files))
 
 
 def asking_pattern(

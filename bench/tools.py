@@ -107,23 +107,17 @@ def run_copy(stage: Stage, copy: str) -> Told:
     return Told(int(told[1]), 60 * int(told[2] or 0) + float(told[3]), done)
 
 
-def run_bulk_loader(site: Site, command: str, *arguments: str) -> Done:
-    """DataStax Bulk Loader's `load`, `unload` or `count` of a site's table."""
-    ends = site.stage.endpoints
-    keyspace, _, table = site.name.partition(".")
+def run_bulk_loader(stage: Stage, command: str, *arguments: str) -> Told:
+    """DataStax Bulk Loader's `load` or `unload`. Raises `RuntimeError` when rows failed."""
+    ends = stage.endpoints
     with tempfile.TemporaryDirectory(prefix="ringhaul-bench-") as logs:
-        return run_command(
+        done = run_command(
             [
-                *(*bulk_loader_command(), command, "-k", keyspace, "-t", table),
+                *(*bulk_loader_command(), command, *arguments),
                 *("-h", ends.contact_points[0], "-port", str(ends.port), "-logDir", logs),
-                *arguments,
             ],
-            site.stage.env_embedded,
+            stage.env_embedded,
         )
-
-
-def bulk_loader_told(done: Done) -> Told:
-    """What Bulk Loader came to. Raises `RuntimeError` when rows failed."""
     told = BULK_LOADED.findall(done.err)
     if not told:
         raise RuntimeError(f"Bulk Loader did not say what it did:\n{done.err[-2000:]}")

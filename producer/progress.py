@@ -118,12 +118,15 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, str]:
     """The two lines of the bar, without markup characters."""
     filled = round(snapshot.share * BAR_WIDTH)
     bar = "━" * filled + "─" * (BAR_WIDTH - filled)
+    # Reading has no rejects to look out for.
+    rejected = snapshot.bytes_total or snapshot.rejected
     units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
     return (
         f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
         f"  ETA {time_text(snapshot.eta_s)}   {snapshot.workers} workers",
-        f" {snapshot.rows:,} rows   {snapshot.rejected:,} rejected"
-        f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"
+        f" {snapshot.rows:,} rows"
+        + (f"   {snapshot.rejected:,} rejected" if rejected else "")
+        + f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"
         f"   p50 {ms_text(snapshot.p50_ms)}  p99 {ms_text(snapshot.p99_ms)}"
         f"   {snapshot.retries:,} retries",
     )

@@ -126,5 +126,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return "0x" + value.hex()
     if isinstance(value, Decimal):
-        return str(value)
+        whole = value.as_tuple().exponent == 0
+        return int(value) if whole else str(value)
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -55,7 +55,7 @@ class _Asked:
     user_types: tuple[tuple[str, Fields], ...] = ()
     facts: Mapping[str, Any]  #: further fields of the `AskJob`
     target: str
-    writes: bool = False
+    writes: bool = False  #: rows are written, at times that are fixed
 
 
 def run_lookup(options: Mapping[str, Any]) -> int:
@@ -130,7 +130,7 @@ def _run(
 
         def plan(session: Session) -> Plan:
             asked = ask(session, loaded)
-            if not asked.writes:
+            if asked.result:
                 refuse_two_on_stdout(options)
             values = _values(options, asked, sources, spans, slots)
             job = AskJob(
@@ -143,7 +143,7 @@ def _run(
                 timestamp_us=_timestamp_us(asked, values, spans),
                 consistency=loaded.settings.cluster.consistency,
                 rate_rows_s=options["rate"] or 0,
-                output=None if asked.writes else output,
+                output=output if asked.result else None,
                 streams=to_stdout,
                 **asked.facts,
             )

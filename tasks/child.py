@@ -117,6 +117,12 @@ class Child:
         config = cluster_config(self.settings)
         return ScanTarget(self._reader, prepared, keyspace, config.where, config.user)
 
+    def drop_reader(self) -> None:
+        """Read on with fresh connections: those that there are do not come back by themselves."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.session.shutdown()
+
     def ask_target(self, job: AskJob) -> AskTarget:
         """Where a lookup's or an exec's requests go. Raises as `target` does."""
         from ringhaul.read.ask_run import AskTarget

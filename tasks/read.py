@@ -12,7 +12,7 @@ from ringhaul.read.job import ReadJob
 from ringhaul.read.ranges import unpack_ranges
 from ringhaul.read.result import ReadResult
 from ringhaul.read.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.read.scan import ScanOptions
+from ringhaul.read.scan import ReadFailed, ScanOptions
 from ringhaul.read.sinks import UnitOf
 from ringhaul.read.statement import scan_statement
 from tasks.application import app, process_settings
@@ -35,7 +35,29 @@ def run_read(attempt: Attempt) -> Done:
     """One attempt of a read job's unit."""
     child = attempt.child
     job = cast(ReadJob, child.job(attempt.job_id))
-    outcome = run_read_unit(
+    try:
+        outcome = _read(attempt, child, job)
+    except ReadFailed:
+        child.drop_reader()
+        raise
+    result = _result(child, attempt.number, outcome)
+    return Done(
+        result=result.pack(),
+        totals={
+            "rows": result.rows,
+            "rejected": 0,
+            "bytes": result.bytes_read,
+            "retries": result.retries,
+        },
+        latencies={str(index): count for index, count in outcome.latencies.items()},
+        extra=outcome.extra,
+        told={"rows": result.rows, "parts": result.parts},
+        undo=outcome.undo,
+    )
+
+
+def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
+    return run_read_unit(
         UnitOf(attempt.job_id, attempt.unit, unpack_ranges(attempt.spec)),
         job,
         child.scan_target(scan_statement(job.select), job.table.keyspace),
@@ -52,19 +74,6 @@ def run_read(attempt: Attempt) -> Done:
             checkpoint_s=checkpoint_s(CHECKPOINT_S),
         ),
         attempt.cursor(),
-    )
-    result = _result(child, attempt.number, outcome)
-    return Done(
-        result=result.pack(),
-        totals={
-            "rows": result.rows,
-            "rejected": 0,
-            "bytes": result.bytes_read,
-            "retries": result.retries,
-        },
-        latencies={str(index): count for index, count in outcome.latencies.items()},
-        extra=outcome.extra,
-        told={"rows": result.rows, "parts": result.parts},
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringhaul.errors import LedgerUnavailable, Terminal, Transient
-from ringhaul.ledger.ledger import Claimed, Lease, Ledger, Refusal
+from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
@@ -60,6 +60,8 @@ class Done:
     latencies: Mapping[str, int] = field(default_factory=dict)
     extra: bytes = b""
     told: Mapping[str, Any] = field(default_factory=dict)
+    #: Removes what the attempt left outside the ledger, where its commit does not count.
+    undo: Callable[[], None] | None = None
 
 
 Runner = Callable[[Attempt], Done]
@@ -179,7 +181,7 @@ def _attempt(
         )
     )
     reach("after_write", unit)
-    ledger.commit(
+    answer = ledger.commit(
         job_id,
         unit,
         epoch,
@@ -189,6 +191,13 @@ def _attempt(
         latencies=done.latencies,
         extra=done.extra,
     )
+    # A commit whose first answer was lost is answered as repeated: then what counts is ours.
+    if (
+        answer is not Commit.COUNTED
+        and done.undo is not None
+        and ledger.extra(job_id, unit) != done.extra
+    ):
+        done.undo()
     return done
 
 

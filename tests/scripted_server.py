@@ -48,6 +48,20 @@ def error(request: Execute, code: int, message: str = "as scripted") -> Answer:
     return Answer(protocol.error(request.stream, code, message))
 
 
+def first_time(fault: Callable[[Execute], Answer], rows: range | set[int]) -> Script:
+    """A script by which each of these rows meets the fault once."""
+    left, lock = set(rows), threading.Lock()
+
+    def script(request: Execute) -> Answer:
+        with lock:
+            if request.row not in left:
+                return void(request)
+            left.remove(request.row)
+        return fault(request)
+
+    return script
+
+
 #: No answer at all; the connection stays open.
 SILENCE = Answer()
 CLOSE = Answer(close=True)
@@ -66,6 +80,8 @@ class ScriptedServer:
         self.startup_answer: bytes | None = None  #: instead of READY; b"" is silence
         self.prepare_answers: list[bytes] = []  #: instead of Prepared, as long as there are any
         self.answers_options = True
+        #: Called with the number of this OPTIONS; what it returns is sent before the answer.
+        self.on_options: Callable[[int], bytes] = lambda number: b""
         self.known: set[bytes] = set()  #: ids of statements that need no PREPARE
         self.written: Counter[int] = Counter()  #: row -> times it was acknowledged
         self.seen: Counter[int] = Counter()  #: row -> times it was asked for
@@ -158,7 +174,9 @@ class ScriptedServer:
                     return protocol.error(stream, 0x0100, "Provided username is incorrect")
                 case protocol.OPTIONS:
                     self.options += 1
-                    return protocol.supported(stream) if self.answers_options else b""
+                    if not self.answers_options:
+                        return b""
+                    return self.on_options(self.options) + protocol.supported(stream)
                 case protocol.PREPARE:
                     self.prepares += 1
                     if self.prepare_answers:

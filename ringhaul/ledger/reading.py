@@ -156,6 +156,11 @@ class Reader:
                 if blob is not None:
                     yield unit, blob
 
+    def extra(self, job: str, unit: int) -> bytes | None:
+        """What a committed unit left beside its numbers; None: nothing, or it is not committed."""
+        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "extras"), unit)
+        return found
+
     def bad_units(self, job: str) -> dict[int, str]:
         """Units that were given up, with the reason."""
         found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))

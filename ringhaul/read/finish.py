@@ -17,6 +17,7 @@ from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.reading import JobStatus, Reader
 from ringhaul.ledger.states import JobState
 from ringhaul.query.aggregate import Aggregation
+from ringhaul.query.results import numeric
 from ringhaul.query.scope import Fetch
 from ringhaul.read.ask import AskJob
 from ringhaul.read.ask_run import split_extra
@@ -118,7 +119,7 @@ def fold_job(ledger: Reader, job_id: str) -> pa.Table:
     whole = aggregation.partial()
     for extra in extras:
         whole.merge(aggregation.unpack(unspill(extra, job.spill)))
-    return whole.finish()
+    return numeric(whole.finish(), job.select.types)
 
 
 def remove_spilled(ledger: Reader, job_id: str) -> None:

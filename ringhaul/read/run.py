@@ -50,6 +50,7 @@ class ReadOutcome:
     latencies: Counter[int]
     extra: bytes = b""  #: what the sink has at the end
     parts: list[PartInfo]
+    undo: Callable[[], None]  #: removes the parts again that no cursor names
     elapsed_ms: int = 0
     cpu_ms: int = 0
     rss_bytes_max: int = 0
@@ -139,6 +140,7 @@ def run_read_unit(
         latencies=scan.stats.latencies,
         extra=extra,
         parts=sink.parts,
+        undo=sink.abandon,
         elapsed_ms=int((time.monotonic() - started) * 1000),
         cpu_ms=int((time.process_time() - cpu_started) * 1000),
         rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

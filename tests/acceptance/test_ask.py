@@ -164,6 +164,21 @@ def test_exec_counters_count_once(
     assert {row[1] for row in read_rows(cassandra_session, name, "id, n")} == {2}
 
 
+def test_exec_with_a_condition_says_what_was_applied(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
+) -> None:
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, v text", "once")
+    cassandra_session.execute(f"INSERT INTO {name} (id, v) VALUES (3, 'old')")
+    finished = fleet.run(
+        *("exec", f"INSERT INTO {name} (id, v) VALUES (?, 'new') IF NOT EXISTS"),
+        *("--range", "id:0..5", "-q"),
+    )
+    applied = [row["[applied]"] for row in rows_of(finished)]
+    assert applied == ["true", "true", "true", "false", "true", "true"]
+    expected = [(i, "old" if i == 3 else "new") for i in range(6)]
+    assert sorted(read_rows(cassandra_session, name, "id, v")) == expected
+
+
 REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "nothing to run over": (
         ["exec", "SELECT n FROM {t} WHERE id = 'a'", "--range", "id:0..1"],

@@ -185,7 +185,7 @@ def test_globs_and_directories_name_their_files(
 ) -> None:
     # Given a tree of files, some of which are no input
     for number, name in enumerate(
-        ["b/1.csv", "b/deep/2.TSV", "c_3.csv", "c_4.csv", "b/5.txt.gz", "b/.6.csv", "b/7.json"]
+        ["b/1.csv", "b/deep/2.TSV", "c_3.csv", "c_4.csv", "b/5.txt.gz", "b/.6.csv", "b/7.log"]
     ):
         path = fleet.cwd / name
         path.parent.mkdir(parents=True, exist_ok=True)

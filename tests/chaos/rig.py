@@ -167,13 +167,16 @@ class Looker:
         found: list[tuple[int, int]] = []
 
         def working() -> bool:
-            owners = self.client.hgetall(keys.job_key(self.job, "owner"))
-            for unit, token in owners.items():
-                found.append((int(unit), int(token.rsplit(b":", 1)[1])))
+            found.extend(self.children_by_unit().items())
             return bool(found)
 
         wait_until(working, "a unit that is being worked on")
         return found[0]
+
+    def children_by_unit(self) -> dict[int, int]:
+        """Process id of the pool process that works on each unit."""
+        owners = self.client.hgetall(keys.job_key(self.job, "owner"))
+        return {int(unit): int(token.rsplit(b":", 1)[1]) for unit, token in owners.items()}
 
     def leftovers(self) -> dict[str, Any]:
         """What a job that is over should have none of."""

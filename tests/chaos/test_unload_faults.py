@@ -140,6 +140,21 @@ def test_a_killed_child_s_wide_partition_goes_on_where_it_was(
     assert 1 < summary["bytes_read"] / (WIDE_ROWS * len(NOTE)) < 1.05
 
 
+def test_what_a_killed_child_had_half_written_is_removed(
+    fleet: Rig, wide: str, looker: Looker, start_worker: StartWorker, out: Path
+) -> None:
+    start_worker(2, RINGHAUL_WORKER_LEASE_S="60")
+    with fleet.started("unload", "-t", wide, "-o", out, "--rate", 3000) as load:
+        wait_until(lambda: list(out.glob(".part-*.tmp")) != [], "a part that is being written")
+        (half,) = out.glob(".part-*.tmp")
+        unit = int(half.name.split("-")[1])
+        kill(looker.children_by_unit()[unit])
+        summary = load.finish(0)
+    files = check_files(out, looker, summary, WIDE_ROWS)
+    assert [int(r["c"]) for records in files for r in records] == list(range(WIDE_ROWS))
+    assert summary["repeated_units"] == 1
+
+
 def test_a_restart_of_redis(
     filled: Rig, looker: Looker, valkey: EmbeddedValkey, start_worker: StartWorker, out: Path
 ) -> None:

@@ -272,8 +272,7 @@ class Dispatcher(ABC, Generic[Rows]):
             if wire is None:
                 continue
             reachable, nearest = True, host.datacenter
-            asked = wire.asked_at_s is not None or wire.probed_at_s is not None
-            if asked or not wire.window.room():
+            if wire.asked_at_s is not None or not wire.window.room():
                 continue
             if best is None or _load(wire) < _load(best):
                 best = wire
@@ -421,10 +420,10 @@ class Dispatcher(ABC, Generic[Rows]):
     def _check_silence(self, wire: Wire[Work[Rows]], now_s: float) -> None:
         """A wire that does not even say that its server lives is taken for dead before its time.
 
-        Only when other replicas of all its rows said so in the meantime. Without them there is
-        nothing to win, and a try to lose: of a node that pauses, of a network that is away, the
-        time-out of requests decides. And a live server may say so late: Cassandra answers OPTIONS
-        in the queue of its writes. Its rows go to the others then, which costs them a try.
+        Only when other replicas of all its rows have said so since. Without them there is nothing
+        to win, and a try to lose: of a node that pauses, of a network that is away, the time-out
+        of requests decides. And a live server may say so late: Cassandra answers OPTIONS in the
+        queue of its writes. Its rows go to the others then, which costs them a try.
         """
         since_s = wire.silent_since_s()
         if since_s is None or now_s - since_s <= SILENT_S:
@@ -438,9 +437,11 @@ class Dispatcher(ABC, Generic[Rows]):
         for other in set().union(*stand_ins):
             if now_s - other.used_at_s > SILENT_S:
                 self._probe(other)
-        if asked_at_s is None or now_s - max(asked_at_s, since_s + SILENT_S) <= SILENT_ASKED_S:
+        if asked_at_s is None:
             return
-        if all(any(other.used_at_s > asked_at_s for other in others) for others in stand_ins):
+        if not all(any(other.used_at_s > asked_at_s for other in others) for others in stand_ins):
+            wire.excused_at_s = now_s
+        elif now_s - max(asked_at_s, since_s + SILENT_S, wire.excused_at_s) > SILENT_ASKED_S:
             silent_s = now_s - since_s
             self._lost(wire, f"{wire.host.address}: no sign of life for {silent_s:.1f} s")
 
@@ -456,6 +457,6 @@ class Dispatcher(ABC, Generic[Rows]):
             wire.probe()
 
 
-def _load(wire: Wire[Work[Rows]]) -> tuple[int, float]:
-    """What a replica has to do, and since when it was given nothing more."""
-    return wire.window.requests, wire.window.sent_at_s
+def _load(wire: Wire[Work[Rows]]) -> tuple[bool, int, float]:
+    """Whether it is in doubt, what it has to do, and since when it was given nothing more."""
+    return wire.probed_at_s is not None, wire.window.requests, wire.window.sent_at_s

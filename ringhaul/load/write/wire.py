@@ -6,6 +6,7 @@ The handshake blocks; after it the socket never does. TLS is told apart only her
 
 from __future__ import annotations
 
+import math
 import select
 import socket
 import ssl
@@ -62,6 +63,8 @@ class Wire(Generic[Work]):
         self.asked_at_s: float | None = None
         #: When the server was asked whether it lives, if it has not said so yet.
         self.probed_at_s: float | None = None
+        #: When the other replicas were as silent: up to then it is not the server's fault.
+        self.excused_at_s = -math.inf
         self.closed = False
         self._out: deque[memoryview] = deque()
         self._blocked = False  # the socket took no more of it

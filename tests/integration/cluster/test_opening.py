@@ -30,7 +30,7 @@ def test_the_session_is_the_openings_and_ends_with_it(config: ClusterConfig) -> 
         assert session.execute("SELECT cluster_name FROM system.local").one() is not None
         assert opening.session() is session
     deadline = time.monotonic() + 20
-    while not session.cluster.is_shutdown and time.monotonic() < deadline:
+    while not session.is_shutdown and time.monotonic() < deadline:
         time.sleep(0.01)
     assert session.is_shutdown
 

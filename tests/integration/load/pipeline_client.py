@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from cassandra import ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
@@ -22,14 +24,35 @@ from cassandra.query import PreparedStatement
 from ringhaul.cql.cells import Cells, routing_keys
 from ringhaul.formats.split import START, Block
 from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write import dispatch, plane, retry
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
 from ringhaul.load.write.pipeline import PipelineWriter
 from ringhaul.load.write.plane import Plane
 from tests.scripted_server import ScriptedServer, query_id
 
 KEYSPACE = "shop"
+ROWS = 2000
 STATEMENT = "INSERT INTO shop.orders (id, v) VALUES (?, ?) USING TIMESTAMP ?"
 PREPARED = PreparedStatement([], query_id(STATEMENT), [0], STATEMENT, None, 4, [], None)
+
+
+def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses and patience of a test."""
+    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
+    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
+    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+
+
+def check_all_written(
+    writer: PipelineWriter, *servers: ScriptedServer, rows: int = ROWS, first: int = 0
+) -> None:
+    """Every row was acknowledged, and counted once however often it was sent."""
+    written = sum((server.written for server in servers), Counter[int]())
+    assert set(written) == set(range(first, first + rows))
+    assert writer.stats.written == rows
+    assert writer.stats.window is not None
 
 
 def encoded_rows(first: int, count: int, payload_bytes: int = 8) -> EncodedRows:

@@ -1,44 +1,42 @@
 """Faults of servers and connections: each row is written, once by the counts, or told of.
 
 The server is scripted, because no real one does these things when asked. Each test ends in the
-same comparison: rows that the server acknowledged, rows that the writer counts as written.
+same comparison: rows that the server acknowledged, rows that the writer counts as written. Those
+that say nothing, or say it late, are in test_pipeline_silence.py.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from ringhaul.errors import ClusterError
-from ringhaul.load.write import dispatch, pipeline, plane, retry
 from ringhaul.load.write.base import WriteFailed
-from ringhaul.load.write.pipeline import PipelineWriter
 from ringhaul.load.write.window import LIMIT_FIRST
 from ringhaul.load.write.wire import WireUnsupported
 from tests import protocol
 from tests.integration.load.pipeline_client import (
+    ROWS,
     Client,
+    check_all_written,
     connected_client,
     encoded_rows,
+    quicken,
 )
 from tests.scripted_server import (
     CLOSE,
-    SILENCE,
     Answer,
     Execute,
-    Script,
     ScriptedServer,
     error,
+    first_time,
     scripted_servers,
     void,
 )
 
-ROWS = 2000
 OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE = 0x1001, 0x1100, 0x1000
 UNAUTHORIZED, INVALID, SYNTAX = 0x2100, 0x2200, 0x2000
 
@@ -49,12 +47,7 @@ class Stop(Exception):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses and patience of a test."""
-    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
-    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
-    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
-    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+    quicken(monkeypatch)
 
 
 @pytest.fixture
@@ -67,30 +60,6 @@ def server() -> Iterator[ScriptedServer]:
 def client(server: ScriptedServer) -> Iterator[Client]:
     with connected_client([server]) as only:
         yield only
-
-
-def check_all_written(
-    writer: PipelineWriter, *servers: ScriptedServer, rows: int = ROWS, first: int = 0
-) -> None:
-    """Every row was acknowledged, and counted once however often it was sent."""
-    written = sum((server.written for server in servers), Counter[int]())
-    assert set(written) == set(range(first, first + rows))
-    assert writer.stats.written == rows
-    assert writer.stats.window is not None
-
-
-def first_time(fault: Callable[[Execute], Answer], rows: range | set[int]) -> Script:
-    """A script by which each of these rows meets the fault once."""
-    left, lock = set(rows), threading.Lock()
-
-    def script(request: Execute) -> Answer:
-        with lock:
-            if request.row not in left:
-                return void(request)
-            left.remove(request.row)
-        return fault(request)
-
-    return script
 
 
 def test_without_faults_each_row_is_sent_once(server: ScriptedServer, client: Client) -> None:
@@ -161,14 +130,6 @@ def test_a_statement_that_changed_under_its_name_is_not_used(
     with pytest.raises(WriteFailed, match=r"failed 9 times"):
         client.load(ROWS)
     assert not server.written
-
-
-def test_a_prepare_that_is_not_answered_times_out(server: ScriptedServer, client: Client) -> None:
-    server.known.clear()
-    server.prepare_answers = [b""]
-    client.request_timeout_s = 0.3
-    check_all_written(client.load(ROWS), server)
-    assert server.prepares == 2
 
 
 @pytest.mark.parametrize("code", [OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE])
@@ -271,47 +232,6 @@ def test_rows_of_a_broken_connection_are_sent_again(
     assert writer.stats.retries <= 2 * writer.stats.window.limit_max
 
 
-def test_a_server_that_falls_silent_is_left_for_its_neighbour() -> None:
-    with scripted_servers(2) as servers, connected_client(servers, replicas=2) as client:
-        # Given two replicas of which one never answers a write
-        servers[0].script = lambda request: SILENCE
-        client.request_timeout_s = 0.3
-        started = time.monotonic()
-        writer = client.load(ROWS)
-        # Then the other takes all rows, in little more than the time-outs of the first
-        check_all_written(writer, servers[1])
-        assert not servers[0].written
-        assert writer.stats.retries > 0
-        assert time.monotonic() - started < 8
-
-
-def test_a_server_that_hangs_in_its_handshake_holds_nobody_up() -> None:
-    with scripted_servers(2) as servers, connected_client(servers, replicas=2) as client:
-        # Given two replicas of which one takes connections and then says nothing
-        servers[0].startup_answer = b""
-        started = time.monotonic()
-        writer = client.load(ROWS)
-        # Then all rows are written before its handshake times out
-        check_all_written(writer, servers[1])
-        assert time.monotonic() - started < 0.9
-        assert writer.stats.retries == 0
-
-
-def test_the_hooks_are_called_while_a_handshake_hangs(
-    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 20.0)
-    server.startup_answer = b""
-
-    def answer_at_last() -> None:
-        if client.ticks == 10:
-            server.startup_answer = None
-
-    client.on_tick = answer_at_last
-    check_all_written(client.load(ROWS), server)
-    assert client.ticks > 10
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -349,26 +269,6 @@ def test_a_server_that_lets_nobody_in_gets_no_rows(
         client.load(ROWS)
     assert "hush" not in str(caught.value) and "wrong" not in str(caught.value)
     assert not server.seen
-
-
-def test_an_idle_connection_is_asked_whether_it_lives(
-    server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plane, "HEARTBEAT_IDLE_S", 0.0)
-    # Given a connection that was used, When the next unit comes, Then it is asked and used again
-    client.load(ROWS)
-    check_all_written(client.load(ROWS), server)
-    assert (server.options, server.connections) == (1, 1)
-    # When it does not answer any more, Then the next unit opens another
-    monkeypatch.setattr(plane, "HEARTBEAT_TIMEOUT_S", 0.2)
-    server.answers_options = False
-    check_all_written(client.load(ROWS), server)
-    assert (server.options, server.connections) == (2, 2)
-    # And also when the server ended it in the meantime
-    server.answers_options = True
-    server.drop_connections()
-    check_all_written(client.load(ROWS), server)
-    assert server.connections == 3
 
 
 def test_a_connection_that_ended_unnoticed_costs_a_retry_at_most(
@@ -460,127 +360,6 @@ def test_what_no_row_gets_past_ends_the_job(
     with pytest.raises(ClusterError, match=message):
         client.load(ROWS)
     assert not client.rejected
-
-
-def test_rows_of_other_replicas_do_not_wait_for_a_slow_one() -> None:
-    with scripted_servers(2) as servers, connected_client(servers) as client:
-        # Given rows that belong half to a server that is stuck until the other one has seen a row
-        # of the third block
-        go = threading.Event()
-
-        def stuck(request: Execute) -> Answer:
-            assert go.wait(20)
-            return void(request)
-
-        def third_block(request: Execute) -> Answer:
-            if request.row >= 4000:
-                go.set()
-            return void(request)
-
-        servers[0].script, servers[1].script = stuck, third_block
-        # When six blocks are loaded
-        writer = client.load(12_000, block=2000)
-        # Then nobody waited for a time-out
-        check_all_written(writer, *servers, rows=12_000)
-        assert writer.stats.retries == 0
-
-
-def test_a_load_that_fills_no_window_goes_to_all_replicas() -> None:
-    with (
-        scripted_servers(3) as servers,
-        connected_client(servers, replicas=3) as client,
-    ):
-        # Given rows that come so slowly that each is answered before the next is sent
-        writer = client.writer()
-        for row in range(90):
-            writer.write(encoded_rows(row, 1))
-            writer.flush()
-        # Then each replica gets its share
-        check_all_written(writer, *servers, rows=90)
-        assert [len(server.written) for server in servers] == [30, 30, 30]
-
-
-def test_rows_that_wait_are_those_of_a_few_blocks() -> None:
-    with scripted_servers(2) as servers, connected_client(servers) as client:
-        # Given two servers of which one takes rows and never answers
-        servers[0].script = lambda request: SILENCE
-        handed_over = 0
-
-        def stop() -> None:
-            if client.ticks > 20:
-                raise Stop
-
-        client.on_tick = stop
-        writer = client.writer()
-        with pytest.raises(Stop):
-            for first in range(0, 100_000, 1000):
-                writer.write(encoded_rows(first, 1000))
-                handed_over += 1
-        # Then no more blocks were asked for than may be kept
-        assert handed_over == pipeline.BLOCKS_KEPT_MAX
-        writer.close()
-
-
-def test_unanswered_requests_are_bounded_in_bytes(server: ScriptedServer, client: Client) -> None:
-    # Given a server that answers nothing until the client has looked around for a while, and rows
-    # of 100 kB where 1 MiB may be unanswered
-    go, most = threading.Event(), 0
-
-    def later() -> None:
-        nonlocal most
-        if not go.is_set() and client.ticks > 20:
-            # The one that the server holds in its hand was asked for, too
-            most = client.plane.open_wires()[0].window.bytes_count
-            go.set()
-
-    def wait(request: Execute) -> Answer:
-        assert go.wait(20)
-        return void(request)
-
-    server.script, client.on_tick = wait, later
-    writer = client.writer()
-    writer.write(encoded_rows(0, 100, payload_bytes=100_000))
-    writer.flush()
-    check_all_written(writer, server, rows=100)
-    assert 900_000 < most <= (1 << 20) + 100_100
-
-
-def test_a_rate_limit_makes_no_time_outs(server: ScriptedServer, client: Client) -> None:
-    # Given leave to send that comes so slowly that a window of rows takes longer than a time-out
-    client.request_timeout_s = 0.4
-    client.on_throttle = lambda rows: time.sleep(0.2)
-    writer = client.load(640)
-    # Then no answer is missed
-    check_all_written(writer, server, rows=640)
-    assert writer.stats.retries == 0
-    assert server.connections == 1
-    assert client.throttled == 640
-    # And the server is not taken for slow
-    assert writer.stats.window is not None and writer.stats.window.shrunk == 0
-
-
-def test_a_client_that_was_away_finds_its_answers(server: ScriptedServer, client: Client) -> None:
-    # Given a client that does something else for longer than a time-out, while answers come
-    client.request_timeout_s = 0.3
-    naps = iter([1.0])
-    client.on_throttle = lambda rows: time.sleep(next(naps, 0) if client.throttled > 1000 else 0)
-    writer = client.load(ROWS)
-    check_all_written(writer, server)
-    assert (writer.stats.retries, server.connections) == (0, 1)
-
-
-def test_a_slow_reader_gets_large_rows_whole(server: ScriptedServer, client: Client) -> None:
-    # Given rows larger than the socket's buffers and a server that reads them slowly
-    def slow(request: Execute) -> Answer:
-        time.sleep(0.02)
-        return void(request)
-
-    server.script = slow
-    writer = client.writer()
-    writer.write(encoded_rows(0, 12, payload_bytes=3_000_000))
-    writer.flush()
-    check_all_written(writer, server, rows=12)
-    assert set(server.seen.values()) == {1}
 
 
 def test_stray_bytes_after_a_break_do_not_reach_the_next_connection(

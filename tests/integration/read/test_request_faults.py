@@ -7,6 +7,7 @@ is never seen twice by it.
 from __future__ import annotations
 
 import struct
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -19,13 +20,12 @@ from cassandra.query import PreparedStatement
 from ringhaul.cluster.markers import Marked
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import ClusterError
-from ringhaul.load.write import dispatch, plane, retry
+from ringhaul.load.write import dispatch
 from ringhaul.load.write.base import WriteFailed
 from ringhaul.read.effect import effect_of
 from ringhaul.read.exec import Statement
 from tests import protocol
-from tests.integration.load.pipeline_client import KEYSPACE, connected_client
-from tests.integration.load.test_pipeline_faults import first_time
+from tests.integration.load.pipeline_client import KEYSPACE, connected_client, quicken
 from tests.integration.read.client import Client
 from tests.scripted_server import (
     CLOSE,
@@ -34,6 +34,7 @@ from tests.scripted_server import (
     Execute,
     ScriptedServer,
     error,
+    first_time,
     query_id,
     scripted_servers,
     void,
@@ -62,12 +63,7 @@ SELECT = statement_of("SELECT a, b FROM shop.orders WHERE id = ?", 2)
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses and patience of a test."""
-    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
-    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
-    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
-    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+    quicken(monkeypatch)
 
 
 @pytest.fixture
@@ -184,6 +180,39 @@ def test_a_silent_server_leaves_doubts(server: ScriptedServer, client: Client) -
     client.exec(COUNT, IDS)
     check_each_told_once(client, server)
     assert "no answer for 0.3 s" in client.in_doubt[10]
+
+
+@pytest.mark.parametrize("statement", [COUNT, INSERT, SELECT], ids=["count", "insert", "select"])
+def test_only_what_may_be_repeated_leaves_a_silent_server_early(
+    statement: Statement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two replicas of which one does not even say that it lives
+    monkeypatch.setattr(dispatch, "SILENT_S", 0.1)
+    monkeypatch.setattr(dispatch, "SILENT_ASKED_S", 0.3)
+    with scripted_servers(2) as servers, connected_client(servers, replicas=2) as connected:
+        for server in servers:
+            server.known.add(statement.prepared.query_id)
+            server.script = one_row if statement is SELECT else void
+        servers[0].script = lambda request: SILENCE
+        servers[0].answers_options = False
+        repeatable = statement is not COUNT
+        client = Client(connected.session, connected.plane)
+        client.request_timeout_s = 10.0 if repeatable else 1.5
+        # When it is given requests
+        started = time.monotonic()
+        client.exec(statement, IDS[:100])
+        took_s = time.monotonic() - started
+    # Then they go to the other one before their time is up, or else are given all of it
+    assert servers[0].seen and set(servers[0].written) == set()
+    if repeatable:
+        assert 0.4 <= took_s < 9
+        assert client.stats.answered == 100 and not client.in_doubt
+        assert servers[0].options >= 1
+    else:
+        assert took_s >= 1.5
+        assert client.in_doubt.keys() == servers[0].seen.keys()
+        assert client.stats.answered == 100 - len(client.in_doubt)
+        assert servers[0].options == servers[1].options == 0
 
 
 def test_a_forgotten_counter_statement_is_prepared_again(

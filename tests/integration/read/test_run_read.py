@@ -150,7 +150,9 @@ class Unit:
 def make_unit(
     session: Session, rows: Rows, kind: str, sql: str, ranges: list[TokenRange], **options: Any
 ) -> Unit:
-    session.cluster.refresh_table_metadata(rows.keyspace, rows.table)
+    known = session.cluster.metadata.keyspaces.get(rows.keyspace)
+    if known is None or rows.table not in known.tables:
+        session.cluster.refresh_table_metadata(rows.keyspace, rows.table)
     table = find_table(session.cluster.metadata, rows.keyspace, rows.table)
     job = ReadJob(
         kind=kind,

@@ -1,6 +1,7 @@
 """What the benches make of their runs: medians, ratios, the table and the picture."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
@@ -84,6 +85,13 @@ def test_ratios_are_to_the_limit_and_to_the_best_of_a_family() -> None:
     assert times_best(lines, mine, COPY) == pytest.approx(2.0)
     # Patterns that load a part of the file are compared without their start.
     assert times_best(lines, mine, DRIVER) == pytest.approx(8.0)
+
+
+def test_of_two_limits_the_better_counts() -> None:
+    lines = medians(SYSTEMS, RUNS)
+    slower = replace(lines[0], name="slower limit", rows_s=lines[0].rows_s / 2)
+
+    assert of_limit([slower, *lines], lines[1]) == of_limit(lines, lines[1])
 
 
 def test_the_table_has_a_column_for_each_family_that_took_part() -> None:

@@ -221,6 +221,18 @@ def test_a_lost_connection_leaves_a_window_as_at_first() -> None:
         win.answered(np.zeros(1, np.int16), now_s, now_s)
 
 
+def test_it_tells_whose_requests_are_unanswered() -> None:
+    win = window()
+    first = win.sent("a", 0, 64, 6400, 0.0)
+    win.sent("b", 0, 64, 6400, 0.0)
+    win.answered(first[1:].astype(np.int16), 0.1, 0.1)
+    assert sorted(win.works()) == ["a", "b"]
+    win.answered(first[:1].astype(np.int16), 0.1, 0.1)
+    assert list(win.works()) == ["b"]
+    win.lost()
+    assert not list(win.works())
+
+
 def test_the_oldest_is_the_block_sent_first_that_is_not_answered() -> None:
     win = window()
     assert win.oldest_sent_at_s() is None

@@ -19,6 +19,7 @@ RESULT = pa.table(
         "region": ["north", None, 'a "b", c'],
         "count": [3, 20, 1],
         "sum": [Decimal("1.50"), None, Decimal("-2.00")],
+        "big": pa.array([Decimal(2**64), None, Decimal(-1)], pa.decimal128(38, 0)),
         "key": pa.array([b"\x01\xff", b"", None], pa.binary()),
         "avg": [0.1, float("nan"), 1e300],
     }
@@ -40,17 +41,18 @@ def test_csv_is_the_default_where_nobody_looks(capsysbinary) -> None:  # type: i
     print_result(RESULT, "auto", None)
     rows = list(csv.reader(io.StringIO(capsysbinary.readouterr().out.decode())))
     assert rows == [
-        ["region", "count", "sum", "key", "avg"],
-        ["north", "3", "1.50", "0x01ff", "0.1"],
-        ["", "20", "", "0x", "nan"],
-        ['a "b", c', "1", "-2.00", "", "1e+300"],
+        ["region", "count", "sum", "big", "key", "avg"],
+        ["north", "3", "1.50", "18446744073709551616", "0x01ff", "0.1"],
+        ["", "20", "", "", "0x", "nan"],
+        ['a "b", c', "1", "-2.00", "-1", "", "1e+300"],
     ]
 
 
 def test_json_has_a_line_for_each_row(tmp_path: Path) -> None:
-    print_result(RESULT.select(["region", "count", "sum", "key"]), "auto", str(tmp_path / "r.json"))
+    print_result(RESULT.drop_columns(["avg"]), "auto", str(tmp_path / "r.json"))
     rows = [json.loads(line) for line in (tmp_path / "r.json").read_text().splitlines()]
-    assert rows[0] == {"region": "north", "count": 3, "sum": "1.50", "key": "0x01ff"}
+    first = {"region": "north", "count": 3, "sum": "1.50", "big": 2**64, "key": "0x01ff"}
+    assert rows[0] == first
     assert rows[1]["region"] is None
 
 

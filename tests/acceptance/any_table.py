@@ -1,0 +1,133 @@
+"""Tables of any definition, their rows as the driver takes them, and their cells as stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.protocol import ProtocolHandler, ResultMessage
+
+from ringhaul.cql.types import CqlType
+
+_RESULT_OPCODE = 8
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. `frozen` matters where the type is a collection or a user-defined type."""
+
+    name: str
+    kind: CqlType
+    frozen: bool = False
+    static: bool = False
+
+
+@dataclass(frozen=True)
+class AnyTable:
+    """A definition, and rows in the order of `columns`: values as the driver binds them."""
+
+    partition: Sequence[Column]
+    clustering: Sequence[tuple[Column, str]]  #: with ASC or DESC
+    others: Sequence[Column]
+    rows: Sequence[Sequence[Any]] = field(repr=False)
+
+    @property
+    def columns(self) -> list[Column]:
+        return [*self.partition, *(column for column, _ in self.clustering), *self.others]
+
+
+class Pairs(list):  # type: ignore[type-arg]
+    """A map as the driver's serialiser takes one, with keys that need not be hashable."""
+
+    def items(self) -> Pairs:
+        return self
+
+
+def quoted(name: str) -> str:
+    """A name as CQL takes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def create_tables(session: Session, keyspace: str, table: AnyTable, names: Sequence[str]) -> None:
+    """Tables of that definition; user-defined types are made for the first one's name."""
+    made: dict[CqlType, str] = {}
+
+    def cql(kind: CqlType, frozen: bool) -> str:
+        of = [cql(inner, True) for inner in kind.of]
+        if kind.name == "udt":
+            if kind not in made:
+                text = quoted(f"{names[0]}_Udt{len(made)}")
+                fields = zip(map(quoted, kind.fields), of, strict=True)
+                columns = ", ".join(f"{name} {of}" for name, of in fields)
+                session.execute(f"CREATE TYPE {keyspace}.{text} ({columns})")
+                made[kind] = text
+            text = made[kind]
+        elif kind.of:
+            text = f"{kind.name}<{', '.join(of + [str(kind.size)] * (kind.size > 0))}>"
+        else:
+            return kind.name
+        return f"frozen<{text}>" if frozen and kind.name not in ("tuple", "vector") else text
+
+    def listed(columns: Sequence[Column]) -> str:
+        return ", ".join(quoted(column.name) for column in columns)
+
+    columns = ", ".join(
+        f"{quoted(column.name)} {cql(column.kind, column.frozen)}{' static' * column.static}"
+        for column in table.columns
+    )
+    clustering = [column for column, _ in table.clustering]
+    key = ", ".join([f"({listed(table.partition)})", *([listed(clustering)] if clustering else [])])
+    order = ", ".join(f"{quoted(column.name)} {way}" for column, way in table.clustering)
+    options = f" WITH CLUSTERING ORDER BY ({order})" if order else ""
+    for name in names:
+        session.execute(f"CREATE TABLE {keyspace}.{name} ({columns}, PRIMARY KEY ({key})){options}")
+
+
+def write_rows(session: Session, name: str, table: AnyTable) -> None:
+    """Write the rows by the driver and by nothing of ours."""
+    names = ", ".join(quoted(column.name) for column in table.columns)
+    marks = ", ".join("?" * len(table.columns))
+    insert = session.prepare(f"INSERT INTO {name} ({names}) VALUES ({marks})")
+    execute_concurrent_with_args(session, insert, table.rows, raise_on_first_error=True)
+
+
+@contextmanager
+def raw_session(session: Session) -> Iterator[Session]:
+    """A session on the same cluster whose rows are tuples of the cells' bytes."""
+    raw = session.cluster.connect()
+    raw.client_protocol_handler = _RawHandler
+    try:
+        yield raw
+    finally:
+        raw.shutdown()
+
+
+def stored_rows(raw: Session, name: str) -> list[dict[str, bytes | None]]:
+    """Rows in the table's own order: column -> the bytes that are stored, None if there are none.
+
+    `raw`: of `raw_session`.
+    """
+    found = raw.execute(f"SELECT * FROM {name}")
+    return [dict(zip(found.column_names, row, strict=True)) for row in found]
+
+
+class _RawResult(ResultMessage):
+    """Rows whose cells the driver does not decode: it cannot decode all that Cassandra can hold."""
+
+    def recv_results_rows(
+        self, f: Any, protocol_version: int, user_type_map: Any, result_metadata: Any, policy: Any
+    ) -> None:
+        self.recv_results_metadata(f, user_type_map)
+        columns = self.column_metadata or result_metadata
+        count = int.from_bytes(f.read(4), "big")
+        self.column_names = [column[2] for column in columns]
+        self.column_types = [column[3] for column in columns]
+        self.parsed_rows = [tuple(self.recv_row(f, len(columns))) for _ in range(count)]
+
+
+class _RawHandler(ProtocolHandler):
+    message_types_by_opcode = ProtocolHandler.message_types_by_opcode | {_RESULT_OPCODE: _RawResult}

@@ -1,0 +1,72 @@
+"""Partial results go to the ledger or to a file, and come back the same."""
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from ringhaul.errors import OutputUnusable
+from ringhaul.read import spill as spilling
+from ringhaul.read.spill import PartialTooLarge, check_memory, forget_spilled, spill, unspill
+
+PARTIAL = bytes(range(256)) * 40
+
+
+def test_a_small_one_is_kept_where_it_is(tmp_path: Path) -> None:
+    for partial in (b"", PARTIAL):
+        kept = spill(partial, len(PARTIAL), str(tmp_path / "spill"))
+        assert kept == b"\x00" + partial
+        assert unspill(kept, "") == partial
+        forget_spilled(kept, "")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_large_one_goes_to_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "some" / "spill"
+    kept = spill(PARTIAL, len(PARTIAL) - 1, str(folder))
+    assert len(kept) < 100
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert unspill(kept, str(folder)) == PARTIAL
+    # Another attempt leaves no second file, another result one of its own.
+    assert spill(PARTIAL, 10, str(folder)) == kept
+    other = spill(PARTIAL + b"x", 10, str(folder))
+    assert len(os.listdir(folder)) == 2
+    forget_spilled(kept, str(folder))
+    forget_spilled(kept, str(folder))
+    assert unspill(other, str(folder)) == PARTIAL + b"x"
+    with pytest.raises(PartialTooLarge, match=r"\.partial is not there: .* must share"):
+        unspill(kept, str(folder))
+
+
+def test_without_a_folder_it_is_refused() -> None:
+    with pytest.raises(PartialTooLarge, match=r"take 10,240 bytes, more than 10,000: group by"):
+        spill(PARTIAL, 10_000, "")
+
+
+def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spilling, "SPILL_BYTES_MAX", 5000)
+    with pytest.raises(PartialTooLarge, match=r"more than 5,000"):
+        spill(PARTIAL, 1000, str(tmp_path))
+    assert os.listdir(tmp_path) == []
+    check_memory(5000)
+    with pytest.raises(PartialTooLarge, match=r"take 5,001 bytes, more than 5,000"):
+        check_memory(5001)
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(OutputUnusable, match=r"kept here: File too large; make room, or set"):
+            spill(PARTIAL, 10, str(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(OutputUnusable, match=r"set query\.spill_dir to a folder that every worker"):
+        spill(PARTIAL, 10, str(tmp_path / "file" / "spill"))
+    assert (tmp_path / "file").read_text() == "precious"
