@@ -1,9 +1,11 @@
-"""Types and values for `any_table`: the extremes of each scalar, and strategies for everything."""
+"""Values of every type that Cassandra can be given: the extremes of each scalar, and strategies.
+
+Unlike those of `pages`, which need to be good for a reader only, a server takes them all.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +13,7 @@ from cassandra.util import Duration, Time
 from hypothesis import strategies as st
 
 from ringhaul.cql.types import CqlType
-from tests.acceptance.any_table import AnyTable, Column, Pairs
+from tests.property.cql.pages import Pairs
 
 DAY_NS = 86_400 * 10**9
 INT32, INT64 = 2**31 - 1, 2**63 - 1
@@ -126,22 +128,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 for _name, _values in SCALARS.items():
     SCALARS[_name] = _values | st.sampled_from([v for v in EXTREMES[_name] if short(v)])
 
-#: Names that files and statements may stumble over; a blank at an end is dropped by headers.
-NAMES = [
-    "a",
-    "B c",
-    "d,e",
-    'f"g',
-    "h'i",
-    "jä",
-    "k.l",
-    "m:n",
-    "select",
-    "o\np",
-    "q[0]",
-    "{r}",
-    "\\s",
-]
+#: Names of fields that files and statements may stumble over.
 UDT_FIELDS = ["x", "Y z", 'u"v', "w,", "é", "token", "0", "\\"]
 
 
@@ -167,12 +154,18 @@ def _has_duration(kind: CqlType) -> bool:
     return kind.name == "duration" or any(map(_has_duration, kind.of))
 
 
-def types(keyable: bool = False) -> st.SearchStrategy[CqlType]:
-    """Scalars, containers of them and containers of those; `keyable`: what a key may have."""
-    names = [name for name in SCALARS if not (keyable and name == "duration")]
-    scalar = st.sampled_from(names).map(CqlType)
-    flat = _containers(scalar, keyable)
-    return scalar | flat | _containers(scalar | flat, keyable)
+def types(keyable: bool = False, depth_max: int = 2) -> st.SearchStrategy[CqlType]:
+    """Scalars and containers of them up to a depth; `keyable`: what a key may have."""
+    found = st.sampled_from([name for name in SCALARS if not (keyable and name == "duration")])
+    by_depth = [found.map(CqlType)]
+    for _ in range(depth_max):
+        by_depth.append(_containers(st.sampled_from(by_depth[:]).flatmap(_itself), keyable))
+    # A scalar as often as a container: a key is one, most of the time.
+    return st.sampled_from([by_depth[0]] * depth_max + by_depth[1:]).flatmap(_itself)
+
+
+def _itself(found: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return found
 
 
 def values(kind: CqlType) -> st.SearchStrategy[Any]:
@@ -191,35 +184,3 @@ def values(kind: CqlType) -> st.SearchStrategy[Any]:
             return st.tuples(*(st.none() | values(of) for of in kind.of))
         case _:
             return SCALARS[kind.name]
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> AnyTable:
-    """A table of random columns with a random key, and rows of it."""
-    names = iter(draw(st.permutations(NAMES)))
-    partition = [Column(next(names), kind, True) for kind in draw(_some(types(keyable=True), 1, 2))]
-    clustering = [
-        (Column(next(names), kind, True), draw(st.sampled_from(["ASC", "DESC"])))
-        for kind in draw(_some(types(keyable=True), 0, 2))
-    ]
-    kinds = draw(_some(types(), 2, 6))
-    static = st.booleans() if clustering else st.just(False)
-    others = [Column(next(names), kind, draw(st.booleans()), draw(static)) for kind in kinds]
-    key = [*partition, *(column for column, _ in clustering)]
-    row = st.tuples(
-        *(values(column.kind) for column in key),
-        *(st.none() | values(column.kind) for column in others),
-    )
-    rows = draw(_some(row, 1, 8))
-    if len(partition) == 1:
-        # The server has no row whose whole partition key is an empty value.
-        rows = [row for row in rows if row[0] not in ("", b"")] or [_unlike_empty(rows[0])]
-    return AnyTable(partition, clustering, others, rows)
-
-
-def _some(items: st.SearchStrategy[Any], least: int, most: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(items, min_size=least, max_size=most)
-
-
-def _unlike_empty(row: Sequence[Any]) -> tuple[Any, ...]:
-    return (b"\0" if row[0] == b"" else "a", *row[1:])
