@@ -3,68 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import Any
 
 from celery import Task
 
-from ringhaul.read.ask import AskJob, AskResult
-from ringhaul.read.ask_run import AskHooks, run_ask_unit
 from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import current_child
 from tasks.names import TaskNames
-from tasks.work import Attempt, Done, work
+from tasks.work import work
 
 
 @app.task(name=TaskNames.ASK_UNIT, base=UnitTask, bind=True)
 def ask_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
     """Ask for one unit, once. The answer is for Flower; the truth is in the ledger."""
+    from tasks.asking import run_ask  # takes long to import: not for workers that only load
+
     child = current_child(process_settings())
     token = attempt_token(self.request.id, self.request.hostname, os.getpid())
     return work(child, job, unit, epoch, token, run_ask)
-
-
-def run_ask(attempt: Attempt) -> Done:
-    """One attempt of a lookup's or an exec's unit."""
-    child = attempt.child
-    job = cast(AskJob, child.job(attempt.job_id))
-    outcome = run_ask_unit(
-        attempt.spec,
-        attempt.unit,
-        attempt.job_id,
-        job,
-        child.ask_target(job),
-        AskHooks(
-            tick=attempt.tick,
-            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
-        ),
-    )
-    stats = outcome.stats
-    result = AskResult(
-        records=outcome.records,
-        answered=outcome.records - outcome.rejected - stats.in_doubt,
-        rejected=outcome.rejected,
-        doubted=stats.in_doubt,
-        missing=outcome.missing,
-        rows=stats.rows,
-        parts=len(outcome.parts),
-        bytes_written=sum(part.bytes for part in outcome.parts),
-        retries=stats.retries,
-        elapsed_ms=outcome.elapsed_ms,
-        cpu_ms=outcome.cpu_ms,
-        attempt=attempt.number,
-        rss_bytes_max=outcome.rss_bytes_max,
-        worker=child.name,
-    )
-    return Done(
-        result=result.pack(),
-        totals={
-            "rows": result.answered,
-            "rejected": result.rejected + result.doubted,
-            "bytes": stats.answer_bytes,
-            "retries": result.retries,
-        },
-        latencies={str(index): count for index, count in outcome.latencies.items()},
-        extra=outcome.extra,
-        told={"answered": result.answered, "rows": result.rows},
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 
 log = logging.getLogger(__name__)
@@ -16,6 +17,8 @@ def warm_up() -> None:
         from ringhaul.cql import decode, spell
         from ringhaul.read import replies
 
+        for name in ("tasks.reading", "tasks.asking"):
+            importlib.import_module(name)
         decode.warm_up()
         spell.warm_up()
         replies.warm_up()

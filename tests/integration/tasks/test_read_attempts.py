@@ -18,7 +18,7 @@ from ringhaul.read.finish import job_parts, publish_manifest
 from ringhaul.read.job import Output, ReadJob
 from ringhaul.read.ranges import FULL_RING, pack_ranges
 from tasks.child import Child
-from tasks.read import run_read
+from tasks.reading import run_read
 from tasks.work import Attempt, Done, work
 from tests.integration.load.conftest import make_table
 

@@ -1,0 +1,58 @@
+"""One attempt of units of lookup and exec: from the claim to what is committed.
+
+Apart from the task, so that a worker that only loads does not import it.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ringhaul.read.ask import AskJob, AskResult
+from ringhaul.read.ask_run import AskHooks, run_ask_unit
+from tasks.work import Attempt, Done
+
+
+def run_ask(attempt: Attempt) -> Done:
+    """One attempt of a lookup's or an exec's unit."""
+    child = attempt.child
+    job = cast(AskJob, child.job(attempt.job_id))
+    outcome = run_ask_unit(
+        attempt.spec,
+        attempt.unit,
+        attempt.job_id,
+        job,
+        child.ask_target(job),
+        AskHooks(
+            tick=attempt.tick,
+            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+        ),
+    )
+    stats = outcome.stats
+    result = AskResult(
+        records=outcome.records,
+        answered=outcome.records - outcome.rejected - stats.in_doubt,
+        rejected=outcome.rejected,
+        doubted=stats.in_doubt,
+        missing=outcome.missing,
+        rows=stats.rows,
+        parts=len(outcome.parts),
+        bytes_written=sum(part.bytes for part in outcome.parts),
+        retries=stats.retries,
+        elapsed_ms=outcome.elapsed_ms,
+        cpu_ms=outcome.cpu_ms,
+        attempt=attempt.number,
+        rss_bytes_max=outcome.rss_bytes_max,
+        worker=child.name,
+    )
+    return Done(
+        result=result.pack(),
+        totals={
+            "rows": result.answered,
+            "rejected": result.rejected + result.doubted,
+            "bytes": stats.answer_bytes,
+            "retries": result.retries,
+        },
+        latencies={str(index): count for index, count in outcome.latencies.items()},
+        extra=outcome.extra,
+        told={"answered": result.answered, "rows": result.rows},
+    )

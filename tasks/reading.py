@@ -1,0 +1,84 @@
+"""One attempt of units of unload, count and query: from the claim to what is committed.
+
+Apart from the task, so that a worker that only loads does not import it.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ringhaul.cluster.connect import consistency_level
+from ringhaul.read.job import ReadJob
+from ringhaul.read.ranges import unpack_ranges
+from ringhaul.read.result import ReadResult
+from ringhaul.read.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
+from ringhaul.read.scan import ReadFailed, ScanOptions
+from ringhaul.read.sinks import UnitOf
+from ringhaul.read.statement import scan_statement
+from tasks.child import Child
+from tasks.failpoints import checkpoint_s
+from tasks.work import Attempt, Done
+
+
+def run_read(attempt: Attempt) -> Done:
+    """One attempt of a read job's unit."""
+    child = attempt.child
+    job = cast(ReadJob, child.job(attempt.job_id))
+    try:
+        outcome = _read(attempt, child, job)
+    except ReadFailed:
+        child.drop_reader()
+        raise
+    result = _result(child, attempt.number, outcome)
+    return Done(
+        result=result.pack(),
+        totals={
+            "rows": result.rows,
+            "rejected": 0,
+            "bytes": result.bytes_read,
+            "retries": result.retries,
+        },
+        latencies={str(index): count for index, count in outcome.latencies.items()},
+        extra=outcome.extra,
+        told={"rows": result.rows, "parts": result.parts},
+        undo=outcome.undo,
+    )
+
+
+def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
+    return run_read_unit(
+        UnitOf(attempt.job_id, attempt.unit, unpack_ranges(attempt.spec)),
+        job,
+        child.scan_target(scan_statement(job.select), job.table.keyspace),
+        ScanOptions(
+            consistency=consistency_level(job.consistency),
+            request_timeout_s=child.settings.cluster.request_timeout_s,
+            retries_max=child.settings.load.retries_max,
+            in_order=job.token_order,
+        ),
+        ReadHooks(
+            tick=attempt.tick,
+            checkpoint=attempt.checkpoint,
+            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+            checkpoint_s=checkpoint_s(CHECKPOINT_S),
+        ),
+        attempt.cursor(),
+    )
+
+
+def _result(child: Child, attempt: int, outcome: ReadOutcome) -> ReadResult:
+    return ReadResult(
+        rows=outcome.rows,
+        rows_read=outcome.rows_read,
+        bytes_read=outcome.bytes_read,
+        parts=len(outcome.parts),
+        bytes_written=sum(part.bytes for part in outcome.parts),
+        pages=outcome.pages,
+        retries=outcome.retries,
+        splits=outcome.splits,
+        elapsed_ms=outcome.elapsed_ms,
+        cpu_ms=outcome.cpu_ms,
+        attempt=attempt,
+        rss_bytes_max=outcome.rss_bytes_max,
+        worker=child.name,
+    )
