@@ -6,7 +6,7 @@ import json
 import os
 import random
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +38,7 @@ from ringhaul.read.sinks import UnitOf
 from ringhaul.read.spill import PartialTooLarge, unspill
 from ringhaul.read.statement import scan_statement
 from tests.integration.read.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key
+from tests.limits import files_up_to
 
 JOB = "ul-7f3a9c"
 NEVER = float("inf")
@@ -505,26 +506,17 @@ def test_a_large_partial_without_a_folder_is_refused(
 # -- a folder that takes no more
 
 
-@pytest.fixture
-def file_size_limit() -> Iterator[Callable[[int], None]]:
-    """Sets how large a file may become: writes beyond fail, as on a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda bytes_max: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, limits[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_full_disk_ends_the_unit_and_leaves_nothing(
     cassandra_session: Session,
     rows: Rows,
     tmp_path: Path,
-    file_size_limit: Callable[[int], None],
     kind: str,
 ) -> None:
     fmt = OutputFormat(kind=kind, compression="none")
     unit = unload(cassandra_session, rows, tmp_path / "out", fmt=fmt)
-    file_size_limit(200_000)
-    with pytest.raises(OutputUnusable, match=r"out: a part is larger than a file may be there"):
+    told = r"out: a part is larger than a file may be there"
+    with pytest.raises(OutputUnusable, match=told), files_up_to(200_000):
         unit.attempt(checkpoint_s=NEVER)
     assert names(tmp_path / "out") == []
 
@@ -533,21 +525,20 @@ def test_a_disk_that_becomes_full_leaves_what_was_kept(
     cassandra_session: Session,
     rows: Rows,
     tmp_path: Path,
-    file_size_limit: Callable[[int], None],
 ) -> None:
     unit = unload(cassandra_session, rows, tmp_path)
 
     def fill() -> None:
         if unit.counted[0] > 40_000:
-            file_size_limit(2000)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 
     # When the disk becomes full after some checkpoints
-    with pytest.raises(OutputUnusable, match="larger than a file may be"):
+    told = "larger than a file may be"
+    with pytest.raises(OutputUnusable, match=told), files_up_to(resource.RLIM_INFINITY):
         unit.attempt(on_checkpoint=fill)
     # Then the folder holds what the cursor names
     assert names(tmp_path) == sorted(part["name"] for part in json.loads(unit.saved))
     # And with room again the next attempt goes on there
-    file_size_limit(resource.RLIM_INFINITY)
     outcome = unit.attempt()
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected
     assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
@@ -557,7 +548,6 @@ def test_a_full_disk_and_a_large_partial(
     cassandra_session: Session,
     rows: Rows,
     tmp_path: Path,
-    file_size_limit: Callable[[int], None],
 ) -> None:
     unit = make_unit(
         cassandra_session,
@@ -568,8 +558,8 @@ def test_a_full_disk_and_a_large_partial(
         partial_bytes_max=2000,
         spill=str(tmp_path),
     )
-    file_size_limit(5000)
-    with pytest.raises(OutputUnusable, match=r"cannot be kept here: File too large; make room"):
+    told = r"cannot be kept here: File too large; make room"
+    with pytest.raises(OutputUnusable, match=told), files_up_to(5000):
         unit.attempt(checkpoint_s=NEVER)
     assert names(tmp_path) == []
 

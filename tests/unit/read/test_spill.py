@@ -1,7 +1,6 @@
 """Partial results go to the ledger or to a file, and come back the same."""
 
 import os
-import resource
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from ringhaul.errors import OutputUnusable
 from ringhaul.read import spill as spilling
 from ringhaul.read.spill import PartialTooLarge, check_memory, forget_spilled, spill, unspill
+from tests.limits import files_up_to
 
 PARTIAL = bytes(range(256)) * 40
 
@@ -55,13 +55,9 @@ def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
-    try:
-        with pytest.raises(OutputUnusable, match=r"kept here: File too large; make room, or set"):
-            spill(PARTIAL, 10, str(tmp_path))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    told = r"kept here: File too large; make room, or set"
+    with pytest.raises(OutputUnusable, match=told), files_up_to(2000):
+        spill(PARTIAL, 10, str(tmp_path))
     assert os.listdir(tmp_path) == []
 
 

@@ -1,0 +1,18 @@
+"""A disk that takes no more, as far as this process can tell."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def files_up_to(bytes_max: int) -> Iterator[None]:
+    """Writes beyond fail while the block runs, and no longer: the tests' own log may be a file."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
