@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import random
-import socket
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
-from cassandra.cluster import Cluster
 
-from producer.local.stack import Endpoints
 from ringhaul.errors import Transient
 from ringhaul.load.write import retry
 from ringhaul.read import scan as scanning
@@ -21,7 +17,6 @@ from ringhaul.read.pages import PageReader
 from ringhaul.read.ranges import FULL_RING, MAX_TOKEN, MIN_TOKEN, TokenRange
 from ringhaul.read.scan import RangeScan, ReadFailed, ScanOptions, ScanTarget
 from tests.integration.read.rows import Rows, by_key, decoder, table_of
-from tests.proxy import Proxy
 
 
 @pytest.fixture(autouse=True)
@@ -257,35 +252,3 @@ def test_tick_is_called_while_waiting_and_may_stop(target: ScanTarget) -> None:
         list(scan.batches())
     pauses = [after - before for before, after in pairwise(called)]
     assert max(pauses) < 0.25 + 0.2
-
-
-@pytest.fixture
-def proxy(endpoints: Endpoints) -> Iterator[tuple[Proxy, int]]:
-    with socket.create_server(("127.0.0.1", 0)) as chosen:
-        port: int = chosen.getsockname()[1]
-    proxy = Proxy(("127.0.0.1", port), (endpoints.contact_points[0], endpoints.port))
-    yield proxy, port
-    proxy.stop()
-
-
-def test_connections_that_break_in_the_middle_of_a_page(
-    rows: Rows, proxy: tuple[Proxy, int]
-) -> None:
-    cluster = Cluster(
-        ["127.0.0.1"], port=proxy[1], protocol_version=5, monitor_reporting_enabled=False
-    )
-    try:
-        target = rows.target(cluster.connect())
-        scan = RangeScan(
-            target, [FULL_RING], decoder(), options(page_bytes=200_000, retries_max=2000)
-        )
-        found = []
-        for index, batch in enumerate(scan.batches()):
-            found.append(batch)
-            if index == 4:
-                proxy[0].cut_answers()
-    finally:
-        cluster.shutdown()
-    assert by_key(table_of(found)) == rows.expected
-    assert proxy[0].cut >= 1
-    assert scan.stats.retries >= 1
