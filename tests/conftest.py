@@ -27,8 +27,13 @@ KEPT_STATE_DIR = os.environ.pop("RINGHAUL_TEST_STATE_DIR", "")
 
 
 def pytest_configure() -> None:
-    """End on SIGTERM as on Ctrl-C: fixtures are torn down, no server is left behind."""
+    """End on SIGTERM as on Ctrl-C: fixtures are torn down, no server is left behind.
+
+    Whoever runs tests in the background of a script has Ctrl-C ignored, by every command that the
+    tests start, too; some of these are to be ended by it.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -94,4 +99,5 @@ def proxied_ring() -> Iterator[ProxiedRing]:
 @pytest.fixture(scope="session")
 def three_nodes(proxied_ring: ProxiedRing) -> Stack:
     """Three Cassandra nodes on 127.0.1.1 to 3: replication factor 3 works."""
+    proxied_ring.stack.up(any_port=True)  # a test of faults may have left one dead
     return proxied_ring.stack

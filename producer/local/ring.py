@@ -1,7 +1,9 @@
 """Wait until the cluster as a whole can be used: passwords checked, every node seen by all.
 
-A node answers CQL before its superuser exists, and the first node of several may take a moment to
-see the last one up. Both are settled here, so that the first statement of a user does not fail.
+A node answers CQL before its superuser exists, the first node of several may take a moment to see
+the last one up, and some more to tell drivers of it: a driver that connects in between knows two of
+three nodes until an event says better. All are settled here, so that the first statement of a user
+does not fail and the first load uses every node.
 """
 
 import time
@@ -20,7 +22,7 @@ _POLL_S = 0.2
 
 
 def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s: float) -> None:
-    """Wait until every node, asked as coordinator, can read from all nodes.
+    """Wait until every node, asked as coordinator, can read from all nodes and names them all.
 
     Raises `LocalStackError` with the last answer after `timeout_s`.
     """
@@ -28,26 +30,30 @@ def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s:
     level = ConsistencyLevel.ALL if len(addresses) > 1 else ConsistencyLevel.ONE
     deadline = time.monotonic() + timeout_s
     for address in addresses:
-        while problem := _problem(address, port, level, auth=auth):
+        while problem := _problem(address, addresses, port, level, auth=auth):
             if time.monotonic() >= deadline:
                 raise LocalStackError(f"the local nodes answer, but not as a cluster: {problem}")
             time.sleep(_POLL_S)
 
 
-def _problem(address: str, port: int, level: int, *, auth: bool) -> Exception | None:
-    """Return what keeps the node at `address` from reading from all nodes."""
+def _problem(
+    address: str, addresses: Sequence[str], port: int, level: int, *, auth: bool
+) -> str | None:
+    """What keeps the node at `address` from reading from all of `addresses` or naming them."""
     try:
-        _read_everywhere(address, port, level, auth=auth)
+        named = _read_everywhere(address, port, level, auth=auth)
     except (NoHostAvailable, Unavailable, OperationTimedOut) as error:
-        problem: Exception = error  # the driver comes without types
-        return problem
+        return f"{type(error).__name__}: {error}"
+    if missing := sorted(set(addresses) - named):
+        return f"{address} does not tell drivers of {', '.join(missing)}"
     return None
 
 
-def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> None:
-    """Read a whole (empty) system table of replication factor 2 at consistency `level`.
+def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[str]:
+    """Read from all nodes by way of the one at `address`; the nodes that it tells drivers of.
 
-    Its token ranges cover every node, so at ALL the read fails while the coordinator misses one.
+    What is read is an empty system table of replication factor 2: its token ranges cover every
+    node, so at ALL the read fails while the coordinator misses one.
     """
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
@@ -65,5 +71,6 @@ def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> None
     try:
         session = cluster.connect()
         session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
+        return {str(host.address) for host in cluster.metadata.all_hosts()}
     finally:
         cluster.shutdown()

@@ -30,7 +30,7 @@ REQUEST_TIMEOUT_S = 1.5
 @pytest.fixture(scope="module")
 def three_session(three_nodes: Stack) -> Iterator[Session]:
     session = open_session(cluster_config(three_nodes.endpoints()))
-    wait_until(lambda: len(session.hosts) == 3, "all three nodes")
+    assert len(session.cluster.metadata.all_hosts()) == 3
     yield session
     assert close_session(session)
 

@@ -1,5 +1,7 @@
 """Stacks other than one open node: three nodes, and one with passwords."""
 
+from dataclasses import replace
+
 import pytest
 from cassandra import AuthenticationFailed, ConsistencyLevel
 from cassandra.auth import PlainTextAuthProvider
@@ -29,6 +31,14 @@ def test_three_nodes_hold_three_copies(three_nodes: Stack) -> None:
             keyspace, token_map.token_class.from_key(b"\x00\x00\x00\x01")
         )
         assert len(replicas) == 3
+
+
+def test_each_of_three_nodes_tells_drivers_of_all(three_nodes: Stack) -> None:
+    ends = three_nodes.endpoints()
+    for address in ends.contact_points:
+        with connected(replace(ends, contact_points=[address])) as session:
+            hosts = session.cluster.metadata.all_hosts()
+            assert sorted(host.address for host in hosts) == ends.contact_points
 
 
 def test_passwords_are_checked_when_asked_for() -> None:
