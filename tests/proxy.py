@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 Address = tuple[str, int]
@@ -101,3 +101,15 @@ class Proxy:
                         break
                 link.client.sendall(data)
         link.end()
+
+
+@contextmanager
+def proxied(target: Address) -> Iterator[tuple[Proxy, int]]:
+    """A proxy for the length of the block, and its port at 127.0.0.1."""
+    with socket.create_server(("127.0.0.1", 0)) as chosen:
+        port: int = chosen.getsockname()[1]
+    proxy = Proxy(("127.0.0.1", port), target)
+    try:
+        yield proxy, port
+    finally:
+        proxy.stop()

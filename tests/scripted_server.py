@@ -118,6 +118,7 @@ class ScriptedServer:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Cassandra
                 with self._lock:
                     self._open.add(connection)
                     self.connections += 1

@@ -3,8 +3,8 @@
 The driver is the control plane: discovery, schema, authentication, TLS, prepared statements.
 Settings that matter here, each with its reason:
 
-- `LibevConnection` is forced. The asyncio reactor remembers the pid it was imported under and
-  hangs in a forked child; libev resets itself.
+- libev is forced, by way of `PromptConnection`. The asyncio reactor remembers the pid it was
+  imported under and hangs in a forked child; libev resets itself.
 - `prepare_on_all_hosts` and `reprepare_on_up` are off: with them a fleet of children sends
   children x statements x nodes PREPAREs; a node that lacks a statement says UNPREPARED and
   gets it then.
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Collection
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +30,6 @@ from cassandra.cluster import (
     NoHostAvailable,
     Session,
 )
-from cassandra.io.libevreactor import LibevConnection
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialReconnectionPolicy,
@@ -36,12 +37,15 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 
+from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.words import tell
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; the driver's 2 s make
 #: every child of a large fleet ask the same node at the same moment.
 EVENT_REFRESH_WINDOW_S = 30
+#: Cassandra's words for a version that it speaks and is told not to.
+_REFUSED_AS_OLD = "Rejecting Protocol Version"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,18 @@ def open_session(config: ClusterConfig) -> Session:
     Raises `ClusterError` (wrong credentials, wrong data centre, bad TLS files) or
     `ClusterUnavailable` (nobody answers), both in the user's words.
     """
+    try:
+        return _open(config, ProtocolVersion.V4)
+    except _NewerWanted:
+        return _open(config, ProtocolVersion.V5)
+
+
+class _NewerWanted(Exception):
+    """The node is set to refuse the version (native_transport_allow_older_protocols)."""
+
+
+def _open(config: ClusterConfig, version: int) -> Session:
+    """The session, by this version of the native protocol or an older one."""
     # Without a name the local data centre is that of the first contact point: a coordinator
     # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
     local = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
@@ -101,7 +117,7 @@ def open_session(config: ClusterConfig) -> Session:
         cluster = Cluster(
             contact_points=list(config.contact_points),
             port=config.port,
-            connection_class=LibevConnection,
+            connection_class=PromptConnection,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             auth_provider=_auth(config),
             ssl_context=_ssl_context(config),
@@ -119,11 +135,15 @@ def open_session(config: ClusterConfig) -> Session:
         raise tell(error, where=config.where) from error
     # The driver would begin with two versions that only DataStax Enterprise speaks, and goes down
     # from the one that is given here as from its own; a version given above it would insist on.
-    cluster.protocol_version = ProtocolVersion.V5
+    # Version 5 takes a tenth more CPU for a page, segments of 128 KiB and their checksums: it is
+    # for nodes that speak nothing else.
+    cluster.protocol_version = version
     try:
         session = _connect(cluster, config.local_dc)
     except Exception as error:
         cluster.shutdown()
+        if version < ProtocolVersion.V5 and _REFUSED_AS_OLD in str(error):
+            raise _NewerWanted from error
         raise tell(
             error,
             where=config.where,
@@ -144,6 +164,17 @@ def close_session(session: Session, timeout_s: float = 5.0) -> bool:
     closer.start()
     closer.join(timeout_s)
     return not closer.is_alive()
+
+
+def renew_pools(session: Session) -> Collection[Future[bool]]:
+    """Open a session's connections again that broke and do not come back by themselves.
+
+    Where a cluster has several sessions the driver gives a session's pool up when its connection
+    breaks, and makes another when the host comes up again; but a host to which some other session
+    is connected never went down. Returns what is being opened; mostly that is nothing.
+    """
+    renewals: Collection[Future[bool]] = session.update_created_pools()
+    return renewals
 
 
 def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:

@@ -55,10 +55,10 @@ def loadable(kind: CqlType) -> bool:
     return kind.name in ENCODERS
 
 
-def parse_json(text: bytes) -> Json:
+def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
     """The value of one JSON text in UTF-8. Raises `ValueError` with the reason."""
     try:
-        return _DECODER.decode(text.decode())
+        return decoder.decode(text.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:

@@ -2,8 +2,8 @@
 
 Days become dates as by Neri and Schneider ("Euclidean affine functions and their application to
 calendar algorithms"). Arithmetic is unsigned, and of 32 bits where it can be: a signed division
-rounds down here, which takes several times as long. Doubles were tried too (Schubfach): no faster
-than Arrow's own formatter.
+rounds down here, which takes several times as long. Doubles of any kind were tried too
+(Schubfach): no faster than Arrow's own formatter.
 """
 
 from __future__ import annotations

@@ -41,6 +41,20 @@ class GuardedNode:
         """
         return str(self.folder / f"{name}.pem")
 
+    @property
+    def tls_config(self) -> ClusterConfig:
+        """With everything that the node asks for."""
+        return ClusterConfig(
+            contact_points=("127.0.0.1",),
+            port=self.tls_port,
+            user="cassandra",
+            password="cassandra",
+            tls=True,
+            tls_ca=self.pem("ca"),
+            tls_cert=self.pem("client"),
+            tls_key=self.pem("client_key"),
+        )
+
 
 @pytest.fixture(scope="package")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:

@@ -209,7 +209,7 @@ def test_an_unknown_consistency_level() -> None:
 
 @contextmanager
 def old_server(config: ClusterConfig) -> Iterator[int]:
-    """A port behind which the server speaks version 4 at most: what is above is refused."""
+    """A port behind which the server speaks version 3 at most: what is above is refused."""
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=_accept_old, args=(listener, config.port), daemon=True).start()
     try:
@@ -228,11 +228,11 @@ def _accept_old(listener: socket.socket, port: int) -> None:
 
 def _serve_old(client: socket.socket, port: int) -> None:
     header = client.recv(9, socket.MSG_WAITALL)
-    if header[0] > ProtocolVersion.V4:
-        words = b"Invalid or unsupported protocol version (5); the greatest supported is 4"
+    if header[0] > ProtocolVersion.V3:
+        words = b"Invalid or unsupported protocol version (4); the greatest supported is 3"
         body = struct.pack(">iH", 0x000A, len(words)) + words
         client.sendall(
-            struct.pack(">BBhBi", 0x84, 0, *struct.unpack(">h", header[2:4]), 0, len(body)) + body
+            struct.pack(">BBhBi", 0x83, 0, *struct.unpack(">h", header[2:4]), 0, len(body)) + body
         )
         client.close()
         return
@@ -256,14 +256,14 @@ def test_the_protocol_is_not_looked_for_among_versions_of_other_servers(
     config: ClusterConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(config) as session:
-        assert session.cluster.protocol_version == ProtocolVersion.V5
+        assert session.cluster.protocol_version == ProtocolVersion.V4
     assert "Downgrading" not in caplog.text
 
 
 def test_a_server_that_only_speaks_an_older_protocol_is_spoken_to_in_that(
     config: ClusterConfig,
 ) -> None:
-    # Given a way to the server on which version 5 is refused, as Cassandra 3 refuses it
+    # Given a way to the server on which version 4 is refused, as Cassandra 2.1 refuses it
     with old_server(config) as port, opened(replace(config, port=port)) as session:
-        assert session.cluster.protocol_version == ProtocolVersion.V4
+        assert session.cluster.protocol_version == ProtocolVersion.V3
         assert session.execute("SELECT cluster_name FROM system.local").one() is not None

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from cassandra.cluster import Session
+from cassandra.connection import DRIVER_NAME
 
-from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+from ringhaul.cluster.connect import close_session, open_session
 from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused
@@ -24,17 +25,7 @@ LOAD = ("load", "rows.csv", "-t", "shop.orders")
 @pytest.fixture
 def tls_session(guarded: GuardedNode) -> Iterator[Session]:
     """A session as a worker process opens it."""
-    config = ClusterConfig(
-        contact_points=("127.0.0.1",),
-        port=guarded.tls_port,
-        user=USER,
-        password=PASSWORD,
-        tls=True,
-        tls_ca=guarded.pem("ca"),
-        tls_cert=guarded.pem("client"),
-        tls_key=guarded.pem("client_key"),
-    )
-    session = open_session(config)
+    session = open_session(guarded.tls_config)
     yield session
     assert close_session(session, 20)
 
@@ -68,10 +59,9 @@ def test_rows_go_through_the_pipeline_by_tls(tls_session: Session, tmp_path: Pat
         seen: set[tuple[object, ...]] = set()
 
         def look() -> None:
-            """Who is connected, says the node, by the one protocol version that is not the
-            driver's."""
+            """Who is connected, says the node, and is not the driver, which says its name."""
             for client in tls_session.execute("SELECT * FROM system_views.clients"):
-                if client.protocol_version == 4 and client.connection_stage == "ready":
+                if client.driver_name != DRIVER_NAME and client.connection_stage == "ready":
                     seen.add((client.ssl_enabled, client.username))
 
         outcome = run_file(

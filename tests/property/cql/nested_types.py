@@ -86,8 +86,8 @@ def to_json(kind: CqlType, value: Any, *, as_object: bool = True, as_number: boo
         text = SCALARS[kind.name][1](value)
         if kind.name == "boolean":
             return value
-        if kind.name in NUMBERS and as_number:
-            # A decimal such as 1E+3 is a JSON number too.
+        if kind.name in NUMBERS and as_number and text[-1].isdigit():
+            # A decimal such as 1E+3 is a JSON number too; inf and nan are none.
             return Number(text)
         return text
     if kind.name in ("list", "set", "vector"):

@@ -75,6 +75,39 @@ def test_doubles_are_the_shortest_that_round_trip(values: list[float]) -> None:
         assert digits(found) == digits(repr(value))
 
 
+#: Doubles that were decimals once, at and beyond the bounds of what is spelled by the kernel.
+DECIMALS = st.builds(
+    lambda digits, scale: float(f"{digits}e-{scale}"),
+    st.integers(-(10**16), 10**16),
+    st.integers(0, 9),
+)
+
+
+@settings(max_examples=400)
+@given(data=st.data(), values=st.lists(st.none() | DECIMALS, min_size=1))
+def test_doubles_with_few_decimals_are_spelled_as_arrow_does(
+    data: st.DataObject, values: list[float | None]
+) -> None:
+    array = sliced(pa.array(values, pa.float64()), data.draw(st.integers(0, len(values))))
+    texts = text_of(CqlType("double"), array)
+    texts.validate(full=True)
+    assert texts.to_pylist() == array.cast(pa.string()).to_pylist()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.0, -0.0, 1e-6, -1e-6, 5e-7, 0.1, 1 / 3, 25.272, -99.99, 100.0, 999999999.0, 999999999.999999,
+     1e9, 1000000000.5, 1e10, 123456.7890125, 5e-324, 1.7976931348623157e308],
+)  # fmt: skip
+def test_doubles_at_the_bounds(value: float) -> None:
+    for near in (value, math.nextafter(value, math.inf), math.nextafter(value, -math.inf)):
+        array = pa.array([near, 0.5, None])
+        expected = array.cast(pa.string()) if math.isfinite(near) else None
+        texts = text_of(CqlType("double"), array).to_pylist()
+        assert expected is None or texts == expected.to_pylist()
+        assert struct.pack("d", float(texts[0])) == struct.pack("d", near)
+
+
 def digits(text: str) -> str:
     mantissa = text.lower().split("e")[0].replace("-", "").replace(".", "")
     return mantissa.strip("0")

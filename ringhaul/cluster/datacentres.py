@@ -1,0 +1,24 @@
+"""Which data centres hold a keyspace."""
+
+from __future__ import annotations
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
+from cassandra.policies import HostDistance
+
+
+def data_centres_of(session: Session, keyspace: str) -> list[str]:
+    """The data centres with replicas of a keyspace: the local one first, then by name.
+
+    None of them if the keyspace is not known.
+    """
+    hosts = session.cluster.metadata.all_hosts()
+    there = {str(host.datacenter) for host in hosts if host.datacenter}
+    known = session.cluster.metadata.keyspaces.get(keyspace)
+    if known is None:
+        return []
+    # A strategy that does not tell data centres apart puts replicas into any of them.
+    factors = getattr(known.replication_strategy, "dc_replication_factors", None)
+    holding = there if factors is None else {dc for dc in there if factors.get(dc, 0) > 0}
+    policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
+    local = {host.datacenter for host in hosts if policy.distance(host) == HostDistance.LOCAL}
+    return sorted(holding, key=lambda dc: (dc not in local, dc))
