@@ -8,6 +8,7 @@ hang or a worker hoard is bounded.
 
 import os
 from typing import Any
+from urllib.parse import quote
 
 from config.broker import (
     HEALTH_CHECK_INTERVAL_S,
@@ -18,6 +19,7 @@ from config.broker import (
 )
 from config.sections import Settings
 
+#: Consumed by every worker but those of one command.
 QUEUE_LOAD = "ringhaul.load"
 
 #: Twice the budget of a child's peak (300 MB): only a leak gets there. Celery looks after a unit.
@@ -45,6 +47,11 @@ FLOWER_ARGUMENTS = (
 #: Read by billiard and Celery when they are imported, so set before: SIGTERM stops a worker softly
 #: (units are released, not lost), and revokes, which are never sent, are not kept by the 50,000.
 WORKER_ENVIRONMENT = {"REMAP_SIGTERM": "SIGQUIT", "CELERY_WORKER_REVOKES_MAX": "1000"}
+
+
+def dc_queue(name: str) -> str:
+    """The queue of a data centre, which workers with that `cluster.local_dc` consume, too."""
+    return f"{QUEUE_LOAD}.{quote(name, safe='')}"
 
 
 def celery_settings(settings: Settings) -> dict[str, Any]:
@@ -95,6 +102,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "task_time_limit": worker.time_limit_hard_s,
         # Queues by name; what is not routed is not lost in Celery's own default queue.
         "task_default_queue": QUEUE_LOAD,
+        "task_queues": _queues(settings.cluster.local_dc),
         "task_routes": {"ringhaul.load.*": {"queue": QUEUE_LOAD}},
         # Flower is part of the product, and a unit lasts seconds: events are few.
         "worker_send_task_events": True,
@@ -120,8 +128,9 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # Schedules.
         "timezone": "UTC",
         "enable_utc": True,
-        # shelve is pickle: the folder is the user's own, mode 0700.
-        "beat_schedule_filename": str(settings.state_dir / "beat" / "schedule"),
+        # Ours: what is settled and what runs is in the ledger, nothing is on beat's host. (Celery's
+        # own keeps a shelve, which is pickle.)
+        "beat_scheduler": "producer.schedule_celery:ScheduleScheduler",
     }
     tls = broker_tls(broker)
     if tls is not None:
@@ -129,6 +138,10 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
     return conf
 
 
-def make_beat_dir(settings: Settings) -> None:
-    """Make the folder of beat's schedule file, readable by this user alone."""
-    (settings.state_dir / "beat").mkdir(mode=0o700, parents=True, exist_ok=True)
+def _queues(local_dc: str) -> list[Any]:
+    """What a worker consumes unless it is told otherwise (`--queues`)."""
+    import kombu.entity  # not for commands that only read settings
+
+    entity: Any = kombu.entity
+    names = [QUEUE_LOAD, dc_queue(local_dc)] if local_dc else [QUEUE_LOAD]
+    return [entity.Queue(name, entity.Exchange(name), routing_key=name) for name in names]

@@ -23,6 +23,7 @@ from config.values import (
     Consistency,
     ContactPoints,
     Count,
+    EndpointUrl,
     LogFormat,
     LogLevel,
     MaxErrors,
@@ -30,6 +31,8 @@ from config.values import (
     Profile,
     Seconds,
     Strategy,
+    TransformNames,
+    UrlSchemes,
 )
 
 
@@ -127,6 +130,26 @@ class QuerySettings(Section):
     spill_dir: OptionalPath = None
 
 
+class StorageSettings(Section):
+    """What this host opens behind URLs, with its own rights, for whoever submits jobs."""
+
+    #: Of inputs and outputs. Others that fsspec knows can be added.
+    schemes: UrlSchemes = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
+    #: Of a store that speaks S3. Empty: as the AWS configuration of the host has it.
+    s3_endpoint_url: EndpointUrl = ""
+    #: Whether http:// and https:// may lead to loopback and private addresses.
+    private_addresses: bool = False
+
+
+class TransformSettings(Section):
+    """Code of users that this host runs for whoever submits jobs."""
+
+    #: `module:function` patterns; what is not among them is refused.
+    allowed: TransformNames = ()
+    #: Their modules are looked for here first. Empty: among the installed packages alone.
+    path: OptionalPath = None
+
+
 class WorkerSettings(Section):
     """The worker processes of one host, and the leases on the units they take."""
 
@@ -141,6 +164,8 @@ class WorkerSettings(Section):
     max_tasks_per_child: Count = Field(default=500, ge=1)
     time_limit_soft_s: Count = Field(default=1500, ge=10)
     time_limit_hard_s: Count = Field(default=1800, ge=11)
+    #: Touched every `sweep_s` while Redis answers, for probes that cannot afford to ask the worker.
+    heartbeat_file: OptionalPath = None
     profile: Profile = "off"
     #: Empty: `profiles` in the state folder.
     profile_dir: OptionalPath = None
@@ -152,6 +177,18 @@ class WorkerSettings(Section):
         if self.sweep_s >= self.lease_s:
             raise ValueError("worker.sweep_s must be below worker.lease_s")
         return self
+
+
+class ScheduleSettings(Section):
+    """What `ringhaul beat` starts, and how beats share it."""
+
+    #: Empty: `config/schedule.toml` below the current folder, else the user's own.
+    file: OptionalPath = None
+    #: A run whose beat was not heard of for this long is gone on with by another. Renewed every
+    #: third of it; above the 15 s that a half-open connection to Redis may take to be noticed.
+    lease_s: Seconds = Field(default=30.0, ge=1)
+    #: Of one beat at a time. Each is a process of some 150 MB; due times beyond wait.
+    runs_max: Count = Field(default=8, ge=1, le=100)
 
 
 class LoggingSettings(Section):
@@ -210,7 +247,10 @@ class Settings(BaseSettings):
     broker: BrokerSettings = BrokerSettings()
     load: LoadSettings = LoadSettings()
     query: QuerySettings = QuerySettings()
+    storage: StorageSettings = StorageSettings()
+    transform: TransformSettings = TransformSettings()
     worker: WorkerSettings = WorkerSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
     logging: LoggingSettings = LoggingSettings()
     #: Jobs' files, the embedded Valkey's data, the local stack. Made with mode 0700 when needed.
     state_dir: Path = Field(default_factory=state_dir_default)

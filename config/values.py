@@ -76,6 +76,32 @@ def check_contact_points(points: tuple[str, ...]) -> tuple[str, ...]:
     return points
 
 
+def check_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
+    """Beginnings of URLs, without their `://`."""
+    for scheme in schemes:
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
+            raise ValueError("expected kinds of URL parted by commas, such as s3,https")
+    return schemes
+
+
+def check_endpoint_url(url: str) -> str:
+    """Empty, or `http://` or `https://` with a host and nothing secret."""
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
+        raise ValueError("expected http://host:port or https://host:port")
+    return url
+
+
+def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Patterns of functions, in which a * stands for any part of a name."""
+    for name in names:
+        if not re.fullmatch(r"[\w.*]+:[\w*]+", name):
+            raise ValueError(
+                "expected functions as module:function parted by commas, such as etl:mask,etl:split"
+            )
+    return names
+
+
 def _split_commas(value: Any) -> Any:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
@@ -107,6 +133,13 @@ MaxErrors = Annotated[str, BeforeValidator(parse_max_errors)]
 BrokerUrl = Annotated[str, AfterValidator(check_broker_url)]
 ContactPoints = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_contact_points)
+]
+UrlSchemes = Annotated[
+    tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_schemes)
+]
+EndpointUrl = Annotated[str, AfterValidator(check_endpoint_url)]
+TransformNames = Annotated[
+    tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_transform_names)
 ]
 Consistency = Annotated[
     Literal[

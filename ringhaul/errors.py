@@ -34,6 +34,10 @@ class Transient(RinghaulError):
     """Trying again later may help."""
 
 
+class UnitPaused(Exception):
+    """A unit is to be left as it is, to be gone on with later. No error, and nobody is told."""
+
+
 class UsageError(Terminal):
     """The command, its options, its settings or its input cannot be used as given."""
 
@@ -42,6 +46,12 @@ class UsageError(Terminal):
 
 class SourceMissing(UsageError):
     """A source names no readable file."""
+
+
+class SourceUnavailable(Transient):
+    """A source cannot be read now: its store or server does not answer."""
+
+    exit_code = EXIT_FATAL
 
 
 class SourceChanged(Terminal):

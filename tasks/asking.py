@@ -24,7 +24,7 @@ def run_ask(attempt: Attempt) -> Done:
         child.ask_target(job),
         AskHooks(
             tick=attempt.tick,
-            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+            throttle=attempt.throttle,
         ),
     )
     stats = outcome.stats
@@ -49,10 +49,11 @@ def run_ask(attempt: Attempt) -> Done:
         totals={
             "rows": result.answered,
             "rejected": result.rejected + result.doubted,
-            "bytes": stats.answer_bytes,
+            "bytes": stats.bytes,
             "retries": result.retries,
         },
-        latencies={str(index): count for index, count in outcome.latencies.items()},
+        latencies=outcome.latencies,
         extra=outcome.extra,
         told={"answered": result.answered, "rows": result.rows},
+        undo=outcome.undo,
     )

@@ -14,10 +14,10 @@ import contextlib
 import logging
 import os
 import random
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
 from cassandra import InvalidRequest, Unauthorized
@@ -25,15 +25,16 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from config.settings import Settings
-from ringhaul.cluster.connect import close_session, open_session
+from ringhaul.cluster.connect import close_session, open_session, renew_pools
 from ringhaul.cluster.words import tell
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.write import Target, WriteBounds
 from ringhaul.load.write.plane import Plane
-from tasks.connect import cluster_config, open_ledger
+from tasks.connect import cluster_config, open_ledger, use_storage
 from tasks.kinds import Job, job_of
-from tasks.throttle import RowThrottle
+from tasks.nodename import worker_host
+from tasks.throttle import JobThrottle
 
 if TYPE_CHECKING:
     from ringhaul.read.ask import AskJob
@@ -49,7 +50,7 @@ log = logging.getLogger(__name__)
 OPENING_WAIT_S = 20.0
 #: A holder that died is forgotten after this.
 OPENING_TTL_S = 60.0
-#: Jobs whose spec a child keeps parsed.
+#: Jobs whose spec a child keeps parsed, and whose credit it keeps.
 JOBS_KEPT = 4
 
 
@@ -66,7 +67,7 @@ class Child:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.name = f"{worker_host()}:{os.getpid()}"
         self.ledger = open_ledger(settings)
         self.bounds = WriteBounds(
             requests_in_flight_max=settings.load.in_flight_requests_max,
@@ -80,8 +81,7 @@ class Child:
         self._prepared: dict[str, PreparedStatement] = {}
         self._statements: dict[str, Statement] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._throttled = ""
-        self._throttle = RowThrottle(self.ledger, "", 0)
+        self._throttles: OrderedDict[str, JobThrottle] = OrderedDict()
 
     def session(self) -> Session:
         """The session, opened if need be. Raises `SessionUnavailable` with the reason."""
@@ -93,6 +93,10 @@ class Child:
                 raise SessionUnavailable(str(error)) from error
             log.info("session opened", extra={"action": "session_opened", "worker": self.name})
         return self._session
+
+    def begin_unit(self) -> None:
+        """Have a session, and its broken connections opened again. Raises as `session` does."""
+        wait(renew_pools(self.session()), self.settings.cluster.connect_timeout_s)
 
     def target(self, statement: str, keyspace: str) -> Target:
         """Where the statement's rows go, with what this process keeps open.
@@ -116,12 +120,6 @@ class Child:
             self._reader = PageReader(self.session())
         config = cluster_config(self.settings)
         return ScanTarget(self._reader, prepared, keyspace, config.where, config.user)
-
-    def drop_reader(self) -> None:
-        """Read on with fresh connections: those that there are do not come back by themselves."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.session.shutdown()
 
     def ask_target(self, job: AskJob) -> AskTarget:
         """Where a lookup's or an exec's requests go. Raises as `target` does."""
@@ -179,12 +177,14 @@ class Child:
         self._jobs.move_to_end(job_id)
         return self._jobs[job_id]
 
-    def throttle(self, job_id: str, rows_per_s: int) -> RowThrottle:
-        """The job's rate limit. Kept from unit to unit: what is left of its credit is not lost."""
-        if job_id != self._throttled:
-            self._throttled = job_id
-            self._throttle = RowThrottle(self.ledger, job_id, rows_per_s)
-        return self._throttle
+    def throttle(self, job_id: str) -> JobThrottle:
+        """The job's limits. Kept from unit to unit: what is left of its credit is not lost."""
+        if job_id not in self._throttles:
+            self._throttles[job_id] = JobThrottle(self.ledger, job_id)
+            if len(self._throttles) > JOBS_KEPT:
+                self._throttles.popitem(last=False)
+        self._throttles.move_to_end(job_id)
+        return self._throttles[job_id]
 
     def check_cluster(self, cluster_name: str) -> None:
         """Raise `WrongCluster` unless the job is for the cluster of this child's session."""
@@ -227,6 +227,7 @@ _child: Child | None = None
 def start_child(settings: Settings) -> Child:
     """Forget what the parent left behind and become a child of our own."""
     global _child
+    use_storage(settings)
     _child = Child(settings)
     return _child
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from config.broker import broker_url
 from config.secrets import read_secret
 from config.settings import Settings
+from ringhaul.storage.access import Access, set_access
 
 if TYPE_CHECKING:
     from ringhaul.cluster.connect import ClusterConfig
@@ -62,6 +63,16 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         connect_timeout_s=cluster.connect_timeout_s,
         request_timeout_s=cluster.request_timeout_s,
     )
+
+
+def use_storage(settings: Settings) -> None:
+    """Let this process open what its settings allow behind URLs, and no more."""
+    set_access(storage_access(settings))
+
+
+def storage_access(settings: Settings) -> Access:
+    """What this host may open behind URLs."""
+    return Access(**settings.storage.model_dump())
 
 
 def _text(path: Path | None) -> str | None:

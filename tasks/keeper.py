@@ -3,6 +3,12 @@
 It runs in the worker's parent process, on Celery's timer: no thread (children fork from this
 process) and nothing that could queue behind units. Any number of keepers may sweep at once.
 
+The keeper also looks at inputs and outputs for commands that plan a job (`looking`): beside the
+units, so that it is done while all processes are busy.
+
+A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
+old when this process hangs and when Redis is out of its reach.
+
 The worker of an embedded job ends with the command that started it: when that command was killed
 and could not stop its worker, the keeper does.
 """
@@ -13,7 +19,6 @@ import contextlib
 import logging
 import os
 import signal
-import socket
 from typing import Any
 
 from celery import bootsteps
@@ -22,7 +27,10 @@ from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-from tasks.publish import publisher, window
+from tasks.heartbeat import Heartbeat
+from tasks.looking import ASK_EVERY_S, WATCH_EVERY_S, Looking
+from tasks.nodename import worker_host
+from tasks.publish import publisher, windows
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +56,13 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
         settings = process_settings()
         self._every_s = settings.worker.sweep_s
+        self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
-        self._me = Worker(socket.gethostname(), os.getpid(), worker.concurrency)
+        queues = tuple(sorted(worker.app.amqp.queues.consume_from))
+        self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
+        self._looking = Looking(self._ledger.caller, self._me, settings)
         self._keep()
+        self._look(worker.timer)
         self._entries.append(worker.timer.call_repeatedly(self._every_s, self._keep))
         if parent := os.environ.get(PARENT_PID_VARIABLE):
             self._parent_pid = int(parent)
@@ -60,6 +72,9 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         if self._entries:
             while self._entries:
                 self._entries.pop().cancel()
+            self._next_look.cancel()
+            self._looking.end()
+            self._heartbeat.end()
             with contextlib.suppress(LedgerUnavailable):
                 Workers(self._ledger.caller).leave(self._me)
 
@@ -70,9 +85,19 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         try:
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
             Workers(self._ledger.caller).heartbeat(self._me, ttl_ms)
-            sweep_running(self._ledger, window(self._ledger), publisher(self._ledger))
+            self._heartbeat.beat()
+            sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)
+
+    def _look(self, timer: Any) -> None:
+        """Look at what commands ask about, and come back: soon while a look is on its way."""
+        try:
+            self._looking.poll()
+        except Exception as error:
+            log.warning("looks of commands wait: %s", error)
+        pause_s = WATCH_EVERY_S if self._looking.busy else ASK_EVERY_S
+        self._next_look = timer.call_after(pause_s, self._look, (timer,))
 
     def _look_at_parent(self) -> None:
         """Stop this worker, softly, once the command that started it is gone."""

@@ -15,6 +15,7 @@ from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import Child, current_child
 from tasks.names import TaskNames
+from tasks.transforms import transforms_of
 from tasks.work import Attempt, Done, work
 
 
@@ -38,8 +39,9 @@ def run_load(attempt: Attempt) -> Done:
         child.bounds,
         UnitHooks(
             tick=attempt.tick,
-            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+            throttle=attempt.throttle,
         ),
+        transforms_of(child.settings, job.transforms),
     )
     result = _result(child, unit, attempt.number, outcome)
     return Done(
@@ -49,8 +51,10 @@ def run_load(attempt: Attempt) -> Done:
             "rejected": result.rejected,
             "bytes": result.input_bytes,
             "retries": result.retries,
+            # Elsewhere they are the rows and the rejects together.
+            **({"records": result.records} if job.transforms or job.where else {}),
         },
-        latencies={str(index): count for index, count in outcome.latencies.items()},
+        latencies=outcome.latencies,
         extra=outcome.rejects_blob,
         told={"rows": result.written, "rejected": result.rejected},
     )
@@ -65,6 +69,8 @@ def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) ->
     return UnitResult(
         source=unit.source,
         records=outcome.records,
+        dropped=outcome.dropped,
+        filtered=outcome.filtered,
         written=outcome.written,
         rejected=outcome.rejected,
         input_bytes=outcome.input_bytes,

@@ -12,11 +12,12 @@ from ringhaul.read.job import ReadJob
 from ringhaul.read.ranges import unpack_ranges
 from ringhaul.read.result import ReadResult
 from ringhaul.read.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.read.scan import ReadFailed, ScanOptions
-from ringhaul.read.sinks import UnitOf
+from ringhaul.read.scan import ScanOptions
+from ringhaul.read.sinks import Given, UnitOf
 from ringhaul.read.statement import scan_statement
 from tasks.child import Child
 from tasks.failpoints import checkpoint_s
+from tasks.transforms import transforms_of
 from tasks.work import Attempt, Done
 
 
@@ -24,21 +25,19 @@ def run_read(attempt: Attempt) -> Done:
     """One attempt of a read job's unit."""
     child = attempt.child
     job = cast(ReadJob, child.job(attempt.job_id))
-    try:
-        outcome = _read(attempt, child, job)
-    except ReadFailed:
-        child.drop_reader()
-        raise
+    outcome = _read(attempt, child, job)
     result = _result(child, attempt.number, outcome)
     return Done(
         result=result.pack(),
         totals={
             "rows": result.rows,
-            "rejected": 0,
+            "rejected": result.rejected,
             "bytes": result.bytes_read,
             "retries": result.retries,
+            # Elsewhere they are the rows and the rejects together.
+            **({"records": result.rows_given} if job.transforms else {}),
         },
-        latencies={str(index): count for index, count in outcome.latencies.items()},
+        latencies=outcome.latencies,
         extra=outcome.extra,
         told={"rows": result.rows, "parts": result.parts},
         undo=outcome.undo,
@@ -59,16 +58,21 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
         ReadHooks(
             tick=attempt.tick,
             checkpoint=attempt.checkpoint,
-            throttle=child.throttle(attempt.job_id, job.rate_rows_s),
+            throttle=attempt.throttle,
             checkpoint_s=checkpoint_s(CHECKPOINT_S),
         ),
         attempt.cursor(),
+        transforms_of(child.settings, job.transforms),
     )
 
 
 def _result(child: Child, attempt: int, outcome: ReadOutcome) -> ReadResult:
+    given = outcome.given or Given()
     return ReadResult(
         rows=outcome.rows,
+        rows_given=given.rows,
+        dropped=given.dropped,
+        rejected=given.rejected,
         rows_read=outcome.rows_read,
         bytes_read=outcome.bytes_read,
         parts=len(outcome.parts),

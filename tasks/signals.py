@@ -22,6 +22,7 @@ from config.logs import set_up_logging
 from ringhaul.errors import UsageError
 from tasks import child
 from tasks.application import process_settings
+from tasks.nodename import set_nodename
 from tasks.profiling import Profiler, start_profiler
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,12 @@ _profiler = Profiler()
 def on_setup_logging(**_: Any) -> None:
     """Logs in the house's form; connecting here keeps Celery from configuring its own."""
     set_up_logging(process_settings().logging)
+
+
+@worker_init.connect(weak=False)
+def on_worker_name(sender: Any, **_: Any) -> None:
+    """Results are told by the name that the worker was given."""
+    set_nodename(sender.hostname)
 
 
 @worker_init.connect(weak=False)

@@ -1,33 +1,114 @@
-"""The job's rate limit as one worker sees it: a little local credit, bought from Redis.
+"""A job's limits as one worker process sees them: a little local credit, bought from Redis.
 
-One token bucket in Redis serves all workers of the job, so the limit holds for the job however
-many hosts work on it. Credit is bought for a tenth of a second at a time, so that batches of ten
-rows do not cost a round trip each.
+One token bucket in Redis for rows and one for bytes serve all workers of the job, so a limit holds
+for the job however many hosts work on it. Credit is bought for a tenth of a second at a time, so
+that batches of ten rows do not cost a round trip each; and it is paid for after it was bought, by
+waiting, so all workers come round in turn.
+
+Limits may change at any time. Whoever waits then has as much to pay as before, at the new price.
 """
 
 from __future__ import annotations
 
+import time
+
 from ringhaul.ledger import rate
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.pace import NO_LIMITS, Limits
+from ringhaul.load.pacing import BOUNDLESS
 
 CREDIT_S = 0.1
+#: What nobody took is kept for so long: workers that are late, busy with what they took last, take
+#: more the next time.
+BURST_S = 0.5
 
 
-class RowThrottle:
-    """Call it with a number of rows before sending them; the answer is how long to wait, in s."""
+class _Meter:
+    """One bucket as this process sees it."""
 
-    def __init__(self, ledger: Ledger, job: str, rows_per_s: int) -> None:
-        self._ledger, self._job, self._rows_per_s = ledger, job, rows_per_s
-        self._credit = 0
+    def __init__(self, bucket: str) -> None:
+        self.bucket = bucket
+        self.per_s = 0  #: 0: no limit
+        self.credit = 0
+        self.due_s = 0.0  #: What was bought is paid for then, by the clock of this process.
 
-    def __call__(self, rows: int) -> float:
-        if not self._rows_per_s:
-            return 0.0
-        wait_ms = 0
-        if rows > self._credit:
-            wanted = max(rows - self._credit, int(self._rows_per_s * CREDIT_S))
-            burst = max(1, int(self._rows_per_s * CREDIT_S))
-            wait_ms = rate.take(self._ledger.caller, self._job, wanted, self._rows_per_s, burst)
-            self._credit += wanted
-        self._credit -= rows
-        return wait_ms / 1000
+    @property
+    def at_once(self) -> int:
+        """What is bought at a time, at least."""
+        return max(1, int(self.per_s * CREDIT_S))
+
+    def draw(self, amount: int) -> rate.Draw:
+        """What to take out of the bucket."""
+        return rate.Draw(self.bucket, amount, self.per_s, max(1, int(self.per_s * BURST_S)))
+
+    def set(self, per_s: int, now_s: float) -> None:
+        """Change the price."""
+        if per_s == self.per_s:
+            return
+        owed = max(0.0, self.due_s - now_s) * self.per_s
+        self.due_s = now_s + owed / per_s if per_s else 0.0
+        self.per_s = per_s
+        self.credit = min(self.credit, self.at_once)
+
+    def wanted(self, amount: int) -> int:
+        """How much is to be bought for `amount`; 0: the credit will do."""
+        if not self.per_s or amount <= self.credit:
+            return 0
+        return max(amount - self.credit, self.at_once)
+
+
+class JobThrottle:
+    """One job's limits in one worker process; see `ringhaul.load.pacing.Throttle`.
+
+    Kept from unit to unit: what is left of its credit is not lost.
+    """
+
+    def __init__(self, ledger: Ledger, job: str) -> None:
+        self._ledger, self._job = ledger, job
+        self._rows, self._bytes = _Meter("rows"), _Meter("bytes")
+        self._limits = NO_LIMITS
+
+    def set(self, limits: Limits) -> None:
+        """These hold from now on."""
+        if limits == self._limits:
+            return
+        self._limits = limits
+        now_s = time.monotonic()
+        self._rows.set(limits.rows_per_s, now_s)
+        self._bytes.set(limits.bytes_per_s, now_s)
+
+    @property
+    def paced(self) -> bool:
+        """Rows or bytes have a limit."""
+        return bool(self._rows.per_s or self._bytes.per_s)
+
+    def pay(self, rows: int, bytes_count: int) -> None:
+        """Pay for what is about to be sent, or has just been read."""
+        amounts = ((self._rows, rows), (self._bytes, bytes_count))
+        bought = [(m, wanted) for m, amount in amounts if (wanted := m.wanted(amount))]
+        if bought:
+            draws = [meter.draw(wanted) for meter, wanted in bought]
+            waits_ms = rate.take(self._ledger.caller, self._job, draws)
+            now_s = time.monotonic()
+            for (meter, wanted), wait_ms in zip(bought, waits_ms, strict=True):
+                meter.credit += wanted
+                meter.due_s = now_s + wait_ms / 1000
+        for meter, amount in amounts:
+            if meter.per_s:
+                meter.credit -= amount
+
+    def wait_s(self) -> float:
+        """Seconds until all is paid for."""
+        return max(self._rows.due_s, self._bytes.due_s) - time.monotonic()
+
+    @property
+    def rows_at_once(self) -> int:
+        return self._rows.at_once if self._rows.per_s else BOUNDLESS
+
+    @property
+    def bytes_at_once(self) -> int:
+        return self._bytes.at_once if self._bytes.per_s else BOUNDLESS
+
+    @property
+    def requests_max(self) -> int:
+        return self._limits.in_flight or BOUNDLESS

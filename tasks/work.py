@@ -11,17 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringhaul.errors import LedgerUnavailable, Terminal, Transient
+from ringhaul.errors import LedgerUnavailable, Terminal, Transient, UnitPaused
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
 from tasks.publish import publish_next
+from tasks.throttle import JobThrottle
 
 log = logging.getLogger(__name__)
 
-#: How often a running unit renews its lease; each renewal also moves the job's progress.
-RENEW_S_MAX = 2.0
+#: How often a running unit renews its lease. Each renewal also moves the job's progress, and brings
+#: word of a pause, a cancel or new limits, which are to be heard within 2 s.
+RENEW_S_MAX = 0.8
 #: Pause before a unit that failed is tried again.
 RETRY_DELAY_MS = 3000
 #: How long a process without a session holds a message before it lets go of it. It bounds how
@@ -45,8 +47,10 @@ class Attempt:
     #: Asks where earlier attempts got to for good; None: nowhere.
     cursor: Callable[[], bytes | None]
     #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
-    #: raises `UnitStopped`.
+    #: raises `UnitStopped` or `UnitPaused`.
     tick: Callable[[int, int, int], None]
+    #: The job's limits, as each `tick` finds them.
+    throttle: JobThrottle
     #: Keeps a cursor for the next attempt. Raises `UnitStopped`.
     checkpoint: Callable[[bytes], None]
 
@@ -57,7 +61,7 @@ class Done:
 
     result: str
     totals: Mapping[str, int]
-    latencies: Mapping[str, int] = field(default_factory=dict)
+    latencies: Mapping[int, int] = field(default_factory=dict)  #: bucket (latency.py) -> requests
     extra: bytes = b""
     told: Mapping[str, Any] = field(default_factory=dict)
     #: Removes what the attempt left outside the ledger, where its commit does not count.
@@ -72,7 +76,7 @@ def work(
 ) -> dict[str, Any]:
     """Claim, run and commit one unit with what `child` holds. The answer is for Flower."""
     try:
-        child.session()
+        child.begin_unit()
     except SessionUnavailable as error:
         log.error("no session, unit %s of %s is left to others: %s", unit, job_id, error)
         time.sleep(NO_SESSION_WAIT_S)
@@ -130,6 +134,9 @@ def _given_back(
     except UnitStopped as stop:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": str(stop)}
+    except UnitPaused:
+        ledger.release(job_id, unit, token)
+        return {"unit": unit, "stopped": "PAUSE"}
     except LedgerUnavailable as error:
         # Nothing can be told now: the lease runs out, and the unit is issued again.
         log.warning("unit %s of %s is left to its lease: %s", unit, job_id, error)
@@ -161,6 +168,8 @@ def _attempt(
     """Run the claimed unit and commit it."""
     reach("after_claim", unit)
     ledger = child.ledger
+    throttle = child.throttle(job_id)
+    throttle.set(claim.limits)
 
     def checkpoint(cursor: bytes) -> None:
         answer = ledger.checkpoint(job_id, unit, token, cursor)
@@ -176,7 +185,16 @@ def _attempt(
             number=claim.attempt,
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
-            tick=_Renewal(ledger, job_id, unit, token, _lease_ms(child)),
+            tick=_Renewal(
+                ledger,
+                job_id,
+                unit,
+                token,
+                lease_ms=_lease_ms(child),
+                throttle=throttle,
+                pausable=_may_begin_again(child, job_id),
+            ),
+            throttle=throttle,
             checkpoint=checkpoint,
         )
     )
@@ -188,7 +206,7 @@ def _attempt(
         token,
         done.result,
         totals=done.totals,
-        latencies=done.latencies,
+        latencies={str(bucket): count for bucket, count in done.latencies.items()},
         extra=done.extra,
     )
     # A commit whose first answer was lost is answered as repeated: then what counts is ours.
@@ -208,9 +226,20 @@ def _lease_ms(child: Child) -> int:
 class _Renewal:
     """Renews a lease from the unit's own loop, so that a unit that hangs loses it."""
 
-    def __init__(self, ledger: Ledger, job_id: str, unit: int, token: str, lease_ms: int) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        job_id: str,
+        unit: int,
+        token: str,
+        *,
+        lease_ms: int,
+        throttle: JobThrottle,
+        pausable: bool,
+    ) -> None:
+        """`throttle` is given the limits that hold; `pausable`: the unit may be cut short."""
         self._ledger, self._job_id, self._unit, self._token = ledger, job_id, unit, token
-        self._lease_ms = lease_ms
+        self._lease_ms, self._throttle, self._pausable = lease_ms, throttle, pausable
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
 
@@ -220,12 +249,15 @@ class _Renewal:
         if now < self._due:
             return
         self._due = now + self._every_s
-        answer = self._ledger.renew(
+        lease, limits = self._ledger.renew(
             self._job_id,
             self._unit,
             self._token,
             self._lease_ms,
             Live(rows=rows, rejected=rejected, bytes=input_bytes),
         )
-        if answer is not Lease.OK:
-            raise UnitStopped(answer.value)
+        if lease is Lease.PAUSE and self._pausable:
+            raise UnitPaused
+        if lease not in (Lease.OK, Lease.PAUSE):
+            raise UnitStopped(lease.value)
+        self._throttle.set(limits)

@@ -6,7 +6,7 @@ are found by the scanner of CSV, with a dialect that knows no quotes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,12 +42,13 @@ def read_objects(
     ignored: Collection[str] | None,
     *,
     chosen: npt.NDArray[np.bool_] | None = None,
+    parse: Callable[[bytes], Json] = parse_json,
 ) -> JsonBlock:
     """Read the names `wanted` of a block's objects.
 
     Records that are no JSON object are rejects, and so are those with a name that is neither
     wanted nor among `ignored` (None: any name may stand there). `chosen`: bool per record; the
-    others are passed over.
+    others are passed over. `parse`: as `parse_json`.
     """
     rows: list[dict[str, Json]] = []
     records: list[int] = []
@@ -61,7 +62,7 @@ def read_objects(
         if decode:
             text = decode_bytes(text, dialect.encoding)
         try:
-            row = parse_json(text)
+            row = parse(text)
         except ValueError as error:
             rejects.append(FieldReject(record, None, str(error), None))
             continue

@@ -21,10 +21,11 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 _FRACTION_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def record_json(batch: pa.RecordBatch, row: int, kinds: Sequence[CqlType]) -> bytes:
+def record_json(batch: pa.RecordBatch, row: int, kinds: Sequence[CqlType | None]) -> bytes:
     """One row as a JSON object by the names of its fields, which `load --format jsonl` reads.
 
-    `kinds`: for each column the CQL type it is meant for, which decides how bytes are spelt.
+    `kinds`: for each column the CQL type it is meant for, which decides how bytes are spelt; None:
+    nobody knows.
     """
     record = {
         name: _json(column[row], kind)

@@ -70,6 +70,22 @@ def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGro
         row += group.num_rows
 
 
+def group_window(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) -> int:
+    """Where a row group ends in the file, if most of it is wanted; 0: it is read here and there."""
+    end = wanted = total = 0
+    about = metadata.row_group(group)
+    for number in range(about.num_columns):
+        chunk = about.column(number)
+        first = chunk.data_page_offset
+        if chunk.dictionary_page_offset is not None:
+            first = min(first, chunk.dictionary_page_offset)
+        size = chunk.total_compressed_size
+        end, total = max(end, first + size), total + size
+        if any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in columns):
+            wanted += size
+    return end if 2 * wanted >= total else 0
+
+
 def read_batches(
     file: pq.ParquetFile, names: Sequence[str], *, size_bytes: int, start: Position
 ) -> Iterator[RowBlock]:

@@ -1,18 +1,27 @@
--- Takes rows out of a job's token bucket. The bucket may go into debt; the answer says how long the
--- taker has to wait until its own rows are paid for, so takers of all hosts queue up fairly.
--- KEYS: ringhaul:{job}:rate (hash: rows, at_us)   ARGV: rows, rows per second, burst, ttl_s
--- Answers the wait in ms, 0 if there is none.
-local rows, rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+-- Takes something out of a job's token buckets. A bucket may go into debt; the answer says how long
+-- the taker has to wait until its own share is paid for, so takers of all hosts queue up fairly.
+-- KEYS: ringhaul:{job}:rate (hash: of each bucket `name`, `name:at_us`, `name:per_s`)
+-- ARGV: ttl_s, (name, amount, amount per second, burst)...
+-- Answers for each bucket the wait in ms, 0 if there is none.
+-- A bucket that is new holds no more than its first taker wants, and one whose rate was raised has
+-- filled at the old one so far.
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
-local b = redis.call('HMGET', KEYS[1], 'rows', 'at_us')
-local level = burst
-if b[1] then
-  local passed_us = math.max(0, now_us - tonumber(b[2]))
-  level = math.min(burst, tonumber(b[1]) + passed_us * rate / 1000000)
+local waits = {}
+for i = 2, #ARGV, 4 do
+  local name, amount = ARGV[i], tonumber(ARGV[i + 1])
+  local rate, burst = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+  local b = redis.call('HMGET', KEYS[1], name, name .. ':at_us', name .. ':per_s')
+  local level = math.min(burst, amount)
+  if b[1] then
+    local passed_us = math.max(0, now_us - tonumber(b[2]))
+    local filled = passed_us * math.min(rate, tonumber(b[3])) / 1000000
+    level = math.min(burst, tonumber(b[1]) + filled)
+  end
+  level = level - amount
+  redis.call('HSET', KEYS[1], name, string.format('%.6f', level), name .. ':at_us',
+    string.format('%.0f', now_us), name .. ':per_s', ARGV[i + 2])
+  waits[#waits + 1] = level < 0 and math.ceil(-level * 1000 / rate) or 0
 end
-level = level - rows
-redis.call('HSET', KEYS[1], 'rows', string.format('%.6f', level),
-  'at_us', string.format('%.0f', now_us))
-redis.call('EXPIRE', KEYS[1], ARGV[4])
-return level < 0 and math.ceil(-level * 1000 / rate) or 0
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return waits

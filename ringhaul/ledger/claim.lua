@@ -1,14 +1,16 @@
 -- Gives a unit to an attempt, under a lease.
 -- ARGV: unit, epoch, token, lease_ms
--- Answers {'CLAIMED', attempt, spec} or
+-- Answers {'CLAIMED', attempt, spec, pace, units of the job that run now, now_ms} or
 --   {'STOP'}     the job does not run, or not in this epoch
 --   {'DONE'}     the unit is committed
+--   {'PAUSED'}   the job is paused; the unit will be issued again when it goes on
 --   {'BUSY'}     another attempt has it, or its turn has not come; it will be issued again
 --   {'BAD'}      the unit was given up
 --   {'UNKNOWN'}  no such job or unit
 -- A repeated call with the same token gets the same attempt again.
 local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
-local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent')
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent', 'paused_ms',
+  'pace')
 if not m[1] then
   return { 'UNKNOWN' }
 end
@@ -24,7 +26,8 @@ end
 
 local function claimed(starts)
   redis.call('ZADD', LEASE, text(now + lease_ms), unit)
-  return { 'CLAIMED', starts, redis.call('HGET', bucket('units', number), unit) }
+  return { 'CLAIMED', starts, redis.call('HGET', bucket('units', number), unit), m[7] or '',
+    redis.call('ZCARD', LEASE), now }
 end
 
 local expiry = redis.call('ZSCORE', LEASE, unit)
@@ -39,6 +42,9 @@ if expiry then
 end
 if redis.call('HEXISTS', BAD, unit) == 1 then
   return { 'BAD' }
+end
+if m[6] then
+  return { 'PAUSED' }
 end
 -- Only a unit whose turn it is: a late message must not cut a back-off short nor run a suspect
 -- beside others.
@@ -55,6 +61,7 @@ if starts > tonumber(m[4]) then
 end
 take_out(unit)
 redis.call('HSET', OWNER, unit, token)
+redis.call('ZADD', BEGUN, text(now), unit)
 redis.call('HSETNX', META, 'started_ms', text(now))
 if m[5] then
   redis.call('HDEL', META, 'silent')

@@ -49,10 +49,11 @@ if state ~= 'RUNNING' then
 end
 
 -- The same rule as limits.ErrorLimit.exceeded; a resume gives the job its allowance anew.
-local t = redis.call('HMGET', TOT, 'rows', 'rejected')
+-- Where records do not become a row each, records are counted too.
+local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local all_rejected = tonumber(t[2] or '0')
 local rejected = all_rejected - tonumber(m[6])
-local seen = tonumber(t[1] or '0') + all_rejected - tonumber(m[7])
+local seen = tonumber(t[3] or tonumber(t[1] or '0') + all_rejected) - tonumber(m[7])
 local records_max, per_million_max = tonumber(m[4]), tonumber(m[5])
 if records_max >= 0 and rejected > records_max then
   finish('STOPPED')

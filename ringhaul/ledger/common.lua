@@ -13,6 +13,8 @@
 --
 -- `left` = units - done - bad. A sealed job with left = 0 is over.
 --
+-- A paused job is a running one with `paused_ms`, the time since when. None of its units is issued.
+--
 -- Redis runs a script alone and replicates its writes as one transaction, so these sentences also
 -- hold after a crash that lost the end of the append-only file. A script is not rolled back when
 -- it fails half way: arguments are checked before the first write.
@@ -23,7 +25,7 @@ local DONE, TOT, LAT = JOB .. 'done', JOB .. 'tot', JOB .. 'lat'
 local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease', JOB .. 'owner'
 local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
 local SUSPECTS, BAD = JOB .. 'suspects', JOB .. 'bad'
-local EXTRAS, CURSORS = JOB .. 'extras', JOB .. 'cursors'
+local EXTRAS, CURSORS, BEGUN = JOB .. 'extras', JOB .. 'cursors', JOB .. 'begun'
 
 -- Times are the server's: the clocks of the hosts need not agree.
 local clock = redis.call('TIME')
@@ -65,7 +67,18 @@ local function keep_for_a_while(key)
   redis.call('EXPIRE', key, JOB_TTL_S)
 end
 
+-- Ends a pause, if there is one. Answers 1 if there was.
+local function unpause()
+  local since = redis.call('HGET', META, 'paused_ms')
+  if not since then
+    return 0
+  end
+  redis.call('HINCRBY', META, 'paused_total_ms', text(math.max(now - since, 0)))
+  return redis.call('HDEL', META, 'paused_ms')
+end
+
 local function finish(state, reason)
+  unpause()
   redis.call('HSET', META, 'state', state, 'finished_ms', text(now))
   if reason and reason ~= '' then
     redis.call('HSET', META, 'last_error', reason)
@@ -88,12 +101,18 @@ local function finish_if_done()
   end
 end
 
+-- Ends the attempt that has the unit's lease.
+local function end_lease(unit)
+  redis.call('ZREM', LEASE, unit)
+  redis.call('HDEL', OWNER, unit)
+  redis.call('ZREM', BEGUN, unit)
+end
+
 -- Ends the unit's being issued, due or leased. What it has begun so far is not counted.
 local function take_out(unit)
   redis.call('ZREM', ISSUED, unit)
   redis.call('ZREM', DUE, unit)
-  redis.call('ZREM', LEASE, unit)
-  redis.call('HDEL', OWNER, unit)
+  end_lease(unit)
   redis.call('HDEL', LIVE, unit)
 end
 

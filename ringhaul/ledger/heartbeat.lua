@@ -1,5 +1,5 @@
 -- Notes that a worker is alive, and forgets those that were not heard of for too long.
--- KEYS: ringhaul:workers (zset)   ARGV: "host:pid:slots", ttl_ms
+-- KEYS: ringhaul:workers (zset)   ARGV: "host:pid:slots:queues", ttl_ms
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))

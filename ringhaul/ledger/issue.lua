@@ -1,11 +1,12 @@
 -- Chooses units to publish now, so that no more than `window` are issued or leased.
 -- ARGV: window, most units in one answer
--- Answers {epoch, unit...}; epoch 0 if the job does not run.
+-- Answers {epoch, unit...}; epoch 0 if the job does not run or is paused.
 -- Order: units to be tried again whose time has come, then new ones by number, and once nothing
 -- else is left or out, one suspect at a time.
 local window, most = int(ARGV[1]), int(ARGV[2])
-local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'next', 'sealed')
-if m[1] ~= 'RUNNING' then
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'next', 'sealed',
+  'paused_ms')
+if m[1] ~= 'RUNNING' or m[6] then
   return { 0 }
 end
 local out = redis.call('ZCARD', ISSUED) + redis.call('ZCARD', LEASE)

@@ -17,12 +17,13 @@ a script may touch them all:
     ringhaul:{job}:due           zset    unit -> ms before which it must not be issued again
     ringhaul:{job}:lease         zset    unit -> ms at which its lease ends
     ringhaul:{job}:owner         hash    unit -> token of the attempt that holds the lease
+    ringhaul:{job}:begun         zset    unit -> ms at which the attempt that holds the lease began
     ringhaul:{job}:live          hash    unit -> "rows,rejected,bytes" so far, not in `tot`
     ringhaul:{job}:starts        hash    unit -> attempts begun and not given back
     ringhaul:{job}:fails         hash    unit -> times given back with blame
     ringhaul:{job}:suspects      zset    unit -> not before; units that lost two workers
     ringhaul:{job}:bad           hash    unit -> why it was given up
-    ringhaul:{job}:rate          hash    token bucket of the job's rate limit
+    ringhaul:{job}:rate          hash    token buckets of the job's pace
 
 A running job's keys have no TTL; from the job's end they live `JOB_TTL_S`, and a resume removes
 the TTL again. `rate` lives `RATE_TTL_S` after its last use. Shared by all jobs:
@@ -30,8 +31,23 @@ the TTL again. `rate` lives `RATE_TTL_S` after its last use. Shared by all jobs:
     ringhaul:jobs                zset    job -> ms of creation; a job whose keys are gone is dropped
                                          from it when it is next listed
     ringhaul:running             set     jobs that the sweep looks at
-    ringhaul:workers             zset    "host:pid:slots" -> ms until which it counts as alive
+    ringhaul:open                set     one member for each open unit of the jobs that run and
+                                         are not paused, `OPEN_UNITS_MAX` at most
+    ringhaul:workers             zset    "host:pid:slots:queues" -> ms until which it is alive
+    ringhaul:looks               set     looks that commands wait for
+    ringhaul:look:<name>         string  what is to be looked at, JSON; lives `LOOK_TTL_S`
+    ringhaul:look:<name>:seen    hash    worker -> what it has seen, JSON; lives `LOOK_TTL_S`
     ringhaul:openings:<name>     zset    token -> ms at which a session opening is forgotten
+    ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
+
+Of one schedule, with `SCHEDULE_TTL_S` from the last run or passed-over due time on:
+
+    ringhaul:schedule:{name}:state    hash  settled_ms (due times up to it are settled), paused_ms,
+                                            since:<timing> (ms at which a beat first saw it);
+                                            run, owner, lease_ms of the run that is not over
+    ringhaul:schedule:{name}:runs     zset  run -> ms at which it began or was passed over
+    ringhaul:schedule:{name}:records  hash  run -> its record, JSON
+    ringhaul:schedule:{name}:files    hash  path -> what was loaded of it, JSON
 
 Units are packed 256 to a hash because Redis keeps a hash of up to 512 short fields (values of up to
 64 bytes) as one flat listpack: about 40 bytes a unit instead of about 120 as keys of their own.
@@ -44,10 +60,21 @@ from ringhaul.errors import UsageError
 UNITS_PER_BUCKET = 256
 JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
+#: Longer than a year: a schedule that runs once a year keeps its history.
+SCHEDULE_TTL_S = 400 * 24 * 3600
+
+#: Longer than any command waits.
+LOOK_TTL_S = 60
 
 JOBS = "ringhaul:jobs"
 RUNNING = "ringhaul:running"
+OPEN = "ringhaul:open"
 WORKERS = "ringhaul:workers"
+LOOKS = "ringhaul:looks"
+BEATS = "ringhaul:beats"
+
+#: A job's meta key, for the one script that goes over all jobs: `%s` is the job id.
+META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once, by the last part of their name.
 SINGLE = (
@@ -62,6 +89,7 @@ SINGLE = (
     "due",
     "lease",
     "owner",
+    "begun",
     "live",
     "starts",
     "fails",
@@ -90,6 +118,21 @@ def bucket_key(job: str, part: str, unit: int) -> str:
     return job_key(job, f"{part}:{unit // UNITS_PER_BUCKET}")
 
 
+def look_key(name: str) -> str:
+    """The key of what a look is to look at."""
+    return f"ringhaul:look:{name}"
+
+
+def seen_key(name: str) -> str:
+    """The key of what workers have seen at a look."""
+    return f"ringhaul:look:{name}:seen"
+
+
 def openings_key(name: str) -> str:
     """The key that counts who is opening a session to the cluster `name`."""
     return f"ringhaul:openings:{name}"
+
+
+def schedule_key(name: str, part: str) -> str:
+    """The key of the schedule `name` that holds `part`; names are checked by who reads the file."""
+    return f"ringhaul:schedule:{{{name}}}:{part}"

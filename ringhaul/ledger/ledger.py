@@ -15,7 +15,10 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, Live, Reader
+from ringhaul.ledger.open_units import count_open_units
+from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
+from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobTaken, Live, Reader
+from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import RESUMABLE, JobState
 
 #: Units in one answer of `issue`, or looked at by one `sweep`: bounds how long a script runs.
@@ -28,6 +31,7 @@ class Claimed(NamedTuple):
 
     attempt: int  #: 1-based; counts starts that were not given back.
     spec: str
+    limits: Limits = NO_LIMITS  #: On the job, and on what this unit may have in flight.
 
 
 class Refusal(Enum):
@@ -35,6 +39,7 @@ class Refusal(Enum):
 
     STOP = "STOP"  #: The job does not run, or not in this epoch.
     DONE = "DONE"  #: The unit is committed.
+    PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it goes on.
     BUSY = "BUSY"  #: Another attempt has it, or it will be issued again at its turn.
     BAD = "BAD"  #: The unit was given up.
     UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
@@ -44,8 +49,16 @@ class Lease(Enum):
     """Whether an attempt still has its unit."""
 
     OK = "OK"
+    PAUSE = "PAUSE"  #: The job is paused: `release` the unit, or finish it if that cannot be.
     LOST = "LOST"  #: Another attempt's, or done: drop the work.
     STOP = "STOP"  #: The job does not run any more: stop at the block's end, then `release`.
+
+
+class Renewed(NamedTuple):
+    """What a renewal of a lease hands back."""
+
+    lease: Lease
+    limits: Limits = NO_LIMITS  #: On the job, and on what this unit may have in flight.
 
 
 class Commit(IntEnum):
@@ -127,11 +140,13 @@ class Ledger(Reader):
         *,
         error_limit: ErrorLimit | None = None,
         max_starts: int | None = None,
+        pace: Pace = NO_PACE,
+        priority: str = NORMAL,
     ) -> None:
         """Make a running job without units. Repeating the call changes nothing.
 
         `labels` are shown by `status`. `max_starts` overrides this ledger's for the job (1 for
-        writes that must not be repeated).
+        writes that must not be repeated). `priority`: one of `shares.WEIGHTS`.
 
         Raises:
           UsageError: the id is not one, or belongs to another job.
@@ -147,10 +162,12 @@ class Ledger(Reader):
             "starts_max": self.max_starts if max_starts is None else max_starts,
             "fails_max": self.fails_max,
             "unclaimed_ms": self.unclaimed_ms,
+            "pace": pace.pack(),
+            "priority": priority,
         }
         pairs: list[str | int] = [word for pair in meta.items() for word in pair]
         if self._script("create", job, spec_json, *pairs) == -1:
-            raise UsageError(f"the job id {job} is taken by another job")
+            raise JobTaken(f"the job id {job} is taken by another job")
         self._list(job)
 
     def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
@@ -163,6 +180,8 @@ class Ledger(Reader):
         Specs of up to 64 bytes are kept compactly.
         """
         count = int(self._script("add_units", job, epoch, first_unit, *specs))
+        if first_unit == 0:  # a worker may have to be started for them; more are counted by sweeps
+            count_open_units(self.caller)
         return None if count < 0 else count
 
     def seal(self, job: str, epoch: int, units_count: int) -> int | None:
@@ -172,6 +191,7 @@ class Ledger(Reader):
         add the missing ones and seal again. None: the job does not run in this epoch.
         """
         count = int(self._script("seal", job, epoch, units_count))
+        count_open_units(self.caller)
         return None if count < 0 else count
 
     def cancel(self, job: str) -> JobState:
@@ -202,7 +222,30 @@ class Ledger(Reader):
         if epoch != before.epoch + 1:
             raise UsageError(f"job {job} was resumed by another command: it is {state.decode()}")
         self._list(job)
+        count_open_units(self.caller)
         return int(epoch)
+
+    def pause(self, job: str) -> JobState:
+        """Let no unit of a running job be issued or claimed; workers give back those they have.
+
+        Returns the job's state: one that runs is paused now. Raises JobMissing.
+        """
+        return self._state_after("pause", job)
+
+    def unpause(self, job: str) -> bool:
+        """Let a paused job go on. Returns whether it was paused. Raises JobMissing."""
+        answer: int = self._script("unpause", job)
+        if answer < 0:
+            raise JobMissing(job)
+        count_open_units(self.caller)
+        return answer == 1
+
+    def throttle(self, job: str, pace: Pace) -> JobState:
+        """Set the pace of a running job, in the place of the one it had.
+
+        Returns the job's state: of one that runs the pace is set. Raises JobMissing.
+        """
+        return self._state_after("throttle", job, pace.pack())
 
     def make_durable(self, timeout_ms: int = 2000) -> bool:
         """Wait until what this client wrote is on the server's disk.
@@ -237,15 +280,16 @@ class Ledger(Reader):
         word, *rest = self._script("claim", job, unit, epoch, token, lease_ms)
         if word != b"CLAIMED":
             return Refusal(word.decode())
-        attempt, spec = rest
-        return Claimed(attempt, spec.decode())
+        attempt, spec, *limits = rest
+        return Claimed(attempt, spec.decode(), _limits(*limits))
 
     def renew(
         self, job: str, unit: int, token: str, lease_ms: int, live: Live | None = None
-    ) -> Lease:
+    ) -> Renewed:
         """Keep the unit for `lease_ms` from now and show what this attempt has done so far."""
         progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
-        return Lease(self._script("renew", job, unit, token, lease_ms, progress).decode())
+        word, *limits = self._script("renew", job, unit, token, lease_ms, progress)
+        return Renewed(Lease(word.decode()), _limits(*limits))
 
     def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:
         """Keep where this attempt has got to for good, so that the next one goes on from there."""
@@ -299,9 +343,14 @@ class Ledger(Reader):
         return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
 
     def _end(self, job: str, state: JobState, reason: str) -> JobState:
-        after: bytes = self._script("end", job, state.value, reason[:_REASON_CHARS_MAX])
+        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX])
+
+    def _state_after(self, name: str, job: str, *arguments: str) -> JobState:
+        """Run a script that answers with the job's state. Raises JobMissing."""
+        after: bytes = self._script(name, job, *arguments)
         if not after:
             raise JobMissing(job)
+        count_open_units(self.caller)
         return JobState(after.decode())
 
     def _list(self, job: str) -> None:
@@ -311,3 +360,8 @@ class Ledger(Reader):
 
         self.caller.command("ZADD", keys.JOBS, created_ms, job)
         self.caller.command("SADD", keys.RUNNING, job)
+
+
+def _limits(pace: bytes, running: int, now_ms: int) -> Limits:
+    """What holds now for one of the units that run."""
+    return Pace.unpack(pace).at(now_ms).shared(running)

@@ -8,7 +8,6 @@ end
 if redis.call('HGET', META, 'state') == 'RUNNING' then
   reclaim(unit)
 else
-  redis.call('ZREM', LEASE, unit)
-  redis.call('HDEL', OWNER, unit)
+  end_lease(unit)
 end
 return 'OK'

@@ -1,20 +1,33 @@
-"""One rate limit for a job, however many hosts work on it: a token bucket in Redis."""
+"""The pace of a job, however many hosts work on it: token buckets in Redis."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 
 
-def take(caller: Caller, job: str, rows: int, rows_per_s: int, burst_rows: int) -> int:
-    """Pay for `rows`; returns the ms to wait before sending them, 0 if there is no need to.
+class Draw(NamedTuple):
+    """What is to be paid for out of one bucket, which fills at `per_s` up to `burst`."""
 
-    The bucket fills at `rows_per_s` up to `burst_rows`. It may go into debt: a block larger than
-    the burst is let through after a longer wait, and later takers wait behind it.
+    bucket: str
+    amount: int
+    per_s: int
+    burst: int
+
+
+def take(caller: Caller, job: str, draws: Sequence[Draw]) -> list[int]:
+    """Pay for all of `draws`; the ms to wait for each before going on, 0 if there is no need to.
+
+    A bucket may go into debt: what is larger than the burst is let through after a longer wait,
+    and later takers wait behind it.
 
     Raises:
-      ValueError: a rate or burst that is not positive, or negative rows.
+      ValueError: a rate or burst that is not positive, or a negative amount.
     """
-    if rows < 0 or rows_per_s <= 0 or burst_rows <= 0:
-        raise ValueError(f"{rows=}, {rows_per_s=}, {burst_rows=}")
-    key = keys.job_key(job, "rate")
-    wait_ms: int = caller.script("bucket", key, rows, rows_per_s, burst_rows, keys.RATE_TTL_S)
-    return wait_ms
+    for draw in draws:
+        if draw.amount < 0 or draw.per_s <= 0 or draw.burst <= 0:
+            raise ValueError(f"not to be had from a bucket: {draw}")
+    words = [word for draw in draws for word in draw]
+    waits: list[int] = caller.script("bucket", keys.job_key(job, "rate"), keys.RATE_TTL_S, *words)
+    return waits

@@ -9,6 +9,8 @@ import redis
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
+from ringhaul.ledger.pace import NO_PACE, Pace
+from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import JobState
 
 #: Fields of the meta hash that the ledger keeps itself; all others are the producer's labels.
@@ -16,10 +18,17 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
+    paused_ms paused_total_ms pace priority
     """.split()  # noqa: SIM905
 )
+#: Units in one answer of `units_at_work`.
+UNITS_AT_WORK_MAX = 10_000
 #: Extras fetched at once: one can hold megabytes.
 _BLOBS_PER_READ = 16
+
+
+class JobTaken(UsageError):
+    """The id of a new job is that of another one."""
 
 
 class JobMissing(UsageError):
@@ -66,7 +75,29 @@ class JobStatus:
     finished_ms: int | None
     now_ms: int  #: The server's clock at this look.
     last_error: str | None
+    paused_ms: int | None = None  #: Since when the job is paused.
+    paused_total_ms: int = 0  #: All earlier pauses together.
+    pace: Pace = NO_PACE
+    priority: str = NORMAL
     labels: Mapping[str, str]  #: What the producer said about the job.
+
+    @property
+    def shown(self) -> str:
+        """The state for people and programs, in which a pause counts as one."""
+        return "PAUSED" if self.paused else self.state.value
+
+    @property
+    def paused(self) -> bool:
+        """The job is RUNNING, and paused."""
+        return self.paused_ms is not None
+
+    @property
+    def worked_s(self) -> float:
+        """`elapsed_s` without the pauses."""
+        paused_ms = self.paused_total_ms
+        if self.paused_ms is not None:
+            paused_ms += self.now_ms - self.paused_ms
+        return max(self.elapsed_s - paused_ms / 1000, 0.0)
 
     @property
     def elapsed_s(self) -> float:
@@ -79,6 +110,23 @@ class JobStatus:
     def finished(self) -> bool:
         """The job runs no more; a resumable one may still be winding down while `leased`."""
         return self.state is not JobState.RUNNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitAtWork:
+    """A unit that an attempt works on."""
+
+    job: str
+    unit: int
+    worker: str  #: Name of the worker and process id: `celery@host1:4711`.
+    attempt: int  #: 1-based
+    seconds: float  #: Since it was claimed.
+    live: Live
+
+    @property
+    def host(self) -> str:
+        """Where the worker is."""
+        return self.worker.rpartition(":")[0].rpartition("@")[2]
 
 
 class Reader:
@@ -113,6 +161,13 @@ class Reader:
                     self.caller.command("ZREM", keys.JOBS, name.decode())
                     offset -= 1
         return found[:limit]
+
+    def unended(self) -> list[JobStatus]:
+        """The jobs that run or are paused, the newest first."""
+        names: set[bytes] = self.caller.command("SMEMBERS", keys.RUNNING)
+        statuses = (self._status(name.decode()) for name in names)
+        found = [status for status in statuses if status is not None and not status.finished]
+        return sorted(found, key=lambda status: (-status.created_ms, status.job))
 
     def job_spec(self, job: str) -> str:
         """The JSON that the job was created with. Raises JobMissing."""
@@ -165,6 +220,32 @@ class Reader:
         """Units that were given up, with the reason."""
         found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
         return {unit: reason for unit, reason in sorted(_numbered(found))}
+
+    def units_at_work(self, job: str, limit: int = UNITS_AT_WORK_MAX) -> list[UnitAtWork]:
+        """Units of a job that are worked on, those that have taken longest first."""
+
+        def look() -> list[Any]:
+            pipeline = self.caller.client.pipeline(transaction=True)
+            pipeline.zrange(keys.job_key(job, "begun"), 0, limit - 1, withscores=True)
+            for part in ("owner", "starts", "live"):
+                pipeline.hgetall(keys.job_key(job, part))
+            pipeline.time()
+            return pipeline.execute()
+
+        begun, owners, starts, live, (seconds, micros) = self.caller.insist(look)
+        now_ms = seconds * 1000 + micros // 1000
+        return [
+            UnitAtWork(
+                job=job,
+                unit=int(unit),
+                worker=owners[unit].decode().partition("@")[2],
+                attempt=int(starts.get(unit, b"1")),
+                seconds=max(now_ms - begun_ms, 0) / 1000,
+                live=_sum_live([live[unit]] if unit in live else []),
+            )
+            for unit, begun_ms in begun
+            if unit in owners
+        ]
 
     def latencies(self, job: str) -> dict[str, int]:
         """Requests by latency bucket, over the committed units."""
@@ -220,6 +301,10 @@ class Reader:
             finished_ms=time_ms("finished_ms"),
             now_ms=seconds * 1000 + micros // 1000,
             last_error=meta.get("last_error"),
+            paused_ms=time_ms("paused_ms"),
+            paused_total_ms=int(meta.get("paused_total_ms", "0")),
+            pace=Pace.unpack(meta.get("pace", "")),
+            priority=meta.get("priority", NORMAL),
             labels={field: meta[field] for field in sorted(meta.keys() - OWN_FIELDS)},
         )
 

@@ -9,8 +9,7 @@ end
 local m = redis.call('HMGET', META, 'state', 'fails_max')
 if m[1] ~= 'RUNNING' then
   -- A resume puts the unit back; until then its progress stays on show.
-  redis.call('ZREM', LEASE, unit)
-  redis.call('HDEL', OWNER, unit)
+  end_lease(unit)
   return 'OK'
 end
 if redis.call('HINCRBY', STARTS, unit, -1) <= 0 then

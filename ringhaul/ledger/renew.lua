@@ -1,19 +1,29 @@
 -- Extends a lease and notes how far the attempt is.
 -- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or ''
--- Answers OK; LOST: the lease is another attempt's or the unit is done; STOP: the job does not run.
+-- Answers {word, pace of the job, units of it that run now, now_ms}. The word is
+--   OK
+--   PAUSE  the job is paused; the lease is extended for an attempt that cannot be given back
+--   LOST   the lease is another attempt's or the unit is done
+--   STOP   the job does not run
 -- What was done so far is kept when the job was stopped, so that `status` can say how many rows of
 -- unfinished units are in the table.
 local unit, lease_ms = ARGV[1], int(ARGV[3])
-local state = redis.call('HGET', META, 'state')
+local m = redis.call('HMGET', META, 'state', 'paused_ms', 'pace')
+local state = m[1]
+
+local function answer(word)
+  return { word, m[3] or '', redis.call('ZCARD', LEASE), now }
+end
+
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
-  return state == 'RUNNING' and 'LOST' or 'STOP'
+  return answer(state == 'RUNNING' and 'LOST' or 'STOP')
 end
 if ARGV[4] ~= '' then
   redis.call('HSET', LIVE, unit, ARGV[4])
 end
 if state ~= 'RUNNING' then
   keep_for_a_while(LIVE)
-  return 'STOP'
+  return answer('STOP')
 end
 redis.call('ZADD', LEASE, text(now + lease_ms), unit)
-return 'OK'
+return answer(m[2] and 'PAUSE' or 'OK')

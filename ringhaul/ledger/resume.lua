@@ -15,13 +15,14 @@ if ARGV[2] ~= '' then
   int(ARGV[3])
   redis.call('HSET', META, 'records_max', ARGV[2], 'per_million_max', ARGV[3])
 end
-redis.call('DEL', ISSUED, DUE, LEASE, OWNER, LIVE, STARTS, FAILS, SUSPECTS, BAD)
-local t = redis.call('HMGET', TOT, 'rows', 'rejected')
+redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, BAD)
+local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local rejected = tonumber(t[2] or '0')
+local seen = tonumber(t[3] or tonumber(t[1] or '0') + rejected)
 local epoch = redis.call('HINCRBY', META, 'epoch', 1)
 redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
   'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE)),
-  'rejected_before', text(rejected), 'seen_before', text(tonumber(t[1] or '0') + rejected))
+  'rejected_before', text(rejected), 'seen_before', text(seen))
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'silent')
 each_key(function(key) redis.call('PERSIST', key) end)
 finish_if_done()

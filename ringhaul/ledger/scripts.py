@@ -23,9 +23,24 @@ JOB_SCRIPTS = (
     "sweep",
     "end",
     "resume",
+    "pause",
+    "unpause",
+    "throttle",
 )
 #: Scripts about something that all jobs share; each documents its keys.
-SHARED_SCRIPTS = ("heartbeat", "slots", "opening", "bucket")
+SHARED_SCRIPTS = (
+    "heartbeat",
+    "slots",
+    "opening",
+    "bucket",
+    "fleet",
+    "open_units",
+    "schedule_claim",
+    "schedule_keep",
+    "schedule_look",
+    "schedule_pass",
+    "schedule_take",
+)
 
 
 def read_scripts() -> dict[str, str]:

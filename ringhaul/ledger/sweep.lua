@@ -14,8 +14,7 @@ end
 local expired = redis.call('ZRANGEBYSCORE', LEASE, '-inf', text(now), 'LIMIT', 0, most)
 if m[1] ~= 'RUNNING' then
   for _, unit in ipairs(expired) do
-    redis.call('ZREM', LEASE, unit)
-    redis.call('HDEL', OWNER, unit)
+    end_lease(unit)
   end
   return { m[1], #expired, 0 }
 end

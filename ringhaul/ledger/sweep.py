@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger, Swept
+from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.states import JobState
 
 #: publish(job, epoch, units): send one message for each unit.
@@ -33,15 +34,21 @@ def sweep_job(ledger: Ledger, job: str, window: int, publish: Publish) -> Swept:
     return swept
 
 
-def sweep_running(ledger: Ledger, window: int, publish: Publish) -> dict[str, Swept]:
-    """Sweep and top up every running job; what was found, by job."""
+def sweep_running(
+    ledger: Ledger, window: Callable[[str], int], publish: Publish
+) -> dict[str, Swept]:
+    """Sweep and top up every running job, and count what is open; what was found, by job.
+
+    `window`: of each job.
+    """
     names: set[bytes] = ledger.caller.command("SMEMBERS", keys.RUNNING)
     found: dict[str, Swept] = {}
     for name in sorted(names):
         job = name.decode()
-        swept = found[job] = sweep_job(ledger, job, window, publish)
+        swept = found[job] = sweep_job(ledger, job, window(job), publish)
         if swept.state is not JobState.RUNNING and not swept.expired:
             _unlist(ledger, job)
+    count_open_units(ledger.caller)
     return found
 
 

@@ -1,6 +1,7 @@
-"""Which workers are alive, and how many units they can work on at once."""
+"""Which workers are alive, which queues they consume, and how many units they can work on."""
 
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
@@ -12,6 +13,7 @@ class Worker(NamedTuple):
     host: str
     pid: int
     slots: int  #: Children, each of which works on one unit at a time.
+    queues: tuple[str, ...] = ()  #: Whose messages it takes.
 
 
 class Workers:
@@ -22,25 +24,30 @@ class Workers:
 
     def heartbeat(self, worker: Worker, ttl_ms: int) -> None:
         """Count `worker` as alive for `ttl_ms`; call again well before that."""
-        self._caller.script("heartbeat", keys.WORKERS, _member(worker), ttl_ms)
+        self._caller.script("heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms)
 
     def leave(self, worker: Worker) -> None:
         """Count `worker` no more, at its shutdown."""
-        self._caller.command("ZREM", keys.WORKERS, _member(worker))
+        self._caller.command("ZREM", keys.WORKERS, pack_worker(worker))
 
     def alive(self) -> list[Worker]:
         """The workers heard of within their time to live, sorted."""
         members: list[bytes] = self._caller.script("slots", keys.WORKERS)
-        found = []
-        for member in members:
-            host, pid, slots = member.decode().rsplit(":", 2)
-            found.append(Worker(host, int(pid), int(slots)))
-        return sorted(found)
+        return sorted(unpack_worker(member.decode()) for member in members)
 
     def slots(self) -> int:
         """Units that all living workers can work on at once."""
         return sum(worker.slots for worker in self.alive())
 
 
-def _member(worker: Worker) -> str:
-    return f"{worker.host}:{worker.pid}:{worker.slots}"
+def pack_worker(worker: Worker) -> str:
+    """The member of `ringhaul:workers` that stands for a worker."""
+    queues = ",".join(quote(queue, safe="") for queue in worker.queues)
+    return f"{worker.host}:{worker.pid}:{worker.slots}:{queues}"
+
+
+def unpack_worker(member: str) -> Worker:
+    """The worker that a member stands for."""
+    host, pid, slots, queues = member.rsplit(":", 3)
+    names = tuple(unquote(queue) for queue in queues.split(",") if queue)
+    return Worker(host, int(pid), int(slots), names)

@@ -1,7 +1,8 @@
-"""The fields of a block as columns of cells, one class per format of sources.
+"""The fields of a block, and what the columns that are loaded make of them.
 
-Each reads the records that were asked for into the columns that are loaded, says which records
-cannot become rows and why, and what was in a record that cannot.
+There is a reader for each format of sources. It reads the records that were asked for, in the form
+that the format has; says which of them cannot be read and why, and what was in a record that cannot
+be loaded.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.gluing import Column
-from ringhaul.cql.nested import encode_column, encode_json
-from ringhaul.cql.text import ENCODERS, encode_text
+from ringhaul.cql.nested import encode_column, encode_json, parse_json
 from ringhaul.cql.typed import encode_typed
 from ringhaul.formats.csv_read import FieldReject, read_block
+from ringhaul.formats.json_text import parse_spelt
 from ringhaul.formats.jsonl_read import read_objects
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock
@@ -31,14 +32,17 @@ AnyBlock = Block | RowBlock
 #: (stage, column if one is at fault, reason) of a record that cannot become a row.
 Fault = tuple[str, str | None, str]
 Mask = npt.NDArray[np.bool_]
+#: Makes cells of one column's values: (type, values, text format, null_length=).
+ColumnEncoder = Callable[..., Column]
 
 
-class Fields(NamedTuple):
-    """What a block holds; rows at fault are still among `records`, with cells of no meaning."""
+class Parsed(NamedTuple):
+    """The fields of a block's records that could be read."""
 
-    cells: list[Cells]  #: one per column of the mapping
+    #: One for each field that is wanted, in the form that `FieldReader.encode` takes.
+    columns: list[Any]
     records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
-    faults: dict[int, Fault]  #: by record: the first there is
+    faults: dict[int, Fault]  #: by record, of those that have no row
 
 
 class Kept(NamedTuple):
@@ -52,7 +56,10 @@ class Kept(NamedTuple):
 class FieldReader(Protocol):
     """Reads the blocks of one source."""
 
-    def read(self, block: Any, asked: Mask) -> Fields:
+    @property
+    def encode(self) -> ColumnEncoder: ...
+
+    def parse(self, block: Any, asked: Mask) -> Parsed:
         """The records where `asked` (bool per record) is true."""
 
     def lines(self, block: Any, records: Sequence[int]) -> list[int]:
@@ -61,30 +68,37 @@ class FieldReader(Protocol):
     def kept(self, block: Any, record: int) -> Kept: ...
 
 
-class _Columns:
-    """What the columns of a mapping have in common in all formats."""
+class TableColumns:
+    """The columns that are loaded, in the order in which they are bound."""
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
-        self.job, self.source = job, source
-        self.dialect = source.dialect(job)
-        self.wanted = [field for field, _ in source.mapping]
-        self.columns = [column for _, column in source.mapping]
-        self.kinds = [job.table.parsed_type(column) for column in self.columns]
+        self.names = [column for _, column in source.mapping]
+        self.kinds = [job.table.parsed_type(column) for column in self.names]
         missing = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
         key = job.table.primary_key
-        self.null_lengths = [NULL_LENGTH if c in key else missing for c in self.columns]
+        self._null_lengths = [NULL_LENGTH if c in key else missing for c in self.names]
+        self._text = job.text
 
-    def add(
-        self, place: int, column: Column, records: npt.NDArray[np.int64], faults: dict[int, Fault]
+    def encode(
+        self,
+        encode: ColumnEncoder,
+        place: int,
+        values: Any,
+        records: npt.NDArray[np.int64],
+        faults: dict[int, Fault],
     ) -> Cells:
-        """The column's cells; its faults go to those of their records."""
-        name = self.columns[place]
+        """The cells of the column at `place`; what is wrong with values goes to `faults`, unless
+        something is known to be wrong with their records."""
+        column = encode(
+            self.kinds[place], values, self._text, null_length=self._null_lengths[place]
+        )
+        name = self.names[place]
         for row, fault in column.faults.items():
             faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
         return column.cells
 
 
-class _Lines(_Columns):
+class _Lines:
     """Sources whose records are text: each is kept as its bytes."""
 
     def lines(self, block: Block, records: Sequence[int]) -> list[int]:
@@ -112,69 +126,59 @@ class _Lines(_Columns):
 class CsvFields(_Lines):
     """CSV: all columns are text, nested ones JSON."""
 
-    def read(self, block: Block, asked: Mask) -> Fields:
-        text = read_block(block, self.dialect, self.source.fields, self.wanted)
+    encode = staticmethod(encode_column)
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self._fields, self._wanted = source.fields, source.wanted(job)
+        self._dialect = source.dialect(job)
+
+    def parse(self, block: Block, asked: Mask) -> Parsed:
+        text = read_block(block, self._dialect, self._fields, self._wanted)
         faults = _parse_faults(text.rejects, asked)
-        records, cells = text.records, []
-        arrays = text.columns
+        records, arrays = text.records, text.columns
         if not asked.all():
             keep = asked[records]
             records, arrays = records[keep], [a.filter(pa.array(keep)) for a in arrays]
-        fmt = self.job.text
-        for place, values in enumerate(arrays):
-            kind, null_length = self.kinds[place], self.null_lengths[place]
-            if kind.name not in ENCODERS:
-                column = encode_column(kind, values, fmt, null_length=null_length)
-                cells.append(self.add(place, column, records, faults))
-                continue
-            encoded, bad = encode_text(kind.name, values, fmt, null_length=null_length)
-            cells.append(encoded)
-            for value in bad:
-                fault = ("cast", self.columns[place], value.reason)
-                faults.setdefault(int(records[value.row]), fault)
-        return Fields(cells, records, faults)
+        return Parsed(arrays, records, faults)
 
 
 class JsonFields(_Lines):
     """JSON Lines: columns by name; a name that is missing is null."""
 
+    encode = staticmethod(encode_json)
+
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
-        super().__init__(job, source)
+        self._wanted = source.wanted(job)
+        self._dialect = source.dialect(job)
         #: Names that may stand in an object and are not loaded; None: any.
-        self.ignored = None if source.any_fields else source.fields
+        self._ignored = None if source.any_fields else source.fields
+        self._parse = parse_spelt if job.transforms else parse_json
 
-    def read(self, block: Block, asked: Mask) -> Fields:
-        found = read_objects(block, self.dialect, self.wanted, self.ignored, chosen=asked)
-        faults = _parse_faults(found.rejects, asked)
-        cells = []
-        for place, values in enumerate(found.columns):
-            column = encode_json(
-                self.kinds[place], values, self.job.text, null_length=self.null_lengths[place]
-            )
-            cells.append(self.add(place, column, found.records, faults))
-        return Fields(cells, found.records, faults)
+    def parse(self, block: Block, asked: Mask) -> Parsed:
+        found = read_objects(
+            block, self._dialect, self._wanted, self._ignored, chosen=asked, parse=self._parse
+        )
+        return Parsed(list(found.columns), found.records, _parse_faults(found.rejects, asked))
 
 
-class ParquetFields(_Columns):
+class ParquetFields:
     """Parquet: columns have types; a record is kept as JSON, as it has no bytes of its own."""
 
-    def read(self, block: RowBlock, asked: Mask) -> Fields:
+    encode = staticmethod(encode_typed)
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self._kinds = source.wanted_types(job)
+
+    def parse(self, block: RowBlock, asked: Mask) -> Parsed:
         records = np.flatnonzero(asked).astype(np.int64)
         batch = block.batch if asked.all() else block.batch.filter(pa.array(asked))
-        faults: dict[int, Fault] = {}
-        cells = []
-        for place, values in enumerate(batch.columns):
-            column = encode_typed(
-                self.kinds[place], values, self.job.text, null_length=self.null_lengths[place]
-            )
-            cells.append(self.add(place, column, records, faults))
-        return Fields(cells, records, faults)
+        return Parsed(batch.columns, records, {})
 
     def lines(self, block: RowBlock, records: Sequence[int]) -> list[int]:
         return [block.position.line + record for record in records]
 
     def kept(self, block: RowBlock, record: int) -> Kept:
-        data = record_json(block.batch, record, self.kinds)
+        data = record_json(block.batch, record, self._kinds)
         return Kept(block.position.offset_bytes, len(data), lambda: data)
 
 

@@ -6,11 +6,13 @@ own settings and refuse a job made for another cluster.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.text import TextFormat
+from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.sources import SourceFile
@@ -25,7 +27,8 @@ class LoadSource:
 
     file: SourceFile
     fields: tuple[str, ...]
-    #: (field, column) pairs that are loaded, in the order they are bound.
+    #: (field, column) pairs that are loaded, in the order they are bound. With transforms a field
+    #: is a column of their result.
     mapping: tuple[tuple[str, str], ...]
     #: Where the first record begins: after the header, which is not a record.
     start_offset_bytes: int = 0
@@ -33,6 +36,18 @@ class LoadSource:
     format: str = "csv"  #: csv | jsonl | parquet
     #: jsonl: objects may have names that are no fields; False: such a record is a reject.
     any_fields: bool = False
+    #: With transforms: the columns that their result may have.
+    results: tuple[str, ...] = ()
+
+    def wanted(self, job: LoadJob) -> Sequence[str]:
+        """The fields that are read: those that are loaded, or all where there are transforms."""
+        return self.fields if job.transforms else [field for field, _ in self.mapping]
+
+    def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
+        """The types of `wanted`; None: it is not known what for a field is."""
+        if job.transforms:
+            return [None] * len(self.fields)
+        return [job.table.parsed_type(column) for _, column in self.mapping]
 
     def dialect(self, job: LoadJob) -> CsvDialect:
         """How the text of the source is cut into records; means nothing for Parquet."""
@@ -43,23 +58,31 @@ class LoadSource:
             "path": self.file.path,
             "size": self.file.size_bytes,
             "whole": self.file.whole,
+            "version": self.file.version,
             "fields": list(self.fields),
             "mapping": [list(pair) for pair in self.mapping],
             "start": [self.start_offset_bytes, self.start_line],
             "format": self.format,
             "any_fields": self.any_fields,
+            "results": list(self.results),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadSource:
         return cls(
-            file=SourceFile(path=data["path"], size_bytes=data["size"], whole=data["whole"]),
+            file=SourceFile(
+                path=data["path"],
+                size_bytes=data["size"],
+                whole=data["whole"],
+                version=data["version"],
+            ),
             fields=tuple(data["fields"]),
             mapping=tuple((name, column) for name, column in data["mapping"]),
             start_offset_bytes=data["start"][0],
             start_line=data["start"][1],
             format=data["format"],
             any_fields=data["any_fields"],
+            results=tuple(data["results"]),
         )
 
 
@@ -83,8 +106,10 @@ class LoadJob:
     #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
-    rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
     block_bytes: int = 2**20
+    #: Functions that records go through, as `module:function`, in this order.
+    transforms: tuple[str, ...] = ()
+    where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
 
     @property
     def total_bytes(self) -> int:
@@ -99,6 +124,7 @@ class LoadJob:
             "sources": [source.to_json() for source in self.sources],
             "dialect": self.dialect.to_json(),
             "text": self.text.to_json(),
+            "transforms": list(self.transforms),
         }
 
     @classmethod
@@ -108,6 +134,7 @@ class LoadJob:
             sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
             dialect=CsvDialect.from_json(data["dialect"]),
             text=TextFormat.from_json(data["text"]),
+            transforms=tuple(data["transforms"]),
             **{name: data[name] for name in _PLAIN},
         )
 
@@ -122,6 +149,6 @@ _PLAIN = (
     "strategy",
     "ordinal_first",
     "ordinal_end",
-    "rate_rows_s",
     "block_bytes",
+    "where",
 )

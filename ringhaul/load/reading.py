@@ -31,8 +31,9 @@ def read_records(
 ) -> Iterator[AnyBlock]:
     """The blocks of a source from `start` on; of Parquet, the rows of the row group there."""
     if source.format == "parquet":
-        wanted = [field for field, _ in source.mapping]
-        with open_parquet(source.file) as file, told(source.file.path):
+        wanted = source.wanted(job)
+        group = start.offset_bytes
+        with open_parquet(source.file, group, wanted) as file, told(source.file.path):
             yield from read_batches(file, wanted, size_bytes=length_bytes, start=start)
         return
     dialect = source.dialect(job)

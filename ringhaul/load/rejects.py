@@ -25,11 +25,11 @@ CHUNK_BYTES = 64 * 1024
 class Reject:
     """One rejected record."""
 
-    file: str
+    file: str  #: or the table, of a row that was read
     offset: int  #: byte offset of the record in the file (in the decoded stream of a .gz etc.)
     length: int  #: bytes of the record without its line end
-    line: int  #: 1-based physical line on which the record starts
-    stage: str  #: split | parse | cast | key | write
+    line: int  #: 1-based physical line on which the record starts; 0: of a table
+    stage: str  #: split | parse | transform | cast | key | write
     column: str | None  #: the column at fault, where one is known
     reason: str
     data: bytes | None  #: the record's original bytes; None when longer than KEPT_BYTES_MAX
@@ -59,6 +59,12 @@ class RejectLog:
             line = json.dumps(reject.to_json(), separators=(",", ":")) + "\n"
             self._chunks.append(self._compressor.compress(line.encode()))
             self.count += 1
+
+    def so_far(self) -> bytes:
+        """All of it; empty when there was no reject. The log goes on."""
+        if not self.count:
+            return b""
+        return b"".join([*self._chunks, self._compressor.copy().flush()])
 
     def blob(self) -> bytes:
         """All of it; empty when there was no reject. Ends the log."""

@@ -16,6 +16,8 @@ class SourceLine:
     path: str
     units: int = 0
     records: int = 0
+    dropped: int = 0
+    filtered: int = 0
     written: int = 0
     rejected: int = 0
     input_bytes: int = 0
@@ -23,12 +25,15 @@ class SourceLine:
 
 @dataclass
 class LoadReport:
-    """Sums over committed units. `records == written + rejected` always holds."""
+    """Sums over committed units. A record is loaded, dropped, filtered or rejected; of those that
+    are loaded there is a row each, unless there are transforms."""
 
     sources: list[SourceLine]
     units: int = 0
     records: int = 0
-    written: int = 0
+    dropped: int = 0  #: records that a transform left out
+    filtered: int = 0  #: records that the job's condition left out
+    written: int = 0  #: rows
     rejected: int = 0
     input_bytes: int = 0
     retries: int = 0
@@ -45,9 +50,16 @@ class LoadReport:
     p99_ms: float | None = None
 
     @property
+    def loaded(self) -> int:
+        """Records that became rows."""
+        return self.records - self.dropped - self.filtered - self.rejected
+
+    @property
     def cpu_us_per_row(self) -> float | None:
-        """Client CPU per record over the whole worker path, in microseconds."""
-        return self.cpu_ms * 1000 / self.records if self.records else None
+        """Client CPU over the whole worker path, in microseconds for each record, or for each row
+        where transforms make more rows than there are records."""
+        count = max(self.records, self.written + self.rejected)
+        return self.cpu_ms * 1000 / count if count else None
 
 
 def build_report(
@@ -60,6 +72,8 @@ def build_report(
         for part in (line, report):
             part.units += 1
             part.records += result.records
+            part.dropped += result.dropped
+            part.filtered += result.filtered
             part.written += result.written
             part.rejected += result.rejected
             part.input_bytes += result.input_bytes

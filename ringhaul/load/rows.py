@@ -6,16 +6,21 @@ value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ringhaul.cql.cells import Cells, join_rows, routing_keys
-from ringhaul.load.fields import AnyBlock, Fault, field_reader
+from ringhaul.load.fields import AnyBlock, Fault, TableColumns, field_reader
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 #: Cassandra stores a partition key's length in 16 bits.
 PARTITION_KEY_BYTES_MAX = 65535
@@ -38,31 +43,88 @@ class EncodedRows:
         return join_rows(self.columns)
 
 
+class Part(NamedTuple):
+    """What some records of a block became. `records` are those loaded, dropped, filtered and the
+    rejects."""
+
+    rows: list[EncodedRows]  #: all rows of a record are in one part
+    rejects: list[Reject]
+    records: int  #: of those that the job asked for
+    loaded: int  #: records that became rows
+    dropped: int = 0  #: left out by a transform
+    filtered: int = 0  #: left out by the condition
+
+
+def _no_tick() -> None:
+    pass
+
+
 class RowEncoder:
     """Encodes the blocks of one source of one job."""
 
-    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+    def __init__(
+        self, job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...] = ()
+    ) -> None:
+        """`transforms`: those that `job` names. Raises `UsageError` for its condition."""
         self._job = job
         self._source = source
         self._fields = field_reader(job, source)
-        self._columns = [column for _, column in source.mapping]
+        self._table = TableColumns(job, source)
+        self._columns = self._table.names
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
+        self._shaper = None
+        if job.transforms or job.where:
+            from ringhaul.load.shape import Shaper  # what most loads do not need to import
+
+            self._shaper = Shaper(job, source, self._fields, self._table, transforms)
+
+    def parts(self, block: AnyBlock, tick: Callable[[], None] = _no_tick) -> Iterator[Part]:
+        """What becomes of the records of a block that the job asked for, each of them once.
+
+        `tick` is called between calls of transforms. Raises `TransformError`.
+        """
+        if self._shaper is None or block.defect is not None:
+            rows, rejects, count = self.encode(block)
+            yield Part([] if rows is None else [rows], rejects, count, len(rows or ()))
+            return
+        asked = self._asked(block)
+        asked_count = int(np.count_nonzero(asked))
+        if not asked_count:
+            return
+        parsed = self._fields.parse(block, asked)
+        for shaped in self._shaper.shape(parsed, asked_count, tick):
+            faults = shaped.faults
+            for cells, records in shaped.rows:
+                self._check_keys(cells, records, faults)
+            encoded = [self._rows(block, cells, records, faults) for cells, records in shaped.rows]
+            found = [rows for rows in encoded if rows is not None]
+            yield Part(
+                found,
+                self._rejects(block, faults),
+                shaped.records,
+                _distinct([rows.records for rows in found]),
+                shaped.dropped,
+                shaped.filtered,
+            )
 
     def encode(self, block: AnyBlock) -> tuple[EncodedRows | None, list[Reject], int]:
         """Rows to write, rejects, and how many records of the block the job asked for.
 
         Rows and rejects together are exactly those records.
         """
-        job = self._job
-        ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
-        asked = (ordinals >= job.ordinal_first) & (ordinals < job.ordinal_end)
+        asked = self._asked(block)
         asked_count = int(np.count_nonzero(asked))
         if not asked_count:
             return None, [], 0
         if block.defect is not None:
             return None, [self.reject(block, 0, "split", None, block.defect)], 1
-        cells, records, faults = self._fields.read(block, asked)
+        columns, records, faults = self._fields.parse(block, asked)
+        encode = self._fields.encode
+        cells = [
+            self._table.encode(encode, place, values, records, faults)
+            for place, values in enumerate(columns)
+        ]
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)
         return rows, self._rejects(block, faults), asked_count
@@ -72,6 +134,11 @@ class RowEncoder:
     ) -> Reject:
         """The reject of one record of a block."""
         return self._rejects(block, {record: (stage, column, reason)})[0]
+
+    def _asked(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
+        """Which records of the block the job asks for."""
+        ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
+        return (ordinals >= self._job.ordinal_first) & (ordinals < self._job.ordinal_end)
 
     def _rejects(self, block: AnyBlock, faults: dict[int, Fault]) -> list[Reject]:
         """The rejects of a block in their order."""
@@ -147,3 +214,8 @@ class RowEncoder:
         if not self._key:
             return pa.array([b""] * rows_count, pa.binary())
         return routing_keys([cells[position] for position in self._key])
+
+
+def _distinct(parts: list[npt.NDArray[np.int64]]) -> int:
+    """How many different records there are."""
+    return len(np.unique(np.concatenate(parts))) if parts else 0

@@ -13,18 +13,23 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.errors import Terminal
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.load.job import LoadJob
+from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.load.reading import read_unit
 from ringhaul.load.rejects import RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
+from ringhaul.load.tally import Tally
 from ringhaul.load.unit import TO_THE_END, LoadUnit
-from ringhaul.load.write import TICK_S, WRITERS, Target, WriteBounds, WriterHooks
+from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import WireUnsupported
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +44,8 @@ class UnitHooks:
     #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
     #: Gets (rows written, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
-    #: Seconds to wait before this many more rows may be sent (rate limit of the whole job).
-    throttle: Callable[[int], float]
+    #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
+    throttle: Throttle = UNTHROTTLED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +53,9 @@ class UnitOutcome:
     """What a unit did, before it is committed."""
 
     records: int
-    written: int
+    dropped: int  #: records that a transform left out
+    filtered: int  #: records that the job's condition left out
+    written: int  #: rows
     rejected: int
     rejects_blob: bytes  #: see `RejectLog`
     input_bytes: int
@@ -60,34 +67,38 @@ class UnitOutcome:
     rss_bytes_max: int
 
 
-class UnitMiscounted(Terminal):
-    """Rows written and rejected do not add up to the records read: a defect in ringhaul."""
-
-
 def run_load_unit(
-    unit: LoadUnit, job: LoadJob, target: Target, bounds: WriteBounds, hooks: UnitHooks
+    unit: LoadUnit,
+    job: LoadJob,
+    target: Target,
+    bounds: WriteBounds,
+    hooks: UnitHooks,
+    transforms: tuple[Transform, ...] = (),
 ) -> UnitOutcome:
     """Load the records of one unit. Returns when every row was answered.
 
-    Raises `SourceChanged` or `SourceCorrupt` (terminal), `ClusterError` (terminal: no row of the
-    job can be written), `WriteFailed` (transient: the unit may be tried again) and whatever
-    `hooks.tick` raises to stop it.
+    `transforms`: those that the job names. Raises `SourceChanged` or `SourceCorrupt` (terminal),
+    `TransformError` (terminal: a transform gives what is no result), `ClusterError` (terminal: no
+    row of the job can be written), `WriteFailed` (transient: the unit may be tried again) and
+    whatever `hooks.tick` raises to stop it.
     """
+    encoder = RowEncoder(job, job.sources[unit.source], transforms)
     if job.strategy != "pipeline" or target.plane.unsupported:
         strategy = FALLBACK_STRATEGY if job.strategy == "pipeline" else job.strategy
-        return _run_unit(unit, job, strategy, target, bounds, hooks)
+        return _run_unit(unit, job, encoder, strategy, target, bounds, hooks)
     try:
-        return _run_unit(unit, job, job.strategy, target, bounds, hooks)
+        return _run_unit(unit, job, encoder, job.strategy, target, bounds, hooks)
     except WireUnsupported as error:
         # Said once: the plane remembers. What was sent already is sent again, which is harmless.
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
-        return _run_unit(unit, job, FALLBACK_STRATEGY, target, bounds, hooks)
+        return _run_unit(unit, job, encoder, FALLBACK_STRATEGY, target, bounds, hooks)
 
 
 def _run_unit(
     unit: LoadUnit,
     job: LoadJob,
+    encoder: RowEncoder,
     strategy: str,
     target: Target,
     bounds: WriteBounds,
@@ -96,33 +107,41 @@ def _run_unit(
     """One attempt with one strategy."""
     started, cpu_started = time.monotonic(), time.process_time()
     source = job.sources[unit.source]
-    rejects = RejectLog()
-    encoder = RowEncoder(job, source)
-    records = input_bytes = 0
+    rejects, tally = RejectLog(), Tally()
+    input_bytes = 0
+    row_bytes = 0.0  # of input, for each row that was encoded last
 
     def tick() -> None:
         hooks.tick(writer.stats.written, rejects.count, input_bytes)
 
+    pacing = Pacing(hooks.throttle, tick)
+
     def throttle(rows: int) -> None:
-        due = time.monotonic() + hooks.throttle(rows)
-        while (left := due - time.monotonic()) > 0:
-            time.sleep(min(left, TICK_S))
-            tick()
+        pacing.pay(rows, int(rows * row_bytes))
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
-        record = int(rows.records[row])
-        rejects.add([encoder.reject(rows.block, record, "write", None, reason)])
+        if tally.refuse(rows, row):
+            record = int(rows.records[row])
+            rejects.add([encoder.reject(rows.block, record, "write", None, reason)])
 
     options = bounds.options(strategy, consistency_level(job.consistency))
-    writer_hooks = WriterHooks(tick=tick, throttle=throttle, on_reject=on_reject)
+    writer_hooks = WriterHooks(
+        tick=tick, throttle=throttle, on_reject=on_reject, leave=pacing.leave
+    )
     writer = WRITERS[strategy](target, options, writer_hooks)
     try:
         for block in read_unit(unit, job):
-            rows, refused, asked = encoder.encode(block)
-            rejects.add(refused)
-            if rows is not None:
-                writer.write(rows)
-            records += asked
+            for part in encoder.parts(block, tick):
+                tally.take(part)
+                rejects.add(part.rejects)
+                part_bytes = block.size_bytes * part.records / block.records_count
+                rows_count = sum(map(len, part.rows))
+                if rows_count:
+                    row_bytes = part_bytes / rows_count
+                else:
+                    pacing.pay(0, int(part_bytes))
+                for rows in part.rows:
+                    writer.write(rows)
             input_bytes += block.size_bytes
             tick()
             if block.position.ordinal + block.records_count >= job.ordinal_end:
@@ -131,13 +150,11 @@ def _run_unit(
     finally:
         writer.close()
     check_unchanged(source.file)
-    if writer.stats.written + rejects.count != records:
-        raise UnitMiscounted(
-            f"{source.file.path} at byte {unit.offset_bytes}: {records} records, "
-            f"{writer.stats.written} written and {rejects.count} rejected; please report this"
-        )
+    tally.check(writer.stats.written, f"{source.file.path} at byte {unit.offset_bytes}")
     return UnitOutcome(
-        records=records,
+        records=tally.records,
+        dropped=tally.dropped,
+        filtered=tally.filtered,
         written=writer.stats.written,
         rejected=rejects.count,
         rejects_blob=rejects.blob(),

@@ -38,8 +38,11 @@ class UnitResult(NamedTuple):
     """What one committed attempt did. The report is the sum of these."""
 
     source: int
-    records: int  #: records of the unit that were asked for; equals written + rejected
-    written: int
+    #: Records of the unit that were asked for: loaded, dropped, filtered or rejected.
+    records: int
+    dropped: int  #: records that a transform left out
+    filtered: int  #: records that the job's condition left out
+    written: int  #: rows; one for each record that is loaded, unless there are transforms
     rejected: int
     input_bytes: int
     retries: int

@@ -7,6 +7,8 @@ The rows of values come from files, read as those of a load are, or from ranges 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
 from ringhaul.load.job import LoadJob
 from ringhaul.read.job import Output
+from ringhaul.read.parts import PartInfo
 
 KINDS = ("lookup", "exec")
 
@@ -38,7 +41,6 @@ class AskJob:
     ordered: bool = True  #: rows in the order of the values
     timestamp_us: int = 0  #: see `requests.ReadOptions`
     consistency: str = "LOCAL_QUORUM"
-    rate_rows_s: int = 0
     output: Output | None = None
     streams: bool = False  #: see `ReadJob`
 
@@ -46,6 +48,11 @@ class AskJob:
     def markers(self) -> tuple[str, ...]:
         """The names of the statement's markers, in its order."""
         return self.values.table.column_names
+
+    @property
+    def resumable(self) -> bool:
+        """Units that were cut short may be begun again, and what they answer has a place."""
+        return self.repeatable and not (self.streams and self.output is not None)
 
     @property
     def total_bytes(self) -> int:
@@ -85,7 +92,6 @@ _PLAIN = (
     "ordered",
     "timestamp_us",
     "consistency",
-    "rate_rows_s",
     "streams",
 )
 
@@ -131,3 +137,14 @@ class AskResult(NamedTuple):
         *numbers, worker = packed.split(",", len(cls._fields) - 1)
         counts = [int(number) for number in numbers]
         return cls._make([*counts, worker])
+
+
+def join_extra(parts: Sequence[PartInfo], log: bytes) -> bytes:
+    """What a unit leaves in the ledger beside its numbers: parts, and the log of its rejects."""
+    return json.dumps([part.to_json() for part in parts]).encode() + b"\n" + log
+
+
+def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
+    """The parts and the log of `join_extra`."""
+    head, _, log = extra.partition(b"\n")
+    return [PartInfo.from_json(part) for part in json.loads(head)], log

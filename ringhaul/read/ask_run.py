@@ -6,13 +6,14 @@ server refuses and keys without a row are kept with their place in the input.
 
 from __future__ import annotations
 
-import json
 import resource
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,14 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.markers import Marked
+from ringhaul.errors import OutputUnavailable, OutputUnusable
+from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.load.reading import read_unit
 from ringhaul.load.rejects import Reject, RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import LoadUnit
-from ringhaul.load.write.base import TICK_S
 from ringhaul.load.write.plane import Plane
-from ringhaul.read.ask import AskJob, SpanUnit
+from ringhaul.read.ask import AskJob, SpanUnit, join_extra
 from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.read.order import Ints
@@ -54,7 +56,8 @@ class AskHooks:
     """What the unit asks of whoever runs it; see `load.run.UnitHooks`."""
 
     tick: Callable[[int, int, int], None]
-    throttle: Callable[[int], float]
+    #: Limits of the whole job. Rows are rows of values, bytes those of requests and answers.
+    throttle: Throttle = UNTHROTTLED
 
 
 @dataclass(kw_only=True)
@@ -67,6 +70,7 @@ class AskOutcome:
     refused: int = 0  #: values that could not be bound
     log: RejectLog
     parts: list[PartInfo]
+    undo: Callable[[], None] | None = None  #: removes the parts again
     elapsed_ms: int = 0
     cpu_ms: int = 0
     rss_bytes_max: int = 0
@@ -77,20 +81,12 @@ class AskOutcome:
 
     @property
     def extra(self) -> bytes:
-        """What to commit beside the numbers: the parts, and after a line end the log."""
-        return (
-            json.dumps([part.to_json() for part in self.parts]).encode() + b"\n" + self.log.blob()
-        )
+        """What to commit beside the numbers."""
+        return join_extra(self.parts, self.log.blob())
 
     @property
     def latencies(self) -> Counter[int]:
         return self.stats.latencies
-
-
-def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
-    """The parts and the log of a unit's `AskOutcome.extra`."""
-    head, _, log = extra.partition(b"\n")
-    return [PartInfo.from_json(part) for part in json.loads(head)], log
 
 
 def run_ask_unit(
@@ -104,11 +100,18 @@ def run_ask_unit(
     return _AskUnit(job, target, hooks).run(spec, number, job_id)
 
 
+def _withdraw(files: PartSet) -> None:
+    # What cannot be removed now is an orphan, which the end of the job removes.
+    with suppress(OutputUnusable, OutputUnavailable):
+        files.withdraw()
+
+
 class _AskUnit:
     def __init__(self, job: AskJob, target: AskTarget, hooks: AskHooks) -> None:
         self._job, self._hooks = job, hooks
         self._outcome = AskOutcome(stats=RequestStats(), log=RejectLog(), parts=[])
         self._places: list[tuple[int, EncodedRows]] = []
+        self._pacing, self._bytes_paid = Pacing(hooks.throttle, self._tick), 0
         self._engine = self._open(target)
         self._outcome.stats = self._engine.stats
 
@@ -133,12 +136,13 @@ class _AskUnit:
                 if files is not None:
                     files.write(rows.batch)
                 self._tick()
+            self._throttle(0)  # the last answers are to be paid for yet
             if files is not None:
                 files.roll()
-                outcome.parts = files.parts
+                outcome.parts, outcome.undo = list(files.parts), partial(_withdraw, files)
         except BaseException:
             if files is not None:
-                files.withdraw()
+                _withdraw(files)
             raise
         finally:
             self._engine.close()
@@ -161,6 +165,7 @@ class _AskUnit:
                 throttle=self._throttle,
                 on_reject=self._rejected,
                 on_doubt=self._doubted,
+                leave=self._pacing.leave,
             )
             return Exec(target.session, target.plane, target.statement, options, hooks)
         plan = LookupPlan.of(job.table, job.key, job.columns)
@@ -169,6 +174,7 @@ class _AskUnit:
             throttle=self._throttle,
             on_reject=self._rejected,
             on_doubt=self._doubted,
+            leave=self._pacing.leave,
             on_missing=self._missing,
         )
         prepared = target.statement.prepared
@@ -176,13 +182,12 @@ class _AskUnit:
 
     def _tick(self) -> None:
         stats = self._outcome.stats
-        self._hooks.tick(stats.answered, self._outcome.rejected, stats.answer_bytes)
+        self._hooks.tick(stats.answered, self._outcome.rejected, stats.bytes)
 
-    def _throttle(self, requests: int) -> None:
-        due = time.monotonic() + self._hooks.throttle(requests)
-        while (left := due - time.monotonic()) > 0:
-            time.sleep(min(left, TICK_S))
-            self._tick()
+    def _throttle(self, rows: int) -> None:
+        bytes_so_far = self._outcome.stats.bytes
+        self._pacing.pay(rows, bytes_so_far - self._bytes_paid)
+        self._bytes_paid = bytes_so_far
 
     def _values(self, spec: str) -> Iterator[Bound]:
         if self._job.spans:

@@ -99,6 +99,7 @@ class Exec:
             throttle=hooks.throttle,
             on_reject=self._tell(hooks.on_reject),
             on_doubt=self._tell(hooks.on_doubt),
+            leave=hooks.leave,
         )
         keyspace = statement.keyspace or "system"
         target = Target(session, plane, statement.prepared, keyspace)

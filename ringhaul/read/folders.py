@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
+from ringhaul.storage.stores import OBJECT_STORES, open_store
+from ringhaul.storage.words import AWAY, trouble
 
 #: Small writes (Parquet's) are gathered; large ones pass by.
 _BUFFER_BYTES = 2**20
-
-#: Schemes of stores that show a file once its upload is complete, and rename only by copying.
-OBJECT_STORES = frozenset(
-    ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "b2")
-)
+#: What an upload holds before it sends it. S3 takes 10,000 of them for one object: 160 GB.
+_UPLOAD_BYTES = 16 * 2**20
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -64,14 +65,31 @@ def open_folder(url: str) -> Folder:
     """The folder that a path or a URL names. Opens nothing.
 
     Behind a URL this belongs after the fork of a worker: clients of stores do not survive one.
-    Raises `UsageError` if no package knows the URL's scheme.
+    Raises `UsageError` for a URL that may not be opened, that nothing is written to, or whose
+    package is not installed.
     """
-    parts = urlsplit(url)
-    if "://" not in url:
+    if not is_url(url):
         return LocalFolder(url)
-    if parts.scheme == "file":
-        return LocalFolder(unquote(parts.path))
+    check_url(url)
+    if scheme_of(url) == "file":
+        return LocalFolder(unquote(urlsplit(url).path))
+    if scheme_of(url) in WEB_SCHEMES:
+        raise UsageError(f"{shown(url)}: nothing is written to a web server; give s3:// or gs://")
     return RemoteFolder(url)
+
+
+def try_writing(url: str) -> None:
+    """Write and remove a small file. Raises `OutputUnusable`, `OutputUnavailable`, `UsageError`."""
+    folder = open_folder(url)
+    name = f".ringhaul-{secrets.token_hex(8)}"
+    file = folder.create(name)
+    try:
+        file.write(b"ringhaul looks whether it can write here\n")
+        file.publish()
+    except BaseException:
+        file.discard()
+        raise
+    folder.remove(name)
 
 
 class LocalFolder:
@@ -149,29 +167,21 @@ class RemoteFolder:
     """A folder behind a URL, such as `s3://bucket/exports/orders`."""
 
     def __init__(self, url: str) -> None:
-        try:
-            import fsspec
-        except ImportError:
-            raise UsageError(f"{url}: URLs need the package fsspec; install it") from None
-        try:
-            self._store, self._path = fsspec.core.url_to_fs(url)
-        except ImportError as error:
-            raise UsageError(f"{url}: {error}") from error
-        except ValueError as error:
-            raise UsageError(f"{url}: no such kind of URL: {error}") from error
+        self._store, self._path = open_store(url)
         self._url = url
-        self._uploads = urlsplit(url).scheme in OBJECT_STORES
+        self._uploads = scheme_of(url) in OBJECT_STORES
 
     def create(self, name: str) -> NewFile:
-        with _told(self._url):
+        with _told_of_store(self._url):
             if self._uploads:  # needs no folder; to make one would make the bucket too
-                return _Upload(self._url, self._store.open(self._of(name), "wb"))
+                file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
+                return _Upload(self._url, file)
             self._store.makedirs(self._path, exist_ok=True)
             temporary, final = self._of(f".{name}.tmp"), self._of(name)
             return _RenamedFile(self._url, self._store, temporary, final)
 
     def sizes(self) -> dict[str, int]:
-        with _told(self._url):
+        with _told_of_store(self._url):
             self._store.invalidate_cache(self._path)
             try:
                 entries = self._store.ls(self._path, detail=True)
@@ -181,14 +191,14 @@ class RemoteFolder:
             return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
     def read(self, name: str) -> bytes | None:
-        with _told(self._url):
+        with _told_of_store(self._url):
             try:
                 return bytes(self._store.cat_file(self._of(name)))
             except FileNotFoundError:
                 return None
 
     def remove(self, name: str) -> None:
-        with _told(self._url), suppress(FileNotFoundError):
+        with _told_of_store(self._url), suppress(FileNotFoundError):
             self._store.rm_file(self._of(name))
 
     def _of(self, name: str) -> str:
@@ -203,11 +213,11 @@ class _Upload:
         self._file = file
 
     def write(self, data: Any, /) -> None:
-        with _told(self._url):
+        with _told_of_store(self._url):
             self._file.write(data)
 
     def publish(self) -> None:
-        with _told(self._url):
+        with _told_of_store(self._url):
             self._file.close()
 
     def discard(self) -> None:
@@ -227,11 +237,11 @@ class _RenamedFile:
         self._file = store.open(temporary, "wb")
 
     def write(self, data: Any, /) -> None:
-        with _told(self._url):
+        with _told_of_store(self._url):
             self._file.write(data)
 
     def publish(self) -> None:
-        with _told(self._url):
+        with _told_of_store(self._url):
             self._file.close()
             self._store.mv(self._temporary, self._final)
 
@@ -269,3 +279,16 @@ def _told(folder: str) -> Iterator[None]:
                 "same folder under this name"
             ) from error
         raise OutputUnavailable(f"{folder}: {reason}") from error
+
+
+@contextmanager
+def _told_of_store(url: str) -> Iterator[None]:
+    """The same of a folder behind a URL."""
+    try:
+        yield
+    except Exception as error:
+        problem = trouble(url, error)
+        if problem is None:
+            raise
+        kind = OutputUnavailable if problem.kind == AWAY else OutputUnusable
+        raise kind(problem.text) from error

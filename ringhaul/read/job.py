@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.types import CqlType
 from ringhaul.formats.write import OutputFormat
-from ringhaul.query.select import Select, parse_select
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
 
 #: What becomes of the rows.
 KINDS = ("unload", "count", "query")
@@ -49,8 +52,11 @@ class ReadJob:
     table: TableSchema
     sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
     consistency: str = "LOCAL_QUORUM"
-    rate_rows_s: int = 0  #: for the whole job over all workers; 0: no limit
     output: Output | None = None  #: of an unload
+    columns: tuple[tuple[str, str], ...] = ()  #: of an unload: name and CQL type of each
+    #: Functions that the rows of an unload go through, as `module:function`, in this order.
+    transforms: tuple[str, ...] = ()
+    results: tuple[tuple[str, CqlType], ...] = ()  #: what comes out of them
     #: Rows in the order of their tokens, from unit to unit and within each.
     token_order: bool = False
     #: The parts go to the standard output of the command that began the job, and nowhere else.
@@ -66,6 +72,8 @@ class ReadJob:
     @cached_property
     def select(self) -> Select:
         """The SELECT, read. Raises `QueryError`, which the producer has told of before."""
+        from ringhaul.query.select import parse_select  # slow to import: not to unload a table
+
         return parse_select(self.sql, lambda keyspace, table: self.table)
 
     def to_json(self) -> dict[str, Any]:
@@ -73,6 +81,9 @@ class ReadJob:
         return data | {
             "table": self.table.to_json(),
             "output": self.output and self.output.to_json(),
+            "columns": [list(pair) for pair in self.columns],
+            "transforms": list(self.transforms),
+            "results": [[name, cql_type.to_json()] for name, cql_type in self.results],
             "ring": [list(pair) for pair in self.ring],
         }
 
@@ -81,6 +92,9 @@ class ReadJob:
         return cls(
             table=TableSchema.from_json(data["table"]),
             output=data["output"] and Output.from_json(data["output"]),
+            columns=tuple((name, cql_type) for name, cql_type in data["columns"]),
+            transforms=tuple(data["transforms"]),
+            results=tuple((name, CqlType.from_json(kind)) for name, kind in data["results"]),
             ring=tuple((token, host) for token, host in data["ring"]),
             **{name: data[name] for name in _PLAIN},
         )
@@ -91,7 +105,6 @@ _PLAIN = (
     "cluster_name",
     "sql",
     "consistency",
-    "rate_rows_s",
     "token_order",
     "streams",
     "by_host",

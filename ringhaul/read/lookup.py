@@ -24,6 +24,7 @@ from ringhaul.cql.cells import Cells, fixed_binary, join_rows, routing_keys
 from ringhaul.cql.column import TextColumn
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import UsageError
+from ringhaul.load.pacing import Leave
 from ringhaul.load.write.base import Target
 from ringhaul.load.write.plane import Plane
 from ringhaul.read.effect import Effect
@@ -128,7 +129,7 @@ class Lookup:
         self._decoder = PageDecoder(plan.fetched, types)
         self._partition = [plan.key.index(name) for name in plan.table.partition_key]
         self._asked: list[_Asked] = []
-        self._next_request = 0
+        self._next_request = self._keys_asked = 0
         self._blocks: list[_Block] = []
         self._held = InOrder()
         if plan.by_list:
@@ -139,6 +140,7 @@ class Lookup:
             throttle=self._throttle,
             on_reject=self._refused,
             on_doubt=hooks.on_doubt,
+            leave=self._leave,
         )
         self._requests = Requests(target, _READ, len(plan.fetched), options, told)
 
@@ -177,7 +179,17 @@ class Lookup:
 
     def _throttle(self, requests: int) -> None:
         """A rate limit is of keys."""
-        self._hooks.throttle(requests * (LIST_KEYS if self._plan.by_list else 1))
+        self._hooks.throttle(round(requests * self._keys_each))
+
+    def _leave(self) -> Leave:
+        """As `throttle`, in requests."""
+        keys, requests = self._hooks.leave()
+        return Leave(max(1, int(keys / self._keys_each)), requests)
+
+    @property
+    def _keys_each(self) -> float:
+        """Keys of a request, on the average of those that were asked for so far."""
+        return self._keys_asked / self._next_request if self._next_request else 1.0
 
     def _values(self, blocks: Iterable[Bound]) -> Iterator[Values]:
         for bound in blocks:
@@ -211,6 +223,7 @@ class Lookup:
         """Requests of keys first[i]..last[i]-1 of a block."""
         begin = self._next_request
         self._next_request += len(first)
+        self._keys_asked += int(np.sum(last - first))
         self._asked.append(_Asked(begin, block, first, last))
         if block not in self._blocks:
             self._blocks.append(block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ringhaul.errors import UsageError
@@ -14,6 +14,17 @@ from ringhaul.read.parts import PartInfo, new_sum
 
 MANIFEST = "manifest.json"
 VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformed:
+    """Which functions the rows went through. Rows that they were given and that are neither left
+    out nor rejects became rows of the parts."""
+
+    functions: tuple[str, ...]
+    rows_given: int
+    dropped: int
+    rejected: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +39,7 @@ class Manifest:
     format: OutputFormat
     created: str  #: when it was written: ISO 8601, UTC
     parts: tuple[PartInfo, ...]  #: in token order
+    transform: Transformed | None = None  #: None: the parts hold the statement's rows as they are
 
     @property
     def rows(self) -> int:
@@ -48,6 +60,7 @@ class Manifest:
             "columns": [{"name": name, "type": cql_type} for name, cql_type in self.columns],
             "format": self.format.to_json(),
             "created": self.created,
+            **({"transform": asdict(self.transform)} if self.transform else {}),
             "totals": {"parts": len(self.parts), "rows": self.rows, "bytes": self.bytes},
             "parts": [part.to_json() for part in self.parts],
         }
@@ -60,7 +73,14 @@ class Manifest:
             columns=tuple((column["name"], column["type"]) for column in data["columns"]),
             format=OutputFormat.from_json(data["format"]),
             parts=tuple(PartInfo.from_json(part) for part in data["parts"]),
+            transform=_transformed(data.get("transform")),
         )
+
+
+def _transformed(data: Mapping[str, Any] | None) -> Transformed | None:
+    if data is None:
+        return None
+    return Transformed(**{**data, "functions": tuple(data["functions"])})
 
 
 def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:

@@ -7,7 +7,8 @@ place of its decoder for results with rows, on a session of its own.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
@@ -15,6 +16,7 @@ from cassandra.pool import Host
 from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.query import PreparedStatement
 
+from ringhaul.cluster.connect import renew_pools
 from ringhaul.cql.decode.head import read_head, result_body
 from ringhaul.read.ranges import TokenRange
 
@@ -38,6 +40,8 @@ class PageReader:
 
     Keep it: it has connections of its own, and ends with its cluster.
     """
+
+    _renewals: Collection[Future[bool]] = ()
 
     def __init__(self, session: Session) -> None:
         """`session`: any of the cluster. Raises what the driver does when no node answers."""
@@ -80,6 +84,11 @@ class PageReader:
             on_error(error)
             return
         future.add_callbacks(on_page, on_error)
+
+    def reconnect(self) -> None:
+        """After an error: have connections opened again that broke. Does not wait for them."""
+        if all(renewal.done() for renewal in self._renewals):
+            self._renewals = renew_pools(self.session)
 
 
 def _page_of(names: object, page: Page) -> Page:

@@ -40,6 +40,7 @@ from ringhaul.cql.frames import (
     parse_replies,
 )
 from ringhaul.errors import ClusterError
+from ringhaul.load.pacing import Leave, free
 from ringhaul.load.write.base import Target
 from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
 from ringhaul.load.write.window import WindowStats
@@ -104,6 +105,8 @@ class RequestHooks:
     on_reject: Callable[[int, str], None]
     #: (number, reason) of a row that was written or was not: nobody can tell.
     on_doubt: Callable[[int, str], None]
+    #: What may be sent together now, and be without an answer.
+    leave: Callable[[], Leave] = free
 
 
 @dataclass
@@ -116,9 +119,15 @@ class RequestStats:
     retries: int = 0
     rejected: int = 0
     in_doubt: int = 0
+    request_bytes: int = 0  #: sent
     answer_bytes: int = 0
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
     window: WindowStats | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Sent and received."""
+        return self.request_bytes + self.answer_bytes
 
 
 class Values(NamedTuple):
@@ -274,7 +283,9 @@ class Requests(Dispatcher[None]):
         numbers = self._numbers_of.get(wire)
         if numbers is None:
             numbers = self._numbers_of[wire] = np.zeros(STREAMS_MAX, np.int64)
-        numbers[streams[0] : streams[0] + len(streams)] = work.order[first : first + len(streams)]
+        last = first + len(streams)
+        numbers[streams[0] : streams[0] + len(streams)] = work.order[first:last]
+        self.stats.request_bytes += work.frames.bytes_between(first, last)
 
     def _take(self, wire: Wire[Work[None]], looked_at_s: float) -> None:
         data = wire.receive()

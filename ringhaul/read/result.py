@@ -12,7 +12,11 @@ from ringhaul.load.latency import percentile_ms
 class ReadResult(NamedTuple):
     """What one committed attempt did. The report is the sum of these."""
 
-    rows: int  #: that passed WHERE
+    rows: int  #: that passed WHERE; of an unload, those that are in its parts
+    #: Rows that passed WHERE and went into transforms; 0 without any.
+    rows_given: int
+    dropped: int  #: rows that a transform left out
+    rejected: int  #: rows on which a transform failed
     rows_read: int  #: that the server sent
     bytes_read: int  #: of pages, as they came
     parts: int  #: files written
@@ -42,6 +46,9 @@ class ReadReport:
 
     units: int = 0
     rows: int = 0
+    rows_given: int = 0
+    dropped: int = 0
+    rejected: int = 0
     rows_read: int = 0
     bytes_read: int = 0
     parts: int = 0
@@ -64,6 +71,9 @@ class ReadReport:
 
 _SUMMED = (
     "rows",
+    "rows_given",
+    "dropped",
+    "rejected",
     "rows_read",
     "bytes_read",
     "parts",

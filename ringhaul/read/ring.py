@@ -8,8 +8,8 @@ from cassandra.policies import HostDistance
 from cassandra.pool import Host
 from cassandra.query import SimpleStatement
 
+from ringhaul.cluster.nearest import nearest_first
 from ringhaul.errors import ClusterError
-from ringhaul.load.write.routing import nearest_first
 from ringhaul.read.ranges import RingToken, SizeEstimate
 
 #: Estimates make units even; a node that is slow to give its own is not waited for.

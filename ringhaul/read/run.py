@@ -12,13 +12,19 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ringhaul.cql.decode import PageDecoder
+from ringhaul.errors import UnitPaused
+from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo
-from ringhaul.read.scan import TICK_S, RangeScan, ScanOptions, ScanTarget
-from ringhaul.read.sinks import UnitOf, open_sink
+from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.read.sinks import Given, UnitOf, open_sink
 from ringhaul.read.statement import scan_fetches
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 #: A unit that takes longer keeps where it is, so that an attempt that dies does not cost it all.
 CHECKPOINT_S = 30.0
@@ -28,12 +34,13 @@ CHECKPOINT_S = 30.0
 class ReadHooks:
     """What the unit asks of whoever runs it."""
 
-    #: Called between pages and while waiting with (rows, 0, bytes) so far; raises to stop the unit.
+    #: Called between pages and while waiting with (rows, 0, bytes) so far; raises to stop the unit:
+    #: `UnitPaused`, so that it keeps where it is.
     tick: Callable[[int, int, int], None]
     #: Keeps a cursor for the next attempt; raises to stop the unit.
     checkpoint: Callable[[bytes], None]
-    #: Seconds to wait after this many rows (rate limit of the whole job).
-    throttle: Callable[[int], float]
+    #: Limits of the whole job. Rows are those that are read, bytes those of their pages.
+    throttle: Throttle = UNTHROTTLED
     checkpoint_s: float = CHECKPOINT_S
 
 
@@ -50,6 +57,7 @@ class ReadOutcome:
     latencies: Counter[int]
     extra: bytes = b""  #: what the sink has at the end
     parts: list[PartInfo]
+    given: Given | None  #: to transforms, where there are any
     undo: Callable[[], None]  #: removes the parts again that no cursor names
     elapsed_ms: int = 0
     cpu_ms: int = 0
@@ -86,10 +94,12 @@ def run_read_unit(
     options: ScanOptions,
     hooks: ReadHooks,
     cursor: bytes | None = None,
+    transforms: tuple[Transform, ...] = (),
 ) -> ReadOutcome:
     """Read the rows of one unit into the sink of its job.
 
-    `cursor`: what an earlier attempt gave to `hooks.checkpoint`. Raises `ClusterError` (terminal:
+    `cursor`: what an earlier attempt gave to `hooks.checkpoint`. `transforms`: those that the job
+    names. Raises `ClusterError` (terminal:
     no row can be read), `ReadFailed` (transient: the unit may be tried again), what the sink
     raises (a full disk), and whatever the hooks raise to stop it.
     """
@@ -103,27 +113,37 @@ def run_read_unit(
     fetches = scan_fetches(job.select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
 
-    def throttle(rows_count: int) -> None:
-        due = time.monotonic() + hooks.throttle(rows_count)
-        while (left := due - time.monotonic()) > 0:
-            time.sleep(min(left, TICK_S))
-            tick()
-
-    scan = RangeScan(target, unit.ranges, decoder, options, tick=tick, cursor=saved.scan)
-    sink = open_sink(job, unit, saved.sink)
+    pacing = Pacing(hooks.throttle, tick)
+    scan = RangeScan(
+        target, unit.ranges, decoder, options, tick=tick, leave=pacing.leave, cursor=saved.scan
+    )
+    sink = open_sink(job, unit, saved.sink, transforms)
     save_due = time.monotonic() + hooks.checkpoint_s
+    bytes_paid = 0
+
+    def save() -> None:
+        kept = sink.save()
+        if kept is not None:
+            read = bytes_before + scan.stats.bytes
+            hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept).pack())
+
     try:
-        for batch in scan.batches():
-            rows_read += batch.num_rows
-            rows += sink.write(batch)
-            tick()
-            throttle(batch.num_rows)
-            if time.monotonic() >= save_due:
-                kept = sink.save()
-                if kept is not None:
-                    read = bytes_before + scan.stats.bytes
-                    hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept).pack())
-                save_due = time.monotonic() + hooks.checkpoint_s
+        try:
+            for batch in scan.batches():
+                rows_read += batch.num_rows
+                rows += sink.write(batch)
+                tick()
+                pacing.pay(batch.num_rows, scan.stats.bytes - bytes_paid)
+                bytes_paid = scan.stats.bytes
+                if time.monotonic() >= save_due:
+                    save()
+                    save_due = time.monotonic() + hooks.checkpoint_s
+            pacing.pay(0, scan.stats.bytes - bytes_paid)  # of pages without rows
+        except UnitPaused:
+            # What was handed out was taken: `tick` is not called in between.
+            if scan.stats.pages:
+                save()
+            raise
         extra = sink.result()
     except BaseException:
         sink.abandon()
@@ -140,6 +160,7 @@ def run_read_unit(
         latencies=scan.stats.latencies,
         extra=extra,
         parts=sink.parts,
+        given=sink.given,
         undo=sink.abandon,
         elapsed_ms=int((time.monotonic() - started) * 1000),
         cpu_ms=int((time.process_time() - cpu_started) * 1000),

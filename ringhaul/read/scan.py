@@ -31,6 +31,7 @@ from cassandra.query import PreparedStatement
 from ringhaul.cluster.words import tell
 from ringhaul.errors import Transient
 from ringhaul.load import latency
+from ringhaul.load.pacing import Leave, free
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
 from ringhaul.read.pages import Page, PageReader
@@ -131,10 +132,12 @@ class RangeScan:
         options: ScanOptions,
         *,
         tick: Callable[[], None] = lambda: None,
+        leave: Callable[[], Leave] = free,
         cursor: str | None = None,
     ) -> None:
         """`tick` is called between pages and, at least every `TICK_S`, while waiting; it raises
-        to stop. With a `cursor` of an earlier scan its rest is read, whatever `ranges` says.
+        to stop. `leave` says what may be asked for, in either thread. With a `cursor` of an earlier
+        scan its rest is read, whatever `ranges` says.
         """
         rests = [Rest(one) for one in ranges] if cursor is None else unpack_cursor(cursor)
         self.stats = ScanStats()
@@ -145,7 +148,7 @@ class RangeScan:
         self._target = target
         self._decoder = decoder
         self._options = options
-        self._tick = tick
+        self._tick, self._leave = tick, leave
         self._size = PageSize(options.page_bytes, options.page_rows_first)
         self._numbers = itertools.count()
         self._jitter = random.Random()
@@ -197,7 +200,8 @@ class RangeScan:
                 if run is None:
                     return
                 number = self._begin(run)
-                state, rows = run.next_state, run.brake.least(self._size.rows)
+                rows = min(run.brake.least(self._size.rows), self._leave().rows)
+                state = run.next_state
             self._target.reader.request(
                 self._target.prepared,
                 run.range,
@@ -218,6 +222,8 @@ class RangeScan:
         """
         options = self._options
         if self._closed:
+            return None
+        if sum(run.request is not None for run in self._runs) >= self._leave().requests:
             return None
         unended = 0
         now = time.monotonic()
@@ -337,6 +343,7 @@ class RangeScan:
                 f"a page was asked for {run.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
+        self._target.reader.reconnect()
         with self._changed:
             run.tries += 1
             run.hosts = run.hosts[1:] + run.hosts[:1]

@@ -10,18 +10,23 @@ import json
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable
+from ringhaul.formats.parquet_json import record_json
+from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.select import Select
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo, PartSet
 from ringhaul.read.ranges import TokenRange
-from ringhaul.read.spill import check_memory, spill
+from ringhaul.read.spill import check_memory, forget_spilled, spill, spilled_name
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,14 @@ class UnitOf:
     job_id: str
     number: int
     ranges: list[TokenRange]
+
+
+class Given(NamedTuple):
+    """What transforms were given, and what they did not make rows of."""
+
+    rows: int = 0  #: that passed WHERE
+    dropped: int = 0
+    rejected: int = 0
 
 
 class Sink(Protocol):
@@ -52,9 +65,15 @@ class Sink(Protocol):
     def parts(self) -> list[PartInfo]:
         """The files that are whole, in order."""
 
+    @property
+    def given(self) -> Given | None:
+        """What went into transforms; None: there are none."""
+
 
 class PartsSink:
     """Rows to part files."""
+
+    given: Given | None = None
 
     def __init__(self, select: Select, files: PartSet, earlier: list[PartInfo]) -> None:
         """`earlier`: parts that attempts before this one left for good."""
@@ -68,12 +87,15 @@ class PartsSink:
         return int(kept.num_rows)
 
     def save(self) -> bytes:
-        packed = self.result()
+        packed = self._packed()
         self._saved += self._files.parts
         self._files.parts.clear()
         return packed
 
     def result(self) -> bytes:
+        return self._packed()
+
+    def _packed(self) -> bytes:
         self._files.roll()
         return json.dumps([part.to_json() for part in self.parts]).encode()
 
@@ -87,11 +109,74 @@ class PartsSink:
         return [*self._saved, *self._files.parts]
 
 
+class TransformedParts(PartsSink):
+    """Rows through transforms to part files; those on which they fail to rejects."""
+
+    def __init__(
+        self,
+        job: ReadJob,
+        files: PartSet,
+        earlier: list[PartInfo],
+        transforms: tuple[Transform, ...],
+        saved: bytes | None,
+    ) -> None:
+        from ringhaul.read.reshape import Reshaper  # what most unloads do not need to import
+
+        super().__init__(job.select, files, earlier)
+        self._table = job.table.name
+        self._reshaper = Reshaper(transforms, job.results)
+        self._rejects = RejectLog()
+        self.given: Given = Given()
+        if saved is not None:
+            _, given, rejects = saved.split(b"\n", 2)
+            self.given = Given(*json.loads(given))
+            self._rejects.add(unpack_rejects(rejects))
+
+    def write(self, batch: pa.RecordBatch) -> int:
+        kept = self._select.project(batch)
+        done = self._reshaper.run(kept)
+        rows_count = 0
+        for rows in done.rows:
+            self._files.write(rows)
+            rows_count += rows.num_rows
+        self._rejects.add(self._reject(kept, *error) for error in sorted(done.errors.items()))
+        self.given = Given(
+            self.given.rows + kept.num_rows,
+            self.given.dropped + done.dropped,
+            self.given.rejected + len(done.errors),
+        )
+        return rows_count
+
+    def save(self) -> bytes:
+        parts = super().save()
+        return b"\n".join([parts, json.dumps(self.given).encode(), self._rejects.so_far()])
+
+    def result(self) -> bytes:
+        """The parts, and behind a line end the rejects."""
+        return super().result() + b"\n" + self._rejects.so_far()
+
+    def _reject(self, batch: pa.RecordBatch, row: int, reason: str) -> Reject:
+        data = record_json(batch, row, self._select.types)
+        return Reject(
+            file=self._table,
+            offset=0,
+            length=len(data),
+            line=0,
+            stage="transform",
+            column=None,
+            reason=reason,
+            data=data if len(data) <= KEPT_BYTES_MAX else None,
+        )
+
+
 class AggregateSink:
     """Rows to a partial aggregate."""
 
-    def __init__(self, job: ReadJob, saved: bytes | None) -> None:
+    given = None
+
+    def __init__(self, job: ReadJob, unit: UnitOf, saved: bytes | None) -> None:
         self._job = job
+        self._name = spilled_name(unit.job_id, unit.number, secrets.token_hex(3))
         aggregation = Aggregation(job.select)
         self._partial = aggregation.unpack(saved) if saved else aggregation.partial()
 
@@ -105,10 +190,11 @@ class AggregateSink:
         return packed if len(packed) <= self._job.partial_bytes_max else None
 
     def result(self) -> bytes:
-        return spill(self._partial.pack(), self._job.partial_bytes_max, self._job.spill)
+        packed = self._partial.pack()
+        return spill(packed, self._job.partial_bytes_max, self._job.spill, self._name)
 
     def abandon(self) -> None:
-        pass
+        forget_spilled(self._job.spill, self._name)
 
     @property
     def parts(self) -> list[PartInfo]:
@@ -117,6 +203,8 @@ class AggregateSink:
 
 class TokenCounts:
     """Rows counted by the range of the ring that their token is in."""
+
+    given = None
 
     def __init__(self, job: ReadJob, saved: bytes | None) -> None:
         """The job's ring has the tokens that end the ranges, ascending; a token beyond the last is
@@ -148,18 +236,22 @@ class TokenCounts:
         return []
 
 
-def open_sink(job: ReadJob, unit: UnitOf, saved: bytes | None) -> Sink:
-    """The sink of one attempt; `saved` is what the last one saved, if there was one."""
+def open_sink(
+    job: ReadJob, unit: UnitOf, saved: bytes | None, transforms: tuple[Transform, ...] = ()
+) -> Sink:
+    """The sink of one attempt; `saved` is what the last one saved, if there was one. `transforms`:
+    those that the job names."""
     if job.ring:
         return TokenCounts(job, saved)
     if job.output is None:
-        return AggregateSink(job, saved)
-    earlier = [PartInfo.from_json(part) for part in json.loads(saved or b"[]")]
+        return AggregateSink(job, unit, saved)
+    parts = (saved or b"[]").partition(b"\n")[0]
+    earlier = [PartInfo.from_json(part) for part in json.loads(parts)]
     files = PartSet(
         job.output.url,
         job.output.format,
-        job.select.names,
-        job.select.types,
+        [name for name, _ in job.results] or job.select.names,
+        [cql_type for _, cql_type in job.results] or job.select.types,
         job=unit.job_id,
         unit=unit.number,
         attempt=secrets.token_hex(3),
@@ -168,4 +260,6 @@ def open_sink(job: ReadJob, unit: UnitOf, saved: bytes | None) -> Sink:
         first_number=len(earlier),
         tokens=(unit.ranges[0].lo, unit.ranges[-1].hi),
     )
+    if transforms:
+        return TransformedParts(job, files, earlier, transforms, saved)
     return PartsSink(job.select, files, earlier)

@@ -3,14 +3,18 @@
 The ledger lives in Redis's memory. What passes the job's bound goes to its spill folder, which all
 hosts of the job must see, and the ledger keeps the file's name; a job without a folder ends with a
 message that says which bound it met.
+
+A file is named by its job, unit and attempt. An attempt that does not count removes its own; the
+command removes those of a job that it has folded; a job that was cancelled or failed keeps them, as
+it may be resumed, for as long as the ledger remembers it (`forget_old`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +25,8 @@ _HERE, _FILE = b"\x00", b"\x01"
 #: A unit whose partial result passes this, in memory or packed, is a GROUP BY over nearly every
 #: row: refused, before the worker's memory is.
 SPILL_BYTES_MAX = 256 << 20
+
+_NAME = re.compile(r"(?P<job>.+)-\d{6,}-[A-Za-z0-9]+\.partial")
 
 
 class PartialTooLarge(Terminal):
@@ -42,8 +48,13 @@ def _too_large(size_bytes: int, bytes_max: int) -> PartialTooLarge:
     )
 
 
-def spill(partial: bytes, bytes_max: int, folder: str) -> bytes:
-    """What to keep in the ledger for a partial result.
+def spilled_name(job: str, unit: int, attempt: str) -> str:
+    """The name of the file of one attempt, of which there may be two at once."""
+    return f"{job}-{unit:06}-{attempt}.partial"
+
+
+def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
+    """What to keep in the ledger for a partial result; `name` is for the file, if it takes one.
 
     Raises `PartialTooLarge`, and `OutputUnusable` for a folder that does not take it.
     """
@@ -51,10 +62,8 @@ def spill(partial: bytes, bytes_max: int, folder: str) -> bytes:
         return _HERE + partial
     if not folder or len(partial) > SPILL_BYTES_MAX:
         raise _too_large(len(partial), SPILL_BYTES_MAX if folder else bytes_max)
-    # Named by its content: a unit done twice leaves one file.
-    name = f"{hashlib.sha256(partial).hexdigest()}.partial"
     home = Path(folder)
-    temporary = home / f".{name}.{secrets.token_hex(3)}.tmp"
+    temporary = home / f".{name}"
     with _told(home, temporary):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with temporary.open("wb") as file:
@@ -95,7 +104,33 @@ def unspill(kept: bytes, folder: str) -> bytes:
     return path.read_bytes()
 
 
-def forget_spilled(kept: bytes, folder: str) -> None:
-    """Remove the file behind what the ledger keeps, if there is one."""
-    if kept[:1] == _FILE:
-        Path(folder, kept[1:].decode()).unlink(missing_ok=True)
+def forget_spilled(folder: str, name: str) -> None:
+    """Remove the file of one attempt, if it has one."""
+    if folder:
+        with suppress(OSError):  # then it is removed with those of its job
+            Path(folder, name).unlink(missing_ok=True)
+
+
+def forget_job(folder: str, job: str) -> None:
+    """Remove the files of a job, those of attempts that died among them."""
+    _forget(folder, lambda name, path: name == job)
+
+
+def forget_old(folder: str, age_s: float, known: Callable[[str], bool]) -> None:
+    """Remove the files of jobs that are not known any more and are older than `age_s`: the folder
+    may also be that of jobs that somebody else knows."""
+    before = time.time() - age_s
+    _forget(folder, lambda name, path: path.stat().st_mtime < before and not known(name))
+
+
+def _forget(folder: str, of_job: Callable[[str, Path], bool]) -> None:
+    """What cannot be removed now stays until the next time."""
+    try:
+        paths = list(Path(folder).iterdir()) if folder else []
+    except OSError:  # mostly: it was never needed
+        return
+    for path in paths:
+        found = _NAME.fullmatch(path.name.removeprefix("."))
+        with suppress(OSError):
+            if found is not None and of_job(found["job"], path):
+                path.unlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringhaul.load.write.base import (
-    TICK_S,
     Target,
     WriteBounds,
     WriteOptions,
@@ -26,7 +25,6 @@ WRITERS: dict[str, WriterFactory] = {
 }
 
 __all__ = [
-    "TICK_S",
     "WRITERS",
     "Target",
     "WriteBounds",

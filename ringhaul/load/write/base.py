@@ -17,6 +17,7 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from ringhaul.errors import Transient
+from ringhaul.load.pacing import Leave, free
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.plane import Plane
 from ringhaul.load.write.window import WindowStats
@@ -25,8 +26,6 @@ from ringhaul.load.write.window import WindowStats
 #: each wire's window, some 10 ms of a node at full speed), and batches of ten rows through the
 #: driver, where more only wait in the server's queue.
 REQUESTS_IN_FLIGHT = {"pipeline": 1024, "token-batch": 128, "concurrent": 128}
-#: How often `tick` is called while the writer works or waits.
-TICK_S = 0.5
 
 
 class WriteFailed(Transient):
@@ -87,6 +86,8 @@ class WriterHooks:
     throttle: Callable[[int], None]
     #: (rows, row index, reason) of a row that the server refuses for what it is.
     on_reject: Callable[[EncodedRows, int, str], None]
+    #: What may be sent together now, and be without an answer.
+    leave: Callable[[], Leave] = free
 
 
 @dataclass

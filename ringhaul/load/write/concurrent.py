@@ -17,9 +17,9 @@ from cassandra.query import UNSET_VALUE, BoundStatement
 from ringhaul.cql.cells import NULL_LENGTH, Cells
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
+from ringhaul.load.pacing import TICK_S
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import (
-    TICK_S,
     Target,
     WriteFailed,
     WriteOptions,
@@ -30,6 +30,9 @@ from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 
 #: Rows handed to one `execute_concurrent`: bounds what it goes on to send after a stop.
 SLICE_ROWS = 1000
+#: The same for each request in flight where the job has a limit on them, so that a change of it is
+#: soon heard.
+SLICE_ROWS_PER_REQUEST = 32
 
 
 class ConcurrentWriter:
@@ -52,10 +55,14 @@ class ConcurrentWriter:
         statements = [
             self._bind(values) for values in zip(*map(_values, rows.columns), strict=True)
         ]
-        for first in range(0, len(statements), SLICE_ROWS):
-            part = range(first, min(first + SLICE_ROWS, len(rows)))
+        first = 0
+        while first < len(statements):
+            leave = self._hooks.leave()
+            count = min(SLICE_ROWS, leave.rows, SLICE_ROWS_PER_REQUEST * leave.requests)
+            part = range(first, min(first + count, len(statements)))
             self._hooks.throttle(len(part))
             self._write_slice(rows, statements, part)
+            first = part.stop
 
     def flush(self) -> None:
         """`write` returns only when every row was answered."""
@@ -71,6 +78,7 @@ class ConcurrentWriter:
     def _write_slice(
         self, rows: EncodedRows, statements: list[BoundStatement], pending: range | list[int]
     ) -> None:
+        in_flight = min(self._options.requests_in_flight_max, self._hooks.leave().requests)
         for tries in range(self._options.retries_max + 1):
             if tries:
                 self.stats.retries += len(pending)
@@ -80,7 +88,7 @@ class ConcurrentWriter:
             results = execute_concurrent(
                 self._session,
                 [(statements[row], ()) for row in pending],
-                concurrency=self._options.requests_in_flight_max,
+                concurrency=in_flight,
                 raise_on_first_error=False,
                 results_generator=True,
                 execution_profile=self._profile,
@@ -102,7 +110,7 @@ class ConcurrentWriter:
                     failed.append((row, outcome))
             # `execute_concurrent` tells no time per statement; the mean over those in flight
             # together is what it allows to say.
-            share = self._options.requests_in_flight_max / len(pending)
+            share = in_flight / len(pending)
             mean_us = int((time.perf_counter() - started) * 1e6 * min(share, 1.0))
             self.stats.latencies[latency.bucket(mean_us)] += written
             if not failed:

@@ -36,10 +36,11 @@ from ringhaul.cql.frames import (
     read_prepared_id,
 )
 from ringhaul.errors import ClusterError
-from ringhaul.load.write.base import TICK_S, Target, WriteFailed
+from ringhaul.load.pacing import BOUNDLESS, TICK_S, Leave
+from ringhaul.load.write.base import Target, WriteFailed
 from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
 from ringhaul.load.write.routing import Routing
-from ringhaul.load.write.window import WindowStats
+from ringhaul.load.write.window import BLOCK_REQUESTS, WindowStats
 from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
 
 #: How long rows wait for any of their replicas before the unit is given back.
@@ -109,6 +110,8 @@ class Hooks(Protocol):
     def tick(self) -> Callable[[], None]: ...
     @property
     def throttle(self) -> Callable[[int], None]: ...
+    @property
+    def leave(self) -> Callable[[], Leave]: ...
 
 
 class Dispatcher(ABC, Generic[Rows]):
@@ -215,7 +218,8 @@ class Dispatcher(ABC, Generic[Rows]):
         """
         queue = self._queues[replica_set]
         while queue:
-            wire = self._choose(replica_set)
+            leave = self._callbacks.leave()
+            wire = self._choose(replica_set) if self._requests_left(leave) else None
             if wire is None:
                 # Last in line: the next time others may have what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
@@ -223,8 +227,11 @@ class Dispatcher(ABC, Generic[Rows]):
             segment = queue[0]
             begin = segment.first
             frames, window = segment.work.frames, wire.window
-            while segment.first < segment.last and (room := window.room()):
-                count = min(room, segment.last - segment.first)
+            while segment.first < segment.last:
+                room = min(window.room(), self._requests_left(leave))
+                if not room:
+                    break
+                count = min(room, segment.last - segment.first, leave.rows)
                 last = segment.first + count
                 size = frames.bytes_between(segment.first, last)
                 if size > window.bytes_room:
@@ -246,6 +253,16 @@ class Dispatcher(ABC, Generic[Rows]):
             with self._caring_for(wire):
                 wire.put(data)
         del self._queues[replica_set]
+
+    def _requests_left(self, leave: Leave) -> int:
+        """How many requests the job's limit on those without an answer leaves to send now.
+
+        As with a window, none until half of them or a whole block is free.
+        """
+        if leave.requests == BOUNDLESS:
+            return BOUNDLESS
+        free = leave.requests - sum(wire.window.requests for wire in self._plane.open_wires())
+        return free if free >= min(BLOCK_REQUESTS, max(leave.requests // 2, 1)) else 0
 
     def _throttle(self, count: int) -> float:
         """Wait for leave to send; the time when it was given."""

@@ -26,9 +26,9 @@ from cassandra.query import BatchStatement, BatchType
 
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
+from ringhaul.load.pacing import TICK_S
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import (
-    TICK_S,
     Target,
     WriteFailed,
     WriteOptions,
@@ -169,7 +169,7 @@ class TokenBatchWriter:
         """One request may always go, however large."""
         busy = len(self._flights) + len(self._waiting)
         return busy > 0 and (
-            busy >= self._options.requests_in_flight_max
+            busy >= min(self._options.requests_in_flight_max, self._hooks.leave().requests)
             or self._bytes_in_flight + request.bytes_count > self._options.bytes_in_flight_max
         )
 

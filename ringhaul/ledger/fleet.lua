@@ -1,0 +1,17 @@
+-- What the sharing of workers goes by: who is there, and what wants to be worked on.
+-- One script over all jobs, so that each commit costs one question.
+-- KEYS: ringhaul:running (set)   ARGV: pattern of a job's meta key, ringhaul:workers (zset)
+-- Answers {now_ms, members of the workers that are alive, {job, queue, priority, units left, pace}...}
+-- Jobs that are paused, or over, are left out.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local alive = redis.call('ZRANGEBYSCORE', ARGV[2], string.format('(%.0f', now), '+inf')
+local answer = { now, alive }
+for _, job in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+  local m = redis.call('HMGET', string.format(ARGV[1], job), 'state', 'paused_ms', 'queue',
+    'priority', 'left', 'pace')
+  if m[1] == 'RUNNING' and not m[2] then
+    answer[#answer + 1] = { job, m[3] or '', m[4] or '', tonumber(m[5]), m[6] or '' }
+  end
+end
+return answer

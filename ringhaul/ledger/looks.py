@@ -1,0 +1,64 @@
+"""Looks: what a command asks of the workers of all hosts before there is a job.
+
+Not by messages: those queue up behind units. Each worker's parent process asks for looks on its
+own timer, has them done beside it and answers here.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection
+from typing import Any
+
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.workers import Worker, pack_worker, unpack_worker
+
+
+class Looks:
+    """The looks that are wanted now. Methods raise as `Caller.script` does."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def ask(self, request: dict[str, Any]) -> str:
+        """Ask all workers; the look's name. It is forgotten after `keys.LOOK_TTL_S`."""
+        name = secrets.token_hex(6)
+        # The request before the name: whoever finds the name finds the request.
+        self._caller.command("SET", keys.look_key(name), json.dumps(request), "EX", keys.LOOK_TTL_S)
+        self._caller.command("SADD", keys.LOOKS, name)
+        return name
+
+    def wanted(self, known: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The requests that are not `known` yet, by name."""
+        names: set[bytes] = self._caller.command("SMEMBERS", keys.LOOKS)
+        found = {}
+        for name in sorted(member.decode() for member in names):
+            if name in known:
+                continue
+            request: bytes | None = self._caller.command("GET", keys.look_key(name))
+            if request is None:  # forgotten, by whoever asked too
+                self._caller.command("SREM", keys.LOOKS, name)
+            else:
+                found[name] = json.loads(request)
+        return found
+
+    def answer(self, name: str, worker: Worker, seen: dict[str, Any]) -> None:
+        """Tell what `worker` has seen so far; replaces what it told before."""
+        key = keys.seen_key(name)
+        self._caller.command("HSET", key, pack_worker(worker), json.dumps(seen))
+        self._caller.command("EXPIRE", key, keys.LOOK_TTL_S)
+
+    def answers(self, name: str) -> dict[Worker, dict[str, Any]]:
+        """What each worker has told."""
+        fields: Any = self._caller.command("HGETALL", keys.seen_key(name))
+        pairs = (
+            fields.items() if isinstance(fields, dict) else zip(*[iter(fields)] * 2, strict=True)
+        )
+        return {unpack_worker(worker.decode()): json.loads(seen) for worker, seen in pairs}
+
+    def forget(self, name: str) -> None:
+        """Nobody waits for the look any more."""
+        self._caller.command("SREM", keys.LOOKS, name)
+        self._caller.command("DEL", keys.look_key(name), keys.seen_key(name))

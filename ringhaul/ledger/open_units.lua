@@ -1,0 +1,22 @@
+-- Makes a set as large as there are open units: neither done nor given up, of jobs that run and are
+-- not paused. One script over all jobs, so that a count which is late cannot undo one that is not:
+-- with no worker alive, a job that was counted as nothing would wait for ever.
+-- KEYS: ringhaul:open (set: 0 .. its size - 1)
+-- ARGV: ringhaul:running, pattern of a job's meta key, most members
+-- Answers the size.
+local open = 0
+for _, job in ipairs(redis.call('SMEMBERS', ARGV[1])) do
+  local m = redis.call('HMGET', string.format(ARGV[2], job), 'state', 'left', 'paused_ms')
+  if m[1] == 'RUNNING' and not m[3] then
+    open = open + tonumber(m[2])
+  end
+end
+open = math.min(open, tonumber(ARGV[3]))
+local size = redis.call('SCARD', KEYS[1])
+for number = size, open - 1 do
+  redis.call('SADD', KEYS[1], number)
+end
+for number = open, size - 1 do
+  redis.call('SREM', KEYS[1], number)
+end
+return open

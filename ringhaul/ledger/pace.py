@@ -1,0 +1,155 @@
+"""How fast a job may go, at all times or at some times of the day. Pure.
+
+A pace is kept with its job in the ledger, so that it can be changed while the job runs. Workers
+get it back with every renewal of a lease, and hold it against the server's clock.
+
+The hours of a day are those of a time zone, whatever summer time makes of them: of an hour that
+comes twice both are within, and one that is left out has no time in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from ringhaul.errors import UsageError
+
+MINUTES_PER_DAY = 24 * 60
+_WINDOW = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
+
+
+class Limits(NamedTuple):
+    """What holds at one moment, for the whole job over all its workers. 0: no limit."""
+
+    rows_per_s: int = 0
+    bytes_per_s: int = 0
+    in_flight: int = 0  #: Requests without an answer.
+
+    def shared(self, running: int) -> Limits:
+        """What one of `running` units may have in flight: its part, at least 1."""
+        if not self.in_flight:
+            return self
+        return self._replace(in_flight=max(1, self.in_flight // max(1, running)))
+
+
+NO_LIMITS = Limits()
+
+
+class DayWindow(NamedTuple):
+    """Some hours of every day, from `begin` until before `end`, in minutes after midnight.
+
+    An end that is not after the beginning is that of the next day.
+    """
+
+    begin: int
+    end: int
+
+    @classmethod
+    def parse(cls, text: str) -> DayWindow:
+        """Read `HH:MM-HH:MM`; the end may be 24:00. Raises `UsageError`."""
+        found = _WINDOW.fullmatch(text.strip())
+        if found:
+            begin, end = (int(found[i]) * 60 + int(found[i + 1]) for i in (1, 3))
+            minutes = (int(found[2]), int(found[4]))
+            if max(minutes) < 60 and begin < MINUTES_PER_DAY >= end and begin != end:
+                return cls(begin, end)
+        raise UsageError(
+            f'hours "{text}" are not understood: give HH:MM-HH:MM, such as 08:00-18:00, or '
+            "22:00-06:00 for a night"
+        )
+
+    def holds(self, minute: int) -> bool:
+        """Whether a minute of the day is within."""
+        if self.begin < self.end:
+            return self.begin <= minute < self.end
+        return minute >= self.begin or minute < self.end
+
+    def __str__(self) -> str:
+        hours = (f"{minute // 60:02}:{minute % 60:02}" for minute in self)
+        return "-".join(hours)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """The limits of a job, and when they hold."""
+
+    limits: Limits = NO_LIMITS
+    between: tuple[DayWindow, ...] = ()  #: Outside these there is no limit; none: always.
+    timezone: str = "UTC"
+
+    @classmethod
+    def of(cls, limits: Limits, between: tuple[str, ...] = (), timezone: str | None = None) -> Pace:
+        """Limits as a user gives them. Raises `UsageError` for what is no time or zone."""
+        if timezone is not None and not between:
+            raise UsageError("--timezone is of the hours of --between: give some")
+        _zone(timezone or "UTC")
+        windows = tuple(DayWindow.parse(text) for text in between)
+        return cls(limits=limits, between=windows, timezone=timezone or "UTC")
+
+    def at(self, now_ms: int) -> Limits:
+        """What holds at a time, in ms since the epoch.
+
+        Where the host does not know the time zone the limits hold always.
+        """
+        if not self.between:
+            return self.limits
+        try:
+            zone = _zone(self.timezone)
+        except UsageError:
+            return self.limits
+        then = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone)
+        minute = then.hour * 60 + then.minute
+        return self.limits if any(window.holds(minute) for window in self.between) else NO_LIMITS
+
+    def __str__(self) -> str:
+        """For people: `1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin`; empty: none."""
+        rows, bytes_count, in_flight = self.limits
+        words = [f"{rows:,} rows/s"] if rows else []
+        words += [f"{bytes_count / 1e6:,g} MB/s"] if bytes_count else []
+        words += [f"{in_flight:,} in flight"] if in_flight else []
+        if self.between and words:
+            words.append(f"{' '.join(map(str, self.between))} {self.timezone}")
+        return ", ".join(words)
+
+    def pack(self) -> str:
+        """As the ledger keeps it; empty: no limits."""
+        if self.limits == NO_LIMITS:
+            return ""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    @classmethod
+    def unpack(cls, packed: str | bytes) -> Pace:
+        """What `pack` made."""
+        if not packed:
+            return NO_PACE
+        data = json.loads(packed)
+        return cls(
+            limits=Limits(data["rows_per_s"], data["bytes_per_s"], data["in_flight"]),
+            between=tuple(DayWindow.parse(text) for text in data["between"]),
+            timezone=data["timezone"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            **self.limits._asdict(),
+            "between": [str(window) for window in self.between],
+            "timezone": self.timezone,
+        }
+
+
+NO_PACE = Pace()
+
+
+def _zone(name: str) -> ZoneInfo:
+    """A time zone by its name. Raises `UsageError`."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:  # unknown, a folder of zones, a path
+        raise UsageError(
+            f'there is no time zone "{name}": give a name such as Europe/Berlin or UTC'
+        ) from error

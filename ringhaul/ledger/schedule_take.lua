@@ -1,0 +1,12 @@
+-- Takes over a run whose beat was not heard of for the length of its lease.
+-- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :records (hash)
+-- ARGV: token, lease_ms
+-- Answers the record; '' if there is no run, or its lease has not run out.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local state = redis.call('HMGET', KEYS[1], 'run', 'owner', 'lease_ms')
+if not state[1] or (state[2] ~= ARGV[1] and tonumber(state[3]) > now) then
+  return ''
+end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease_ms', string.format('%.0f', now + ARGV[2]))
+return redis.call('HGET', string.sub(KEYS[1], 1, -6) .. 'records', state[1])

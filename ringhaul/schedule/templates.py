@@ -1,0 +1,81 @@
+"""What stands for dates and names in a step's arguments.
+
+    {due}                   the due time in UTC, 20261120T013000Z
+    {due:%Y-%m-%d}          the due time in the schedule's zone, by strftime
+    {due-1d:%Y-%m-%d}       a day before; also +, and h, m, s
+    {name}                  the schedule's name
+    {files}                 an argument by itself: one for each file that has arrived
+
+Days are the calendar's, hours and less are real time. Other braces are left as they are, since CQL
+has some; a word in braces that looks like one of these and is none is refused.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from zoneinfo import ZoneInfo
+
+from ringhaul.schedule.times import moment, parse_duration_s, run_id
+
+FILES = "{files}"
+_FORM = re.compile(r"\{([a-z_]+)(?:([-+])([0-9a-z ]+))?(?::(%[^{}]*))?\}")
+#: A word in braces, alone or with a format; `{street: 'a'}` of CQL is none.
+_LOOKS_LIKE = re.compile(r"\{due\b[^{}]*\}|\{ *[A-Za-z_]+ *(?:[-+][^{}:]*)?(?::%[^{}]*)?\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a run fills in."""
+
+    name: str
+    due_ms: int
+    zone: ZoneInfo
+    files: tuple[str, ...] = ()
+
+
+def fill(arguments: Sequence[str], facts: Facts) -> list[str]:
+    """The arguments of a run. Raises `ValueError` naming what is no template of ours."""
+    filled: list[str] = []
+    for argument in arguments:
+        if argument == FILES:
+            filled += facts.files
+        else:
+            filled.append(_fill(argument, facts))
+    return filled
+
+
+def has_template(argument: str) -> bool:
+    """Whether the argument differs from run to run."""
+    return any(match[1] == "due" for match in _FORM.finditer(argument))
+
+
+def _fill(argument: str, facts: Facts) -> str:
+    for match in _LOOKS_LIKE.finditer(argument):
+        if not _FORM.fullmatch(match[0]):
+            raise ValueError(f"{match[0]} is no template; {_expected()}")
+    return _FORM.sub(lambda match: _value(match, facts), argument)
+
+
+def _value(match: re.Match[str], facts: Facts) -> str:
+    word, sign, shift, form = match.groups()
+    if word == "name" and sign is None and form is None:
+        return facts.name
+    if word == "files":
+        raise ValueError(f"{FILES} stands for several arguments: give it as one by itself")
+    if word != "due" or (sign is not None and form is None):
+        raise ValueError(f"{match[0]} is no template; {_expected()}")
+    if form is None:
+        return run_id(facts.due_ms)
+    when = moment(facts.due_ms).astimezone(facts.zone)
+    if sign is not None:
+        seconds = parse_duration_s(shift) * (-1 if sign == "-" else 1)
+        if shift.endswith("d"):
+            when += timedelta(seconds=seconds)  # the clock's time stays
+        else:
+            when = (when.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(facts.zone)
+    return when.strftime(form)
+
+
+def _expected() -> str:
+    return "there are {due}, {due:%Y-%m-%d}, {due-1d:%Y-%m-%d}, {name} and {files}"

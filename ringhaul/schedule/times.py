@@ -1,0 +1,49 @@
+"""Durations as people write them, and the names that due times have."""
+
+import re
+from datetime import UTC, datetime
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(\d{1,9}) ?([smhd])")
+_RUN_ID = "%Y%m%dT%H%M%SZ"
+
+
+def parse_duration_s(text: object) -> int:
+    """Seconds of `"90s"`, `"15m"`, `"2h"` or `"1d"`. Raises `ValueError` saying what it
+    expected."""
+    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError('expected a time such as "90s", "15m", "2h" or "1d"')
+    return int(match[1]) * _UNITS_S[match[2]]
+
+
+def duration_text(seconds: float) -> str:
+    """`90s` as `1m30s`; below a minute with a tenth of a second, above an hour without seconds."""
+    if seconds < 60:
+        return f"{seconds:.1f}s".replace(".0s", "s")
+    whole = int(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+
+
+def run_id(due_ms: int) -> str:
+    """The name of the run of a due time, such as `20261120T013000Z`; to the second."""
+    return moment(due_ms).strftime(_RUN_ID)
+
+
+def due_ms_of(run: str) -> int:
+    """The due time of `run_id`. Raises `ValueError` for what is no such name."""
+    return int(datetime.strptime(run, _RUN_ID).replace(tzinfo=UTC).timestamp()) * 1000
+
+
+def moment(ms: int) -> datetime:
+    """The moment in UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def to_ms(when: datetime) -> int:
+    """Milliseconds since 1970 of an aware moment, rounded down to a second."""
+    return int(when.timestamp() // 1) * 1000

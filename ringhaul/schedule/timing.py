@@ -1,0 +1,116 @@
+"""When a schedule is due: by cron in its time zone, or at even intervals.
+
+Due times outside the window are none. An interval is counted from 1970 in UTC (`every = "15m"` is
+due at :00, :15, :30 and :45), so that every beat has the same due times whenever it was started.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from ringhaul.schedule.cron import Cron
+from ringhaul.schedule.windows import Window, local_day, wall_moments
+
+_DAY = timedelta(days=1)
+#: 29 February comes after eight years at the latest; with a day of the week 40 may pass.
+_DAYS_AHEAD_MAX = 41 * 366
+#: No interval is longer than its window, so one of the next few windows has a due time.
+_WINDOWS_AHEAD_MS = 4 * 86_400_000
+_FOREVER_MS = 2**62
+#: How far back due times are looked for that passed while no beat ran.
+LOOK_BACK_MS = 31 * 86_400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Either `cron` or `every_s` is given; `every_s` is no longer than a day and the window."""
+
+    zone: ZoneInfo
+    cron: Cron | None = None
+    every_s: int = 0
+    window: Window | None = None
+
+    def due_after(self, after_ms: int) -> int | None:
+        """The first due time after a moment; None: there is none within decades."""
+        if self.cron is not None:
+            day = local_day(after_ms, self.zone) - _DAY  # a jump may put a time into the next day
+            for ahead in range(_DAYS_AHEAD_MAX):
+                for due in _cron_day(self, day + ahead * _DAY):
+                    if due > after_ms:
+                        return due
+            return None
+        step = self.every_s * 1000
+        for opens, closes in self._open(after_ms, after_ms + _WINDOWS_AHEAD_MS):
+            due = max(after_ms // step + 1, -(-opens // step)) * step
+            if due < closes:
+                return due
+        return None
+
+    def due_last(self, after_ms: int, until_ms: int) -> int | None:
+        """The last due time that is after `after_ms` and not after `until_ms`, if there is one.
+
+        One that is more than 31 days before `until_ms` counts as forgotten.
+        """
+        after_ms = max(after_ms, until_ms - LOOK_BACK_MS)
+        if self.cron is not None:
+            day = local_day(until_ms, self.zone) + _DAY
+            first = local_day(after_ms, self.zone) - _DAY
+            while day >= first:
+                for due in reversed(_cron_day(self, day)):
+                    if after_ms < due <= until_ms:
+                        return due
+                day -= _DAY
+            return None
+        step = self.every_s * 1000
+        for opens, closes in reversed(list(self._open(after_ms, until_ms))):
+            due = min(until_ms, closes - 1) // step * step
+            if due > after_ms and due >= opens:
+                return due
+        return None
+
+    def in_window(self, ms: int) -> bool:
+        """Whether a run may start at this moment."""
+        return any(opens <= ms < closes for opens, closes in self._open(ms, ms))
+
+    def opens_after(self, ms: int) -> int | None:
+        """When the window opens next; None: there is no window."""
+        later = (opens for opens, _ in self._open(ms, ms + _WINDOWS_AHEAD_MS) if opens > ms)
+        return next(later, None) if self.window is not None else None
+
+    @property
+    def text(self) -> str:
+        """What tells this timing from others, for people and programs."""
+        when = self.cron.text if self.cron is not None else f"every {self.every_s}s"
+        where = f" {self.zone.key}" if self.cron is not None or self.window is not None else ""
+        return when + where + (f" {self.window.text}" if self.window is not None else "")
+
+    def _open(self, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
+        """When the window is open: all stretches that touch the given one, in order."""
+        if self.window is None:
+            yield 0, _FOREVER_MS
+            return
+        day = local_day(from_ms, self.zone) - 2 * _DAY
+        last = local_day(to_ms, self.zone) + _DAY
+        while day <= last:
+            opens, closes = self.window.on(day, self.zone)
+            if closes > from_ms and opens <= to_ms:
+                yield opens, closes
+            day += _DAY
+
+
+@lru_cache(maxsize=256)
+def _cron_day(timing: Timing, day: date) -> tuple[int, ...]:
+    """The due times of a day of the zone, in order. Asked for at every look, hence remembered."""
+    cron, window = timing.cron, timing.window
+    assert cron is not None
+    if not cron.on(day):
+        return ()
+    moments = set()
+    for hour in cron.hours:
+        for minute in cron.minutes:
+            at = time(hour, minute)
+            if window is None or window.holds(at):
+                moments.update(wall_moments(day, at, timing.zone, both=cron.hour_is_free))
+    return tuple(sorted(moments))

@@ -1,0 +1,108 @@
+"""Which URLs this process may open, and how: from its own settings, never from a job.
+
+A worker opens what jobs name, with the rights of its own host. So what it may open is decided by
+whoever runs it, once, before anything is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from ringhaul.errors import UsageError
+
+#: Read and written through fsspec; `http` and `https` are read by ringhaul itself.
+SCHEMES = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
+WEB_SCHEMES = ("http", "https")
+#: Query fields that make a URL a key: whoever sees it may read what it names.
+_KEYS = frozenset(
+    (
+        "x-amz-signature",
+        "x-amz-security-token",
+        "x-goog-signature",
+        "signature",
+        "sig",
+        "token",
+        "access_token",
+        "api_key",
+        "apikey",
+        "password",
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """What may be opened behind URLs."""
+
+    schemes: tuple[str, ...] = SCHEMES
+    #: Of a store that speaks S3 but is not Amazon's; empty: as the AWS configuration has it.
+    s3_endpoint_url: str = ""
+    #: `http` and `https` may name loopback and private addresses. Link-local ones, where clouds
+    #: hand out a host's own credentials, never.
+    private_addresses: bool = False
+
+
+_access = Access()
+
+
+def set_access(access: Access) -> None:
+    """Decide for this process. Processes forked from it inherit the decision."""
+    global _access
+    _access = access
+
+
+def access() -> Access:
+    """What was decided for this process; before that, the defaults."""
+    return _access
+
+
+def is_url(path: str) -> bool:
+    """Whether a source or an output is a URL and no path."""
+    return "://" in path
+
+
+def scheme_of(url: str) -> str:
+    """`s3` of `s3://bucket/key`, in lower case."""
+    return url.partition("://")[0].lower()
+
+
+def check_url(url: str) -> None:
+    """Raise `UsageError` for a URL that this process may not open or that holds a secret."""
+    scheme = scheme_of(url)
+    allowed = _access.schemes
+    if scheme not in allowed:
+        raise UsageError(
+            f"{shown(url)}: {scheme}:// is not among the kinds of URL that may be opened "
+            f"({', '.join(allowed)}): see storage.schemes, on every host"
+        )
+    if scheme not in WEB_SCHEMES:
+        # `container@account` is how Azure's stores are named; a password comes after a colon.
+        if ":" in url.partition("://")[2].partition("/")[0].rpartition("@")[0]:
+            raise UsageError(
+                f"{shown(url)}: credentials do not belong into a URL, which is kept with the job: "
+                "workers use those of their own host (environment, profile, instance role)"
+            )
+        return
+    parts = urlsplit(url)
+    secret = parts.username is not None or any(
+        name.lower() in _KEYS for name, _ in parse_qsl(parts.query, keep_blank_values=True)
+    )
+    if secret:
+        raise UsageError(
+            f"{shown(url)}: the URL holds a secret, and would be kept with the job, in reports and "
+            "in logs; name an object by s3:// or gs:// instead, or pipe it in (curl URL | ringhaul "
+            "load - ...)"
+        )
+
+
+def shown(url: str) -> str:
+    """A URL as it may be told: without credentials, and without the values of a query."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url
+    authority, slash, path = rest.partition("/")
+    authority = authority.rpartition("@")[2]
+    if scheme.lower() in WEB_SCHEMES and "?" in path:
+        path = path.partition("?")[0] + "?..."
+    return f"{scheme}://{authority}{slash}{path}"

@@ -1,0 +1,79 @@
+"""Object stores and other file systems behind URLs, by fsspec.
+
+Belongs after the fork of a worker: clients of stores hold threads and connections, which do not
+survive one. fsspec keeps one client for each kind of store and process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringhaul.errors import UsageError
+from ringhaul.storage.access import access, check_url, scheme_of, shown
+
+#: Schemes of stores that show a file once its upload is complete, and rename only by copying.
+OBJECT_STORES = frozenset(
+    ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "b2")
+)
+#: What brings a scheme's client, as pip is asked for it.
+_PACKAGES = {
+    "s3": 'pip install "ringhaul[s3]"',
+    "s3a": 'pip install "ringhaul[s3]"',
+    "gs": 'pip install "ringhaul[gcs]"',
+    "gcs": 'pip install "ringhaul[gcs]"',
+}
+CONNECT_TIMEOUT_S = 5
+#: Of silence.
+READ_TIMEOUT_S = 20
+#: botocore's tries, which see to answers of 500 and above. s3fs makes five tries of these where
+#: nobody answers, so that an absent store is given up after some 5 s.
+_TRIES = {"total_max_attempts": 2, "mode": "standard"}
+
+
+def open_store(url: str) -> tuple[Any, str]:
+    """The fsspec file system that a URL is of, and the path in it. Connects to nothing.
+
+    Raises `UsageError`: such URLs may not be opened, or their package is not installed.
+    """
+    check_url(url)
+    try:
+        import fsspec
+    except ImportError:
+        raise UsageError(
+            f"{shown(url)}: URLs need the package fsspec; pip install fsspec"
+        ) from None
+    scheme = scheme_of(url)
+    try:
+        # Not by `url_to_fs`: it would take `s3://a::file:///b` for a chain of stores.
+        client = fsspec.get_filesystem_class(scheme)
+        store = client(**client._get_kwargs_from_urls(url), **_options(scheme))
+        path = client._strip_protocol(url)
+    except ImportError as error:
+        install = _PACKAGES.get(scheme)
+        told = f"{scheme}:// needs a package that is not there: {install}" if install else error
+        raise UsageError(f"{shown(url)}: {told}") from error
+    except ValueError as error:
+        raise UsageError(f"{shown(url)}: no such kind of URL: {error}") from error
+    return store, path
+
+
+def _options(scheme: str) -> dict[str, Any]:
+    """How a client is made. Credentials are its own business: the host's, as it finds them."""
+    if scheme not in ("s3", "s3a"):
+        return {"use_listings_cache": False} if scheme in OBJECT_STORES else {}
+    config: dict[str, Any] = {
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "read_timeout": READ_TIMEOUT_S,
+        "retries": _TRIES,
+    }
+    options: dict[str, Any] = {
+        # What a listing said a moment ago may be wrong by now, and is asked for each time.
+        "use_listings_cache": False,
+        "config_kwargs": config,
+    }
+    endpoint = access().s3_endpoint_url
+    if endpoint:
+        options["endpoint_url"] = endpoint
+        # Servers of one's own seldom have a name for each bucket.
+        config["s3"] = {"addressing_style": "path"}
+    return options

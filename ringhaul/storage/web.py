@@ -1,0 +1,336 @@
+"""Files of web servers, read by ranges. Nothing is written there.
+
+Every connection is made to an address that was looked at first, and so is every one that a
+redirection leads to: a name cannot point elsewhere between the look and the connection.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+
+from ringhaul.errors import RinghaulError, SourceChanged, SourceMissing, SourceUnavailable
+from ringhaul.storage.access import access, check_url, scheme_of, shown
+from ringhaul.storage.addresses import refusal
+
+CONNECT_TIMEOUT_S = 5.0
+#: Of silence, not of a whole answer.
+READ_TIMEOUT_S = 20.0
+REDIRECTIONS_MAX = 5
+#: What passes by itself is tried again after these pauses; then the unit is given back.
+_PAUSES_S = (0.2, 1.0)
+
+_TOTAL = re.compile(r"bytes (?:\*|\d+-\d+)/(\d+)")
+#: All characters that may stand in a URL as they are, `%` among them: it is quoted already.
+_AS_IT_IS = "%/:=&?~#+!$,;'@()*[]"
+_MOVED = (301, 302, 303, 307, 308)
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+
+
+class WebFile(NamedTuple):
+    """What a server says of a file."""
+
+    url: str
+    size_bytes: int
+    #: ETag, else the time of its last change; empty if the server tells neither.
+    version: str
+    #: The server gives parts of it.
+    ranges: bool
+
+
+@dataclass(frozen=True)
+class _Answer:
+    response: http.client.HTTPResponse
+    connection: http.client.HTTPConnection
+    url: str  #: that answered, after redirections
+
+    @property
+    def version(self) -> str:
+        headers = self.response.headers
+        return headers.get("ETag") or headers.get("Last-Modified") or ""
+
+
+def stat_web(url: str) -> WebFile:
+    """Ask for the first byte: its answer tells the size, and whether there are ranges at all.
+
+    Raises `SourceMissing` (no such file, refused address, no size told), `SourceUnavailable`.
+    """
+    answer = _ask(url, {"Range": "bytes=0-0"})
+    try:
+        response = answer.response
+        total = _TOTAL.fullmatch(response.headers.get("Content-Range", ""))
+        if response.status in (206, 416) and total:
+            return WebFile(url, int(total[1]), answer.version, ranges=True)
+        length = response.headers.get("Content-Length", "")
+        if response.status != 200 or not length.isdigit():
+            raise SourceMissing(
+                f"{shown(url)}: the server does not tell how large the file is; pipe it in "
+                "(curl URL | ringhaul load - ...)"
+            )
+        return WebFile(url, int(length), answer.version, ranges=False)
+    finally:
+        answer.connection.close()
+
+
+class WebRanges:
+    """Parts of a file, over connections that are kept while it is open."""
+
+    def __init__(self, file: WebFile) -> None:
+        self._file = file
+        self._idle: list[_Answer] = []
+
+    def fetch(self, start: int, end: int) -> bytes:
+        """The bytes [start, end), which are in the file. Threads may ask side by side.
+
+        Raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
+        """
+        fields = {"Range": f"bytes={start}-{end - 1}"}
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                return self._fetch(fields, end - start)
+            except SourceUnavailable:
+                if pause_s is None:
+                    raise
+                time.sleep(pause_s)
+        raise AssertionError("the last try returns or raises")
+
+    def _fetch(self, fields: Mapping[str, str], length: int) -> bytes:
+        url = self._file.url
+        answer = self._again(fields) or _ask(url, fields)
+        whole = False
+        try:
+            if answer.response.status != 206 or answer.version != self._file.version:
+                raise _changed(url)
+            data = answer.response.read()
+            whole = len(data) == length
+        except (OSError, http.client.HTTPException) as error:
+            raise SourceUnavailable(f"{shown(url)}: the answer broke off: {error}") from error
+        finally:
+            if whole and not answer.response.will_close:
+                self._idle.append(answer)
+            else:
+                answer.connection.close()
+        if not whole:
+            raise SourceUnavailable(f"{shown(url)}: the answer is shorter than it should be")
+        return data
+
+    def _again(self, fields: Mapping[str, str]) -> _Answer | None:
+        """Ask over a connection that is open; None if there is none, or the server closed it."""
+        while True:
+            try:
+                before = self._idle.pop()
+            except IndexError:
+                return None
+            try:
+                response = _send(before.connection, before.url, fields)
+            except (OSError, http.client.HTTPException):
+                before.connection.close()
+                continue
+            if response.status in (200, 206):
+                return _Answer(response, before.connection, before.url)
+            before.connection.close()  # asked from its beginning, redirections and all
+
+    def close(self) -> None:
+        for answer in self._idle:
+            answer.connection.close()
+
+
+class WebStream:
+    """A whole file from its beginning, by one request, which is taken up again if it breaks off."""
+
+    def __init__(self, file: WebFile) -> None:
+        self._file = file
+        self._at = 0
+        self._answer: _Answer | None = None
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none only at the end.
+
+        Raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
+        """
+        left = min(size, self._file.size_bytes - self._at)
+        if left <= 0:
+            return b""
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                data = self._read(left)
+                self._at += len(data)
+                return data
+            except SourceUnavailable:
+                self.close()
+                if pause_s is None:
+                    raise
+                time.sleep(pause_s)
+        raise AssertionError("the last try returns or raises")
+
+    def _read(self, size: int) -> bytes:
+        url = shown(self._file.url)
+        answer = self._answer = self._answer or self._begin()
+        try:
+            data = answer.response.read(size)
+        except (OSError, http.client.HTTPException) as error:
+            raise SourceUnavailable(f"{url}: the answer broke off: {error}") from error
+        if not data:
+            missing = self._file.size_bytes - self._at
+            raise SourceUnavailable(f"{url}: the answer broke off, {missing:,} bytes are missing")
+        return data
+
+    def _begin(self) -> _Answer:
+        """The answer that gives what was not read yet."""
+        answer = _ask(self._file.url, {"Range": f"bytes={self._at}-"} if self._at else {})
+        if answer.version != self._file.version:
+            answer.connection.close()
+            raise _changed(self._file.url)
+        if self._at and answer.response.status != 206:
+            answer.connection.close()
+            raise SourceUnavailable(
+                f"{shown(self._file.url)}: the answer broke off, and the server gives no parts"
+            )
+        return answer
+
+    def close(self) -> None:
+        if self._answer is not None:
+            self._answer.connection.close()
+            self._answer = None
+
+
+def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
+    """The answer to a GET, after redirections: 200, 206 or 416. Its body is not read."""
+    asked = url
+    for _ in range(REDIRECTIONS_MAX + 1):
+        connection = _connection(url)
+        try:
+            response = _send(connection, url, fields)
+        except _AddressRefused as error:
+            raise SourceMissing(f"{shown(asked)}: {error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise _told(asked, error) from error
+        if response.status in (200, 206, 416):
+            return _Answer(response, connection, url)
+        location = response.headers.get("Location", "")
+        connection.close()
+        if response.status not in _MOVED or not location:
+            raise _refused(asked, response)
+        url = _next(asked, url, location)
+    raise SourceMissing(f"{shown(asked)}: is redirected more than {REDIRECTIONS_MAX} times")
+
+
+def _next(asked: str, url: str, location: str) -> str:
+    """Where a redirection leads, if it may be followed."""
+    target = urljoin(url, location)
+    scheme = scheme_of(target)
+    # Not by `check_url` alone: it would let a page send a worker to s3:// or file://.
+    if scheme not in ("http", "https") or (scheme_of(url) == "https" and scheme == "http"):
+        raise SourceMissing(f"{shown(asked)}: is redirected to {scheme}://, and is not followed")
+    if scheme not in access().schemes:
+        check_url(target)
+    return target
+
+
+def _connection(url: str) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise SourceMissing(f"{shown(url)}: is no URL: {error}") from error
+    if not host:
+        raise SourceMissing(f"{shown(url)}: names no host")
+    if parts.scheme == "https":
+        return _Secure(host, port or 443, context=ssl.create_default_context())
+    return _Plain(host, port or 80)
+
+
+def _send(
+    connection: http.client.HTTPConnection, url: str, fields: Mapping[str, str]
+) -> http.client.HTTPResponse:
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # As it is stored: what compresses on the way changes sizes and places.
+    headers = {"Accept-Encoding": "identity", "User-Agent": "ringhaul", **fields}
+    connection.request("GET", quote(target, safe=_AS_IT_IS), headers=headers)
+    return connection.getresponse()
+
+
+class _Plain(http.client.HTTPConnection):
+    """A connection to an address that was looked at."""
+
+    def connect(self) -> None:
+        self.sock = _connected(self.host, self.port)
+
+
+class _Secure(http.client.HTTPSConnection):
+    def __init__(self, host: str, port: int, *, context: ssl.SSLContext) -> None:
+        super().__init__(host, port, context=context)
+        self._verified = context
+
+    def connect(self) -> None:
+        plain = _connected(self.host, self.port)
+        self.sock = self._verified.wrap_socket(plain, server_hostname=self.host)
+
+
+class _AddressRefused(Exception):
+    """No address of a host may be read from."""
+
+
+def _connected(host: str, port: int) -> socket.socket:
+    """A connection to the first address of `host` that may be read from and answers."""
+    problem: Exception | None = None
+    private = access().private_addresses
+    for family, kind, protocol, _, where in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+        why = refusal(str(where[0]), private=private)
+        if why is not None:
+            problem = problem or _AddressRefused(f"{host}: its address {where[0]} {why}")
+            continue
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(CONNECT_TIMEOUT_S)
+            connection.connect(where)
+            connection.settimeout(READ_TIMEOUT_S)
+        except OSError as error:
+            connection.close()
+            problem = error
+            continue
+        return connection
+    raise problem or OSError(f"{host} has no address")
+
+
+def _changed(url: str) -> SourceChanged:
+    return SourceChanged(
+        f"{shown(url)}: the file is not the one that the job began with; "
+        "load it again once nothing changes it"
+    )
+
+
+def _told(url: str, error: Exception) -> RinghaulError:
+    """Why there is no answer."""
+    host = urlsplit(url).hostname
+    if isinstance(error, socket.gaierror):
+        return SourceUnavailable(f"{shown(url)}: the name {host} does not resolve: is it right?")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return SourceMissing(
+            f"{shown(url)}: the certificate of {host} is not trusted: {error.verify_message}; "
+            "SSL_CERT_FILE can name the authority that signed it"
+        )
+    if isinstance(error, ssl.SSLError):
+        return SourceUnavailable(f"{shown(url)}: no TLS connection to {host}: {error.reason}")
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return SourceUnavailable(f"{shown(url)}: {host} does not answer: {reason}")
+
+
+def _refused(url: str, response: http.client.HTTPResponse) -> RinghaulError:
+    status = f"{response.status} {response.reason}".strip()
+    if response.status in _PASSING:
+        return SourceUnavailable(f"{shown(url)}: the server does not serve now: {status}")
+    if response.status in (404, 410):
+        return SourceMissing(f"{shown(url)}: no such file on the server ({status})")
+    if response.status in (401, 403):
+        return SourceMissing(f"{shown(url)}: the server refuses access ({status})")
+    return SourceMissing(f"{shown(url)}: the server answers {status}")

@@ -1,0 +1,255 @@
+"""Transforms at work: batches of records through the functions of a job, in slices. Pure.
+
+A function may change the number of rows and raise on some, and still each row must be known to be
+of its record: by the column `RECORD`, which every batch has and which filters and joins carry
+along, or by position where as many rows come out as went in. On a batch that makes it raise, a
+function is run again on halves until the records at fault are alone.
+
+A function must treat each record by itself: which records come together is chance.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ringhaul.transform import RECORD
+from ringhaul.transform.each_row import EachRow
+from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
+from ringhaul.transform.values import arrow_column
+
+Function = Callable[[pa.RecordBatch], Any] | EachRow
+Rows = NDArray[np.int64]
+
+#: What a slice of records should become: enough that a call's own cost vanishes, little enough that
+#: some of them fit into memory beside each other, and that a lease is renewed in time.
+SLICE_ROWS = 32 * 1024
+SLICE_BYTES = 16 << 20
+SLICE_S = 1.0
+#: Nobody knows how many rows a record becomes: the first slice is small, the next ones grow.
+FIRST_RECORDS = 64
+GROWTH = 4
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A function and the name by which it was asked for, `module:function`."""
+
+    name: str
+    function: Function
+
+
+class Piece(NamedTuple):
+    """Rows that came out, all in the same form."""
+
+    columns: dict[str, Any]  #: Arrow arrays; from a function of rows lists of Python values
+    rows: Rows  #: the row of the batch that went in that each is of
+
+
+class Applied(NamedTuple):
+    """What became of the rows first..end-1 of a batch.
+
+    Rows without an error and without a row in a piece were left out by a function. Rows with an
+    error may have rows in pieces, which are not to be used.
+    """
+
+    first: int
+    end: int
+    pieces: list[Piece]
+    errors: dict[int, str]
+
+
+def declared_columns(transforms: Sequence[Transform]) -> list[str] | None:
+    """The columns that a last function of rows says it gives; None: it does not say."""
+    function = transforms[-1].function
+    return list(function.columns or ()) or None if isinstance(function, EachRow) else None
+
+
+class Chain:
+    """Functions in their order. Belongs to one unit: it learns how much the functions give."""
+
+    def __init__(self, transforms: Sequence[Transform], names: Sequence[str] | None = None) -> None:
+        """`names`: the only columns that a last function of rows may give; None: any."""
+        self._transforms, self._names = list(transforms), names
+        self._slice_records = FIRST_RECORDS
+
+    def run(
+        self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
+    ) -> Iterator[Applied]:
+        """Run a batch slice by slice; `tick` is called between calls of functions.
+
+        Raises `TransformError` for a result that is none, and what `tick` raises.
+        """
+        first = 0
+        while first < batch.num_rows:
+            end = min(first + self._slice_records, batch.num_rows)
+            started = time.monotonic()
+            pieces, errors = self.apply(batch.slice(first, end - first), tick)
+            self._learn(end - first, pieces, time.monotonic() - started)
+            yield Applied(
+                first,
+                end,
+                [Piece(columns, rows + first) for columns, rows in pieces],
+                {row + first: reason for row, reason in errors.items()},
+            )
+            tick()
+            first = end
+
+    def apply(
+        self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
+    ) -> tuple[list[Piece], dict[int, str]]:
+        """Run a batch as it is, which may be one without rows."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        pieces = [Piece(columns, np.arange(batch.num_rows, dtype=np.int64))]
+        errors: dict[int, str] = {}
+        for number, transform in enumerate(self._transforms):
+            last = number == len(self._transforms) - 1
+            done: list[Piece] = []
+            for piece in pieces:
+                if batch.num_rows and not len(piece.rows):
+                    continue  # nothing is left to call the function for
+                found, bad = self._call(transform, _batch_of(piece), last, tick)
+                done += [Piece(columns, piece.rows[rows]) for columns, rows in found]
+                for row, reason in bad.items():
+                    errors.setdefault(int(piece.rows[row]), f"{transform.name}: {reason}")
+            pieces = _merged(done)
+        return pieces, errors
+
+    def _call(
+        self, transform: Transform, batch: pa.RecordBatch, last: bool, tick: Callable[[], None]
+    ) -> tuple[list[Piece], dict[int, str]]:
+        """One function on a batch, or on parts of it if it raises."""
+        if isinstance(transform.function, EachRow):
+            out = transform.function.run(batch, self._names if last else None)
+            return [Piece(dict(out.columns), np.array(out.rows, np.int64))], out.errors
+        pieces: list[Piece] = []
+        errors: dict[int, str] = {}
+        todo = [(0, batch.num_rows)]
+        while todo:
+            first, end = todo.pop()
+            part = _numbered(batch.slice(first, end - first))
+            try:
+                result = transform.function(part)
+            except BaseException as error:
+                rethrow_interrupt(error)
+                if end - first <= 1:
+                    if not batch.num_rows:
+                        raise TransformError(
+                            f"transform {transform.name} raises {reason_of(error)} on a batch "
+                            "without rows, which is how its columns are asked for"
+                        ) from error
+                    errors[first] = reason_of(error)
+                else:
+                    middle = (first + end) // 2
+                    todo += [(middle, end), (first, middle)]
+                tick()
+                continue
+            columns, rows = _taken_apart(transform.name, result, end - first)
+            pieces.append(Piece(columns, rows + first))
+        return pieces, errors
+
+    def _learn(self, records: int, pieces: Sequence[Piece], seconds: float) -> None:
+        """How many records the next slice has."""
+        rows = sum(len(piece.rows) for piece in pieces)
+        share = max(rows / SLICE_ROWS, _bytes_count(pieces) / SLICE_BYTES, seconds / SLICE_S, 1e-9)
+        most = max(self._slice_records, GROWTH * records)
+        self._slice_records = max(1, min(int(records / share), most))
+
+
+def _batch_of(piece: Piece) -> pa.RecordBatch:
+    arrays = [
+        arrow_column(column) if isinstance(column, list) else column
+        for column in piece.columns.values()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, list(piece.columns))
+
+
+def _numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
+    numbers = pa.array(np.arange(batch.num_rows, dtype=np.int64))
+    return pa.RecordBatch.from_arrays([*batch.columns, numbers], [*batch.schema.names, RECORD])
+
+
+def _taken_apart(name: str, result: Any, records: int) -> tuple[dict[str, pa.Array], Rows]:
+    """The columns of a function's result, and the row that went in of each of its rows.
+
+    Raises `TransformError` for what is no result.
+    """
+    if not isinstance(result, pa.RecordBatch):
+        raise TransformError(
+            f"transform {name} gave a {type(result).__name__} where a pyarrow.RecordBatch is "
+            "wanted; a function of one row is marked by @each_row"
+        )
+    for column, count in Counter(result.schema.names).items():
+        if count > 1:
+            raise TransformError(f"transform {name} gave {count} columns named {column!r}")
+    columns = dict(zip(result.schema.names, result.columns, strict=True))
+    numbers = columns.pop(RECORD, None)
+    if numbers is not None:
+        return columns, _checked_numbers(name, numbers, records)
+    if result.num_rows != records:
+        raise TransformError(
+            f"transform {name} gave {result.num_rows:,} rows for {records:,} without the column "
+            f"{RECORD}, which says of which record each is: keep it, as filter and take do"
+        )
+    return columns, np.arange(records, dtype=np.int64)
+
+
+def _checked_numbers(name: str, numbers: pa.Array, records: int) -> Rows:
+    if not pa.types.is_integer(numbers.type) or numbers.null_count:
+        raise TransformError(
+            f"transform {name} gave a column {RECORD} of {numbers.type} with "
+            f"{numbers.null_count:,} nulls: it holds the number of each row's record"
+        )
+    rows: Rows = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
+    if len(rows) and (rows.min() < 0 or rows.max() >= records):
+        outside = int(rows[(rows < 0) | (rows >= records)][0])
+        raise TransformError(
+            f"transform {name} gave {RECORD} {outside}: the batch has the records 0 to "
+            f"{records - 1}"
+        )
+    return rows
+
+
+def _merged(pieces: Sequence[Piece]) -> list[Piece]:
+    """Neighbours that have the same columns, as one."""
+    runs: list[list[Piece]] = []
+    for piece in pieces:
+        if runs and _form(runs[-1][0]) == _form(piece):
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+
+
+def _form(piece: Piece) -> list[tuple[str, Any]]:
+    return [
+        (name, list if isinstance(column, list) else column.type)
+        for name, column in piece.columns.items()
+    ]
+
+
+def _joined(run: Sequence[Piece]) -> Piece:
+    columns: dict[str, Any] = {}
+    for name, column in run[0].columns.items():
+        parts = [piece.columns[name] for piece in run]
+        if isinstance(column, list):
+            columns[name] = [value for part in parts for value in part]
+        else:
+            columns[name] = pa.concat_arrays(parts)
+    return Piece(columns, np.concatenate([piece.rows for piece in run]))
+
+
+def _bytes_count(pieces: Sequence[Piece]) -> int:
+    """About; Python's values count as what a small one takes."""
+    return sum(
+        64 * len(column) if isinstance(column, list) else int(column.nbytes)
+        for piece in pieces
+        for column in piece.columns.values()
+    )

@@ -1,0 +1,142 @@
+"""Functions of one row, as transforms: simple to write, and as slow as Python is per row."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, overload
+
+import pyarrow as pa
+
+from ringhaul.transform.errors import reason_of, rethrow_interrupt
+
+#: A row: values by the names of its columns.
+Row = Mapping[str, Any]
+RowFunction = Callable[[dict[str, Any]], "Row | Iterable[Row] | None"]
+Columns = Sequence[str] | Mapping[str, pa.DataType]
+
+#: What one record may become. A function that never ends is more likely than so many rows.
+RECORD_ROWS_MAX = 1_000_000
+
+
+class RowsOut(NamedTuple):
+    """What became of the rows of a batch."""
+
+    columns: dict[str, list[Any]]  #: Python values by column
+    rows: list[int]  #: the row of the batch that each row is of
+    errors: dict[int, str]  #: row of the batch -> why it became nothing
+
+
+class EachRow:
+    """A function of one row. Calling it calls that function, as a test of it would."""
+
+    def __init__(self, function: RowFunction, columns: Columns | None) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        #: Names and, where they were said, types of the columns; None: those of its rows.
+        self.columns: dict[str, pa.DataType | None] | None = None
+        if isinstance(columns, Mapping):
+            self.columns = dict(columns)
+        elif columns is not None:
+            self.columns = dict.fromkeys(columns)
+
+    def __call__(self, row: dict[str, Any]) -> Row | Iterable[Row] | None:
+        return self._function(row)
+
+    def run(self, batch: pa.RecordBatch, names: Sequence[str] | None) -> RowsOut:
+        """Call the function for each row. `names`: the only columns that rows may have; None: any.
+
+        What the function raises, and what it gives that is no row, is an error of its row.
+        """
+        found: list[Row] = []
+        rows: list[int] = []
+        values, errors = _python_rows(batch)
+        allowed = None if names is None else frozenset(names)
+        for number, value in enumerate(values):
+            if value is None:
+                continue
+            try:
+                result = _rows_of(self._function(value), allowed)
+            except BaseException as error:
+                rethrow_interrupt(error)
+                errors[number] = reason_of(error)
+                continue
+            found += result
+            rows += [number] * len(result)
+        columns = names if names is not None else _names(found)
+        return RowsOut({name: [row.get(name) for row in found] for name in columns}, rows, errors)
+
+
+@overload
+def each_row(function: RowFunction) -> EachRow: ...
+@overload
+def each_row(*, columns: Columns | None = None) -> Callable[[RowFunction], EachRow]: ...
+def each_row(
+    function: RowFunction | None = None, *, columns: Columns | None = None
+) -> EachRow | Callable[[RowFunction], EachRow]:
+    """Make a transform of a function from one row to what becomes of it.
+
+    The function takes a dict by column name and gives a dict, several of them (a list, or by
+    `yield`), or None to leave the row out. `columns`: the names of all columns that it can give, or
+    their Arrow types by name. Without them a load takes those of its first rows, and an unload the
+    columns that it reads.
+    """
+    if function is not None:
+        return EachRow(function, columns)
+    return lambda function: EachRow(function, columns)
+
+
+def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
+    """The rows that the function gave. Raises `TypeError` or `ValueError` for what is none."""
+    if result is None:
+        return []
+    rows: list[Row] = []
+    for row in (result,) if isinstance(result, Mapping) else result:
+        if not isinstance(row, Mapping):
+            raise TypeError(f"gave a {type(row).__name__} where a dict is wanted")
+        if allowed is not None and not row.keys() <= allowed:
+            unknown = next(name for name in row if name not in allowed)
+            raise ValueError(
+                f"gave a column {unknown!r}, which the first rows did not have: name all columns "
+                "by @each_row(columns=[...])"
+            )
+        rows.append(row)
+        if len(rows) > RECORD_ROWS_MAX:
+            raise ValueError(f"gave more than {RECORD_ROWS_MAX:,} rows for one record")
+    return rows
+
+
+def _names(rows: Iterable[Row]) -> list[str]:
+    """The columns of all rows, in the order in which they come up."""
+    names: dict[str, None] = {}
+    for row in rows:
+        if row.keys() - names.keys():
+            names |= dict.fromkeys(map(str, row))
+    return list(names)
+
+
+def _python_rows(batch: pa.RecordBatch) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
+    """Each row as a dict; None where Python has no such value (a date before the year 1)."""
+    errors: dict[int, str] = {}
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            columns.append(column.to_pylist())
+        except (ValueError, OverflowError, UnicodeDecodeError):
+            columns.append([_python_value(name, value, errors) for value in enumerate(column)])
+    names = batch.schema.names
+    rows: list[dict[str, Any] | None] = [
+        dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)
+    ]
+    for number in errors:
+        rows[number] = None
+    return rows, errors
+
+
+def _python_value(name: str, value: tuple[int, Any], errors: dict[int, str]) -> Any:
+    row, scalar = value
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, UnicodeDecodeError) as error:
+        errors.setdefault(row, f"{name}: {reason_of(error)}")
+        return None

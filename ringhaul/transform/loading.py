@@ -1,0 +1,132 @@
+"""Finding a transform by its name, where this host's settings allow it.
+
+A transform is code that runs with all that a worker may do. So which ones there are is said on
+the host that runs them, never in a job; and their modules come from the installed packages or from
+one folder, never from the current one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import socket
+import sys
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+
+from ringhaul.errors import UsageError
+from ringhaul.transform.chain import Transform
+from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
+
+_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise `UsageError` for a name that is not MODULE:FUNCTION."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"--transform {name}: give MODULE:FUNCTION, such as etl.people:mask")
+
+
+def load_transforms(
+    names: Sequence[str], allowed: Sequence[str], folder: Path | None
+) -> tuple[Transform, ...]:
+    """The functions of these names.
+
+    `allowed`: patterns such as `etl:*`, of which each name must match one. `folder`: where modules
+    are looked for first. Raises `TransformError` that names this host and the setting to look at.
+    """
+    return tuple(_load(name, allowed, folder) for name in names)
+
+
+def _load(name: str, allowed: Sequence[str], folder: Path | None) -> Transform:
+    where = f"transform {name} on host {socket.gethostname()}"
+    found = _NAME.fullmatch(name)
+    if found is None or not is_allowed(name, allowed):
+        listed = ", ".join(allowed) if allowed else "none"
+        raise TransformError(
+            f"{where} is not allowed: the setting transform.allowed, which lists what is, has "
+            f"{listed}; add it there and start the worker anew"
+        )
+    try:
+        module = _import(found[1], folder)
+        function = getattr(module, found[2])
+    except BaseException as error:
+        rethrow_interrupt(error)
+        looked = f"{folder} (transform.path) and " if folder else ""
+        raise TransformError(
+            f"{where} cannot be imported from {looked}the installed packages: {reason_of(error)}"
+        ) from error
+    if not callable(function):
+        raise TransformError(f"{where} is a {type(function).__name__} and no function")
+    return Transform(name, function)
+
+
+def is_allowed(name: str, allowed: Sequence[str]) -> bool:
+    """Does a pattern have this name? A * stands for any part of a module or of a function."""
+    module, _, function = name.partition(":")
+    for pattern in allowed:
+        of_module, _, of_function = pattern.partition(":")
+        if fnmatchcase(module, of_module) and fnmatchcase(function, of_function):
+            return True
+    return False
+
+
+def _import(name: str, folder: Path | None) -> ModuleType:
+    """Import a module, its package from `folder` if it is there."""
+    top = name.partition(".")[0]
+    _find_siblings(folder)
+    loaded = sys.modules.get(top)
+    places = [str(folder)] if folder is not None else []
+    spec = PathFinder.find_spec(top, places)
+    if spec is not None and spec.origin is None and top == name:
+        spec = None  # a folder of that name without code, which anything may have
+    if spec is not None and loaded is not None and _file_of(loaded) != spec.origin:
+        raise ImportError(f"a module {top} is in use here that is not {spec.origin}: rename yours")
+    if loaded is None:
+        spec = spec or PathFinder.find_spec(top, _installed())
+        if spec is None:
+            raise ModuleNotFoundError(f"there is no module {top}")
+        loaded = module_from_spec(spec)
+        sys.modules[top] = loaded
+        try:
+            if spec.loader is not None:  # a package need not have code
+                spec.loader.exec_module(loaded)
+        except BaseException:
+            del sys.modules[top]
+            raise
+    return importlib.import_module(name)
+
+
+def _installed() -> list[str]:
+    """Where modules are looked for, without the current folder."""
+    here = Path.cwd()
+    return [entry for entry in sys.path if entry and Path(entry) != here]
+
+
+def _file_of(module: ModuleType) -> str | None:
+    return module.__spec__.origin if module.__spec__ is not None else None
+
+
+class _Siblings(MetaPathFinder):
+    """Finds in the folder what its modules import of each other, and hides nothing: it is asked
+    last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, [str(self.folder)]) if path is None else None
+
+
+def _find_siblings(folder: Path | None) -> None:
+    known = any(isinstance(f, _Siblings) and f.folder == folder for f in sys.meta_path)
+    if folder is not None and not known:
+        sys.meta_path.append(_Siblings(folder))
