@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from producer.closing import Closing, exit_code
+from producer.closing import Closing, exit_code, sharing_json, unfinished
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -53,12 +53,12 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
     code = exit_code(status, interrupted=interrupted)
     p50_ms, p99_ms = percentile_ms(latencies, 0.50), percentile_ms(latencies, 0.99)
-    elapsed_s = status.elapsed_s
+    elapsed_s, worked_s = status.elapsed_s, status.worked_s
     data: dict[str, Any] = {
         "message_type": "summary",
         "job": status.job,
         "kind": job.kind,
-        "state": str(status.state),
+        "state": status.shown,
         "exit_code": code,
         "units": status.units,
         "units_done": status.done,
@@ -75,13 +75,14 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         "retries": sums.retries,
         "repeated_units": sums.repeated_units,
         "elapsed_s": elapsed_s,
-        "records_per_s": sums.records / elapsed_s if elapsed_s else None,
+        "records_per_s": sums.records / worked_s if worked_s else None,
         "cpu_us_per_record": sums.cpu_ms * 1000 / sums.records if sums.records else None,
         "worker_rss_bytes_max": sums.rss_bytes_max,
         "p50_ms": p50_ms,
         "p99_ms": p99_ms,
         "workers": sums.workers,
         "last_error": status.last_error,
+        **sharing_json(status),
     }
     figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
     if job.result:
@@ -90,7 +91,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         figures.append(f"{sums.missing:,} without a row")
     if job.output is not None and not job.streams:
         figures.append(f"{count_text(sums.parts, 'file')}, {bytes_text(sums.bytes_written)}")
-    speed = rate_text(sums.records / elapsed_s) if elapsed_s else "-"
+    speed = rate_text(sums.records / worked_s) if worked_s else "-"
     figures += [time_text(elapsed_s), f"{speed}/s"]
     details = [
         f"p50 {ms_text(p50_ms)}  p99 {ms_text(p99_ms)}",
@@ -108,6 +109,7 @@ def _asked(job: AskJob) -> str:
 def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
     """How it ended, and the next command where there is one."""
     listed = f" next     ringhaul errors {status.job}"
+    resume = [f" next     ringhaul resume {status.job}"] if job.resumable else []
     part = f"{status.done:,} of {status.units:,} units are done"
     match status.state:
         case JobState.COMPLETE:
@@ -117,10 +119,11 @@ def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
             return [f" complete with rejects: {sums.rejected:,} rejected{doubted}", listed]
         case JobState.QUARANTINED:
             what = "may have been applied or not" if not job.repeatable else "are not answered"
-            return [f" {count_text(status.bad, 'unit')} lost their worker; their rows {what}"]
+            lost = f" {count_text(status.bad, 'unit')} lost their worker; their rows {what}"
+            return [lost, *resume]
         case JobState.CANCELLED:
-            return [f" cancelled: {part}"]
+            return [f" cancelled: {part}", *resume]
         case JobState.FAILED:
-            return [f" failed: {status.last_error}", f" so far {part}"]
+            return [f" failed: {status.last_error}", f" so far {part}", *resume]
         case _:
-            return [f" still running: {part}", f" next     ringhaul status -f {status.job}"]
+            return unfinished(status, part)

@@ -1,4 +1,4 @@
-"""What a load needs that takes long to come up, begun before all else: workers and a session.
+"""What a job needs that takes long to come up, begun before all else: workers and a session.
 
 While they come up, the command imports what it needs itself, and plans the job.
 """
@@ -33,6 +33,8 @@ SETTING_FLAGS = {
     "unit_size": "load.unit_bytes",
     "workers": "worker.concurrency",
 }
+#: Beginning of a reading job's id, by its kind.
+READ_PREFIXES = {"unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +59,60 @@ def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
     if options["detach"] and embedded:
         raise UsageError("--detach needs workers that stay: configure a broker and start some")
     refuse_embedded_detach(loaded, options)
-    job_id = f"ld-{secrets.token_hex(3)}"
+    job_id = options["job_id"] or f"ld-{secrets.token_hex(3)}"
     broker = worker = None
     if embedded and not options["dry_run"]:
         if options["profile_dir"] is not None:
             _tell_profiles(stack, loaded, options)
-        state_dir = loaded.settings.state_dir
-        broker = stack.enter_context(EmbeddedBroker(state_dir))
-        count = loaded.settings.worker.concurrency or default_workers()
-        profiled = loaded.settings.worker.profile != "off"
-        worker = stack.enter_context(EmbeddedWorker(state_dir, count, job_id, profiled=profiled))
+        broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
+        worker = stack.enter_context(own_worker(loaded, job_id))
+    return _opened(stack, job_id, loaded, broker, worker)
+
+
+def begin_read(
+    stack: ExitStack, options: Mapping[str, Any], kind: str, *, own_workers: bool = False
+) -> Beginning:
+    """The same for `unload`, `count`, `query`, `lookup` and `exec`, which `kind` is one of.
+
+    `own_workers`: this command's own do the work, even where there is a broker.
+    """
+    flags = connection_flags(options)
+    flags |= {
+        "cluster.consistency": options["consistency"],
+        "worker.concurrency": options["workers"],
+    }
+    loaded = settle(flags, options["config_file"])
+    embedded = is_embedded(loaded)
+    if options.get("detach") and embedded:
+        raise UsageError("--detach needs workers that stay: configure a broker and start some")
+    if options.get("detach") and own_workers:
+        raise UsageError("--detach: this command writes standard output; give -o a folder")
+    refuse_embedded_detach(loaded, options)
+    job_id = options["job_id"] or f"{READ_PREFIXES[kind]}-{secrets.token_hex(3)}"
+    broker = worker = None
+    if not options.get("dry_run"):
+        if embedded:
+            broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
+        if embedded or own_workers:
+            worker = stack.enter_context(own_worker(loaded, job_id))
+    return _opened(stack, job_id, loaded, broker, worker)
+
+
+def own_worker(loaded: Loaded, job_id: str) -> EmbeddedWorker:
+    """A worker for one job, which is not started yet."""
+    settings = loaded.settings
+    count = settings.worker.concurrency or default_workers()
+    profiled = settings.worker.profile != "off"
+    return EmbeddedWorker(settings.state_dir, count, job_id, profiled=profiled)
+
+
+def _opened(
+    stack: ExitStack,
+    job_id: str,
+    loaded: Loaded,
+    broker: EmbeddedBroker | None,
+    worker: EmbeddedWorker | None,
+) -> Beginning:
     from producer.opening import Opening  # the driver: not before the workers are on their way
 
     opening = stack.enter_context(Opening(loaded.settings))

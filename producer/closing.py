@@ -58,6 +58,23 @@ def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> C
     return read_job_closing(ledger, status, interrupted=interrupted)
 
 
+def unfinished(status: JobStatus, part: str) -> list[str]:
+    """What there is to say of a job that is not over, of which `part` is done."""
+    limits = [f" limits   {status.pace}"] if str(status.pace) else []
+    if status.paused:
+        return [f" paused: {part}", *limits, f" next     ringhaul resume {status.job}"]
+    return [f" still running: {part}", *limits, f" next     ringhaul status -f {status.job}"]
+
+
+def sharing_json(status: JobStatus) -> dict[str, Any]:
+    """What a job may take of the cluster and of the workers, for programs."""
+    return {
+        "priority": status.priority,
+        "limits": status.pace.to_json() if str(status.pace) else None,
+        "paused_s": status.elapsed_s - status.worked_s,
+    }
+
+
 def exit_code(status: JobStatus, *, interrupted: bool) -> int:
     """What the command that followed the job ends with."""
     if interrupted and status.state is JobState.CANCELLED:

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from producer.feed import split_sources
 from producer.words import bytes_text, count_text
 from ringhaul.formats.split import Position
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.reading import parquet_metadata, read_records
-from ringhaul.load.rejects import Reject
-from ringhaul.load.rows import RowEncoder
+from ringhaul.load.rows import Part, RowEncoder
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import TO_THE_END
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
 SAMPLE_SOURCES = 3
 REJECTS_SHOWN = 5
+#: Of what transforms give.
+ROWS_SHOWN = 3
+RESULT_CHARACTERS_MAX = 160
 UNITS_COUNTED_MAX = 10_000
 
 
-def dry_run_text(job: LoadJob, slots: int) -> str:
-    """What the load would do, and what a sample of each of the first sources shows."""
+def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
+    """What the load would do, and what a sample of each of the first sources shows.
+
+    `transforms`: those that the job names.
+    """
     table = job.table
+    through = f"through {' and '.join(job.transforms)} " if job.transforms else ""
+    only = f" where {job.where}" if job.where else ""
     lines = [
         f"would load {count_text(len(job.sources), 'file')} ({bytes_text(job.total_bytes)}) "
-        f"into {table.name} at {job.consistency}; nothing was written",
+        f"{through}into {table.name}{only} at {job.consistency}; nothing was written",
         "",
         f" {'field':<24} {'column':<24} {'type':<12} key",
     ]
@@ -34,7 +46,8 @@ def dry_run_text(job: LoadJob, slots: int) -> str:
         key = "partition" if column in table.partition_key else ""
         key = "clustering" if column in table.clustering_key else key
         lines.append(f" {field:<24} {column:<24} {table.type_of(column):<12} {key}".rstrip())
-    skipped = [name for name in source.fields if name not in dict(source.mapping)]
+    given = source.results or source.fields
+    skipped = [name for name in given if name not in dict(source.mapping)]
     if skipped:
         lines.append(f" not loaded: {', '.join(skipped)}")
     columns = [column for _, column in source.mapping]
@@ -49,23 +62,51 @@ def dry_run_text(job: LoadJob, slots: int) -> str:
         f" timestamps from {job.base_us} us, one more for each record",
     ]
     for sampled in job.sources[:SAMPLE_SOURCES]:
-        records, rejects = sample(job, sampled)
-        lines.append(
-            f" sample     {sampled.file.path}: {records:,} records, {len(rejects):,} rejected"
-        )
-        lines += [
-            f"   {r.where} {r.column or r.stage}: {r.reason}" for r in rejects[:REJECTS_SHOWN]
-        ]
+        lines += _sample_lines(job, sampled, transforms)
     return "\n".join(lines)
 
 
-def sample(job: LoadJob, source: LoadSource) -> tuple[int, list[Reject]]:
-    """Records of the first block of a source, and those of them that would be rejected."""
+def _sample_lines(
+    job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...]
+) -> Iterator[str]:
+    parts = sample(job, source, transforms)
+    rejects = [reject for part in parts for reject in part.rejects]
+    shown = f" sample     {source.file.path}: {sum(part.records for part in parts):,} records"
+    if transforms or job.where:
+        shown += f", {sum(len(rows) for part in parts for rows in part.rows):,} rows"
+    if transforms:
+        shown += f", {sum(part.dropped for part in parts):,} dropped"
+    if job.where:
+        shown += f", {sum(part.filtered for part in parts):,} filtered"
+    yield f"{shown}, {len(rejects):,} rejected"
+    for reject in rejects[:REJECTS_SHOWN]:
+        yield f"   {reject.where} {reject.column or reject.stage}: {reject.reason}"
+    if transforms:
+        yield from _result_lines(job, source, transforms)
+
+
+def _result_lines(
+    job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...]
+) -> Iterator[str]:
+    """The first rows that transforms give, by column."""
+    from producer.plan_transform import first_records
+    from ringhaul.transform.chain import Chain
+
+    pieces, _ = Chain(transforms, source.results).apply(first_records(job, source))
+    shown = 0
+    for piece in pieces:
+        for row in range(min(len(piece.rows), ROWS_SHOWN - shown)):
+            values = (f"{name}={column[row]}" for name, column in piece.columns.items())
+            yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
+            shown += 1
+
+
+def sample(job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...] = ()) -> list[Part]:
+    """What would become of the records of a source's first block."""
     start = Position(source.start_offset_bytes, job.ordinal_first, source.start_line)
-    encoder = RowEncoder(job, source)
+    encoder = RowEncoder(job, source, transforms)
     if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
-        return 0, []
+        return []
     for block in read_records(source, job, start, TO_THE_END, SAMPLE_BYTES):
-        _, rejects, records = encoder.encode(block)
-        return records, rejects
-    return 0, []
+        return list(encoder.parts(block))
+    return []

@@ -35,6 +35,7 @@ STOP_TIMEOUT_S = 20.0
 ACKNOWLEDGE_S = 0.05
 #: Logs of this many past jobs stay.
 LOGS_KEPT = 20
+_URL_VARIABLE, _PASSWORD_VARIABLE = "RINGHAUL_BROKER_URL", "RINGHAUL_BROKER_PASSWORD_FILE"
 
 
 def is_embedded(loaded: Loaded) -> bool:
@@ -71,8 +72,10 @@ class EmbeddedBroker:
 
     def __enter__(self) -> Self:
         self._valkey.acquire()
-        os.environ["RINGHAUL_BROKER_URL"] = f"redis://127.0.0.1:{self._valkey.port}/0"
-        os.environ["RINGHAUL_BROKER_PASSWORD_FILE"] = str(self._valkey.password_file)
+        names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
+        self._before = {name: os.environ.get(name) for name in names}
+        os.environ[_URL_VARIABLE] = f"redis://127.0.0.1:{self._valkey.port}/0"
+        os.environ[_PASSWORD_VARIABLE] = str(self._valkey.password_file)
         return self
 
     def __exit__(
@@ -81,6 +84,12 @@ class EmbeddedBroker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # A command may look at a job first, and then begin as if it had not.
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
         self._valkey.release()
 
     def revive(self) -> None:
@@ -135,7 +144,7 @@ class EmbeddedWorker:
         """How the worker counts itself as alive in the ledger."""
         from ringhaul.ledger.workers import Worker  # redis-py: not for commands that only ask
 
-        return Worker(socket.gethostname(), self.pid, self._concurrency)
+        return Worker(socket.gethostname(), self.pid, self._concurrency, (self._queue,))
 
     def dismiss(self) -> bool:
         """Kill the worker and its processes; says whether that was done.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.secrets import mask
+from producer.stdout import let_go_of_stdout
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
@@ -37,7 +37,12 @@ def run_told(command: Callable[[], object]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_go_of_stdout()
+        return EXIT_COMPLETE
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):  # click's way to end on a closed pipe
+            raise
+        let_go_of_stdout()
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
         tell(str(error))

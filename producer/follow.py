@@ -7,17 +7,19 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from producer.closing import Closing, read_closing
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
-from producer.feed import Feeder
 from producer.progress import open_progress
 from producer.snapshot import RateMeter
 from producer.watch import Detached, Watch
 from ringhaul.errors import EXIT_STILL_RUNNING
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
+
+if TYPE_CHECKING:
+    from producer.feed import Feeder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import rich_click as click
+from click.core import ParameterSource
 
 from config.settings import Loaded, load_settings
 from ringhaul.errors import UsageError
+from ringhaul.ledger.pace import Limits, Pace
+from ringhaul.ledger.shares import NORMAL, WEIGHTS
+from tasks.connect import use_storage
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -91,6 +95,37 @@ def following_options(command: Command) -> Command:
     return command
 
 
+def sharing_options(command: Command) -> Command:
+    """How much of the cluster and of the workers a job takes; see `sharing`."""
+    for option in reversed(
+        [
+            click.option(
+                "--rate",
+                type=click.IntRange(1),
+                metavar="ROWS/S",
+                help="Limit of the whole job; `ringhaul throttle` changes it.",
+            ),
+            click.option(
+                "--priority",
+                type=click.Choice(list(WEIGHTS)),
+                default=NORMAL,
+                show_default=True,
+                help="Share of the workers, beside other jobs.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def sharing(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `sharing_options`, as `Ledger.create` takes them."""
+    return {
+        "pace": Pace(limits=Limits(rows_per_s=options["rate"] or 0)),
+        "priority": options["priority"],
+    }
+
+
 def output_options(command: Command) -> Command:
     """The form in which rows are written."""
     for option in reversed(
@@ -143,6 +178,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
             "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
         )
     loaded = load_settings(given, config_file)
+    use_storage(loaded.settings)
     for key, value in given.items():
         text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
         os.environ[f"RINGHAUL_{key.replace('.', '_').upper()}"] = text
@@ -154,6 +190,16 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
 def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The flags of `connection_options` by their setting."""
     return {key: options[flag] for flag, key in CONNECTION_FLAGS.items()}
+
+
+def given_options() -> set[str]:
+    """The options of the running command that the user gave, by their names in `options`."""
+    context: click.Context = click.get_current_context()  # type: ignore[assignment]
+    return {
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
 
 
 def comma_list(text: str | None) -> list[str]:

@@ -9,11 +9,12 @@ import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
 
 from config.settings import Settings
-from producer.plan_sources import LoadRequest, first_block, plan_jsonl, plan_parquet
+from producer.plan_sources import LoadRequest, each_file, first_block, plan_jsonl, plan_parquet
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import UsageError
@@ -25,6 +26,9 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.mapping import map_fields
 from ringhaul.load.reading import parquet_metadata
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
 
 __all__ = ["LoadRequest", "parse_timestamp_us", "plan_load", "unit_bytes_auto"]
 
@@ -51,12 +55,14 @@ def plan_load(
     consistency_level(settings.cluster.consistency)
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
-    sources = tuple(plan_source(request, file, table) for file in files)
+    transforms = _transforms(request, settings)
+    sources = tuple(each_file(files, lambda file: plan_source(request, file, table)))
     total_bytes = sum(file.size_bytes for file in files)
-    records = sum(_estimate(source, request.dialect) for source in sources)
+    by_file = {source.file: source for source in sources}
+    records = sum(each_file(files, lambda file: _estimate(by_file[file], request.dialect)))
     first = request.skip_rows
     end = ORDINAL_END if request.max_rows is None else first + request.max_rows
-    return LoadJob(
+    job = LoadJob(
         table=table,
         cluster_name=metadata.cluster_name,
         sources=sources,
@@ -70,9 +76,34 @@ def plan_load(
         strategy=request.strategy,
         ordinal_first=first,
         ordinal_end=end,
-        rate_rows_s=request.rate_rows_s,
         block_bytes=settings.load.block_bytes,
+        transforms=tuple(request.transforms),
+        where=request.where,
     )
+    if transforms:
+        from producer.plan_transform import with_results
+
+        job = with_results(job, request, transforms)
+    if job.where:
+        _check_where(job)
+    return job
+
+
+def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
+    """Those that are asked for. Raises `UsageError` for what this host does not allow."""
+    if not request.transforms:
+        return ()
+    from producer.plan_transform import plan_transforms  # what most loads do not need to import
+
+    return plan_transforms(request.transforms, settings)
+
+
+def _check_where(job: LoadJob) -> None:
+    """Raise `UsageError` for a condition that records of some source cannot be told by."""
+    from ringhaul.load.condition import record_condition
+
+    for mapping in {source.mapping for source in job.sources}:
+        record_condition(job.where, job.table, [column for _, column in mapping])
 
 
 def unit_bytes_auto(total_bytes: int, slots: int) -> int:
@@ -103,15 +134,22 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         fields = fields or names
     elif first_block(file, request.dialect) is None:
         raise UsageError(f"{file.path} is empty: it has no records")
-    # Like COPY, a file without a header and without --columns has the table's columns in order.
-    fields = fields or [c for c in table.column_names if c not in request.skip_columns]
-    mapping = map_fields(
-        fields,
-        table,
-        mapping=request.mapping,
-        skip=request.skip_columns if request.header or request.columns else (),
-        source=file.path,
-    )
+    if request.transforms:
+        mapping: tuple[tuple[str, str], ...] = ()  # of what comes out of them
+        if not fields:
+            raise UsageError(
+                f"{file.path}: --transform with --no-header needs --columns, the fields' names"
+            )
+    else:
+        # Like COPY, a file without a header and without --columns has the table's columns.
+        fields = fields or [c for c in table.column_names if c not in request.skip_columns]
+        mapping = map_fields(
+            fields,
+            table,
+            mapping=request.mapping,
+            skip=request.skip_columns if request.header or request.columns else (),
+            source=file.path,
+        )
     return LoadSource(
         file=file,
         fields=tuple(fields),

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
 from cassandra.metadata import Murmur3Token
 
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
-from ringhaul.query.select import Select, parse_select
-from ringhaul.query.where import parse_where
-from ringhaul.read.job import ReadJob
 from ringhaul.read.ranges import FULL_RING, TokenRange, pack_ranges, plan_ranges
 from ringhaul.read.ring import read_estimates, read_ring
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
 
 #: Units for each worker process at least, so that none is idle at the end for long.
 UNITS_PER_SLOT = 4
@@ -40,6 +42,11 @@ class Wanted:
     by: str = "total"  #: of a count: total, range or host
     top: int = 0  #: of a count: the partitions with most rows; 0: no such list
 
+    @property
+    def is_whole_table(self) -> bool:
+        """All columns of all rows are wanted."""
+        return self.sql is None and not self.items and self.where is None and not self.counts
+
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
@@ -47,7 +54,32 @@ class Read:
 
     table: TableSchema
     sql: str
-    select: Select
+    #: None: it is all columns of all rows, and was not looked at, as reading SQL takes a command
+    #: longer than all that it does itself.
+    select: Select | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the result's columns."""
+        return self.table.column_names if self.select is None else self.select.names
+
+    @property
+    def types(self) -> tuple[CqlType, ...]:
+        """Of the result's columns."""
+        if self.select is None:
+            return tuple(self.table.types[name] for name in self.names)
+        return self.select.types
+
+    @property
+    def type_texts(self) -> tuple[str, ...]:
+        """Of the result's columns: as the schema has them, or of what the server computes."""
+        if self.select is None:
+            return tuple(self.table.type_of(name) for name in self.names)
+        fetches = [item.scalar.column for item in self.select.items]
+        return tuple(
+            self.table.type_of(fetch.name) if fetch and fetch.is_column else str(cql_type)
+            for fetch, cql_type in zip(fetches, self.types, strict=True)
+        )
 
 
 def read_select(session: Session, wanted: Wanted) -> Read:
@@ -56,24 +88,34 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     metadata = session.cluster.metadata
     sql = wanted.sql
     if sql is None:
-        sql = _select_text(table_of(session, wanted), wanted)
+        table = table_of(session, wanted)
+        sql = _select_text(table, wanted)
+        if wanted.is_whole_table:
+            return Read(table=table, sql=sql, select=None)
+    from ringhaul.query.select import parse_select
+
     select = parse_select(sql, lambda keyspace, table: find_table(metadata, keyspace, table))
     return Read(table=select.table, sql=sql, select=select)
 
 
-def plan_units(session: Session, job: ReadJob, slots: int) -> list[str]:
+def plan_units(session: Session, read: Read, slots: int) -> list[str]:
     """The token ranges of each unit, in token order; none if it is known that no row is wanted."""
-    where = job.select.where
-    if where.nothing:
-        return []
-    if where.keys is not None:
-        return _key_units(_tokens_of(session, job.table, where.keys), slots)
+    table = read.table
+    where = None if read.select is None else read.select.where
+    bounds = FULL_RING
+    if where is not None:
+        if where.nothing:
+            return []
+        if where.keys is not None:
+            return _key_units(_tokens_of(session, table, where.keys), slots)
+        if where.tokens:
+            bounds = TokenRange(*where.tokens)
     units = plan_ranges(
-        read_ring(session, job.table.keyspace),
-        read_estimates(session, job.table.keyspace, job.table.table),
+        read_ring(session, table.keyspace),
+        read_estimates(session, table.keyspace, table.table),
         units_min=UNITS_PER_SLOT * slots,
         bytes_per_unit=UNIT_BYTES,
-        bounds=TokenRange(*where.tokens) if where.tokens else FULL_RING,
+        bounds=bounds,
     )
     return [pack_ranges(unit.ranges) for unit in units]
 
@@ -112,6 +154,8 @@ def table_of(session: Session, wanted: Wanted) -> TableSchema:
 def _select_text(table: TableSchema, wanted: Wanted) -> str:
     items, tail = list(wanted.items) or ["*"], ""
     if wanted.where:
+        from ringhaul.query.where import parse_where
+
         parse_where(wanted.where, table)  # refuses what is more than a condition
     if wanted.counts:
         items, tail = _count_items(table, wanted)

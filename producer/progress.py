@@ -121,9 +121,10 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, str]:
     # Reading has no rejects to look out for.
     rejected = snapshot.bytes_total or snapshot.rejected
     units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
+    end = "PAUSED" if snapshot.state == "PAUSED" else f"ETA {time_text(snapshot.eta_s)}"
     return (
         f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
-        f"  ETA {time_text(snapshot.eta_s)}   {snapshot.workers} workers",
+        f"  {end}   {snapshot.workers} workers",
         f" {snapshot.rows:,} rows"
         + (f"   {snapshot.rejected:,} rejected" if rejected else "")
         + f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from producer.closing import Closing, exit_code
+from producer.closing import Closing, exit_code, sharing_json, unfinished
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -33,19 +33,22 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
 
 def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dict[str, Any]:
     """The summary for programs. Fields are only ever added."""
-    elapsed_s = status.elapsed_s
+    worked_s = status.worked_s
     return {
         "message_type": "summary",
         "job": status.job,
         "kind": job.kind,
         "table": job.table.name,
-        "state": str(status.state),
+        "state": status.shown,
         "exit_code": code,
         "units": status.units,
         "units_done": status.done,
         "units_quarantined": status.bad,
         "rows": report.rows,
         "rows_read": report.rows_read,
+        "rows_given": report.rows_given,
+        "dropped": report.dropped,
+        "rejected": report.rejected,
         "bytes_read": report.bytes_read,
         "files": report.parts,
         "bytes_written": report.bytes_written,
@@ -54,24 +57,26 @@ def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int)
         "retries": report.retries,
         "splits": report.splits,
         "repeated_units": report.repeated_units,
-        "elapsed_s": elapsed_s,
-        "rows_per_s": report.rows_read / elapsed_s if elapsed_s else None,
+        "elapsed_s": status.elapsed_s,
+        "rows_per_s": report.rows_read / worked_s if worked_s else None,
         "cpu_us_per_row": report.cpu_us_per_row,
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
         "p99_ms": report.p99_ms,
         "workers": report.workers,
         "last_error": status.last_error,
+        **sharing_json(status),
     }
 
 
 def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
     """The closing table and what to do next."""
-    elapsed_s = status.elapsed_s
-    speed = rate_text(report.rows_read / elapsed_s) if elapsed_s else "-"
+    elapsed_s, worked_s = status.elapsed_s, status.worked_s
+    speed = rate_text(report.rows_read / worked_s) if worked_s else "-"
     figures = [f"{report.rows_read:,} rows read"]
-    if report.rows != report.rows_read:
-        figures.append(f"{report.rows:,} of them wanted")
+    wanted = report.rows_given if job.transforms else report.rows
+    if wanted != report.rows_read:
+        figures.append(f"{wanted:,} of them wanted")
     if job.output is not None:
         figures.append(f"{count_text(report.parts, 'file')}, {bytes_text(report.bytes_written)}")
     figures += [time_text(elapsed_s), f"{speed} rows/s"]
@@ -86,8 +91,16 @@ def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
         details.append(f"{count_text(report.splits, 'slow range')} cut in two")
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
-    return "\n".join(
-        [f" {'   '.join(figures)}", f" {'   '.join(details)}", *_verdict(status, job, report)]
+    lines = [f" {'   '.join(figures)}", f" {'   '.join(details)}"]
+    if job.transforms:
+        lines.insert(1, _transformed_line(job, report))
+    return "\n".join([*lines, *_verdict(status, job, report)])
+
+
+def _transformed_line(job: ReadJob, report: ReadReport) -> str:
+    return (
+        f" {' and '.join(job.transforms)}: {report.rows_given:,} rows became {report.rows:,}, "
+        f"{report.dropped:,} dropped, {report.rejected:,} rejected"
     )
 
 
@@ -100,6 +113,20 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
             if job.output is None:
                 return [" complete"]
             return [f" complete: {report.rows:,} rows of {job.table.name} are in {job.output.url}"]
+        case JobState.PARTIAL:
+            assert job.output is not None
+            return [
+                f" complete with rejects: {report.rows:,} rows are in {job.output.url}, "
+                f"{report.rejected:,} of {job.table.name} rejected",
+                f" next     ringhaul errors {status.job}",
+            ]
+        case JobState.STOPPED:
+            return [
+                " stopped: a transform failed on more rows than --max-errors allows; "
+                f"{report.rejected:,} rejected, {part}",
+                f" next     ringhaul errors {status.job}",
+                f"{resume} --max-errors N",
+            ]
         case JobState.QUARANTINED:
             return [
                 f" complete with quarantine: {count_text(status.bad, 'unit')} kept killing their "
@@ -111,4 +138,4 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
         case JobState.FAILED:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case _:
-            return [f" still running: {part}", f" next     ringhaul status -f {status.job}"]
+            return unfinished(status, part)

@@ -20,23 +20,39 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.reading import open_records, parquet_metadata, read_records
 from ringhaul.load.rejects import Reject, unpack_rejects
-from ringhaul.read.ask_run import split_extra
 from tasks.publish import KIND_LABEL
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     """All rejects of a job, in the order of the input. Raises `JobMissing`."""
-    kind = ledger.status(job_id).labels.get(KIND_LABEL, "load")
-    if kind not in ("load", "lookup", "exec"):
+    kind = _kind(ledger, job_id)
+    if kind not in ("load", "lookup", "exec", "transforming unload"):
         raise UsageError(f"{job_id} is a {kind}: it reads rows, and has no rejects")
+    if kind == "load":
+        for _, extra in ledger.extras(job_id):
+            yield from unpack_rejects(extra)
+        return
+    from ringhaul.read.ask import split_extra  # what loads do not need to import
+
     for _, extra in ledger.extras(job_id):
-        yield from unpack_rejects(extra if kind == "load" else split_extra(extra)[1])
+        yield from unpack_rejects(split_extra(extra)[1])
+
+
+def _kind(ledger: Ledger, job_id: str) -> str:
+    kind = ledger.status(job_id).labels.get(KIND_LABEL, "load")
+    if kind == "unload" and json.loads(ledger.job_spec(job_id))["transforms"]:
+        return "transforming unload"
+    return kind
 
 
 def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
     """One line for each reject, and how many more there are."""
     rejects = job_rejects(ledger, job_id)
     for reject in islice(rejects, limit):
+        if not reject.line:
+            row = "(longer than is kept)" if reject.data is None else reject.data.decode()
+            yield f"{reject.file}  {reject.stage}  {reject.reason}  {row}"
+            continue
         at = f"column {reject.column}: " if reject.column else ""
         yield f"{reject.where}  byte {reject.offset}  {reject.stage}  {at}{reject.reason}"
     more = sum(1 for _ in rejects)
@@ -50,8 +66,11 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     Of a source that was decoded as a stream (UTF-16 and the like), its encoding's bytes for the
     same text. The header of the source comes first if it had one. Records of Parquet files, which
     have no bytes of their own, are written as JSON Lines. Sources whose headers or formats differ
-    cannot share one file: `UsageError` says so.
+    cannot share one file: `UsageError` says so. Rows of a table are written as JSON Lines, but for
+    those that are too long to be kept in the ledger.
     """
+    if _kind(ledger, job_id) == "transforming unload":
+        return _export_rows(ledger, job_id, path)
     job = _loaded(ledger, job_id)
     sources = {source.file.path: source for source in job.sources}
     encode = _encoder(job.dialect)
@@ -79,6 +98,19 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
                 )
             out.write(encode(_data(reject, source, job) + b"\n"))
             written += 1
+    return written
+
+
+def _export_rows(ledger: Ledger, job_id: str, path: str) -> int:
+    written = 0
+    with ExitStack() as stack:
+        out: BinaryIO = sys.stdout.buffer
+        if path != "-":
+            out = stack.enter_context(open(path, "wb"))
+        for reject in job_rejects(ledger, job_id):
+            if reject.data is not None:
+                out.write(reject.data + b"\n")
+                written += 1
     return written
 
 
@@ -123,7 +155,7 @@ def _data(reject: Reject, source: LoadSource, job: LoadJob) -> bytes:
 
 def _read_row(source: LoadSource, reject: Reject, job: LoadJob) -> bytes:
     """A row of a Parquet file as JSON."""
-    kinds = [job.table.parsed_type(column) for _, column in source.mapping]
+    kinds = source.wanted_types(job)
     groups = row_groups(parquet_metadata(source.file), 0)
     first_row = next(group.first_row for group in groups if group.number == reject.offset)
     start = Position(reject.offset, 0, first_row)

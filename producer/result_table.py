@@ -12,6 +12,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from producer.stdout import let_go_of_stdout
+from ringhaul.errors import OutputUnusable
+
 #: Rows of a table on a terminal; a result with more is meant for a file.
 ROWS_SHOWN = 1000
 
@@ -20,19 +23,36 @@ def print_result(table: pa.Table, form: str, path: str | None) -> None:
     """Write the result to the file at `path`, or to standard output.
 
     `form`: table, csv, json (JSON Lines), parquet, or auto: a table on a terminal, else csv, and in
-    a file what its suffix says.
+    a file what its suffix says. Raises `OutputUnusable` (disk full), and BrokenPipeError where
+    nobody reads standard output.
     """
-    form = _form(form, path)
-    if path is None:
-        data = _bytes(table, form)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    target = Path(path)
+    data = _bytes(table, _form(form, path))
+    try:
+        if path is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            _write_whole(Path(path), data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if path is None:
+            let_go_of_stdout()
+        where = path or "standard output"
+        raise OutputUnusable(
+            f"{where}: the result cannot be written: {error.strerror or error}"
+        ) from error
+
+
+def _write_whole(target: Path, data: bytes) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(_bytes(table, form))
-    temporary.replace(target)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _form(form: str, path: str | None) -> str:

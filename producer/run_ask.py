@@ -14,25 +14,25 @@ from cassandra import InvalidRequest, Unauthorized
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.beginning import Beginning
 from producer.options import comma_list
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan import LoadRequest, plan_source
 from producer.plan_read import Wanted, table_of
-from producer.run_load import spool_sources
-from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
+from producer.run_load import spool_path, spool_sources
+from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.words import count_text
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
 from ringhaul.cql.types import CqlType, Fields, type_texts
-from ringhaul.errors import UsageError
+from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.sources import SourceFile, estimate_records
 from ringhaul.load.job import LoadJob
-from ringhaul.read.ask import AskJob, SpanUnit
-from ringhaul.read.ask_run import split_extra
+from ringhaul.read.ask import AskJob, SpanUnit, split_extra
+from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.exec import Statement
-from ringhaul.read.finish import publish_ask_manifest
 from ringhaul.read.job import Output
 from ringhaul.read.lookup import LookupPlan
 from ringhaul.read.spans import Span, parse_span, rows_count
@@ -55,11 +55,12 @@ class _Asked:
     user_types: tuple[tuple[str, Fields], ...] = ()
     facts: Mapping[str, Any]  #: further fields of the `AskJob`
     target: str
+    keyspace: str | None = None  #: of an exec, if it is known
     writes: bool = False  #: rows are written, at times that are fixed
 
 
-def run_lookup(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul lookup`; the exit code."""
+def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul lookup` with what was begun for it; the exit code."""
 
     def ask(session: Session, loaded: Loaded) -> _Asked:
         wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
@@ -75,11 +76,11 @@ def run_lookup(options: Mapping[str, Any]) -> int:
             target=table.name,
         )
 
-    return _run(options, "lookup", [options["keys"]], [], ask)
+    return _run(options, begun, "lookup", [options["keys"]], [], ask)
 
 
-def run_exec(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul exec`; the exit code."""
+def run_exec(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul exec` with what was begun for it; the exit code."""
     files = [options["params"]] if options["params"] is not None else []
     if bool(files) == bool(options["ranges"]):
         raise UsageError("give --params FILE, or one --range for each marker")
@@ -93,40 +94,47 @@ def run_exec(options: Mapping[str, Any]) -> int:
         texts, user_types = type_texts(statement.markers.types)
         return _Asked(
             kind="exec",
-            markers=tuple(zip(names, texts, strict=True)),
+            # What is added to a counter is a whole number.
+            markers=tuple(
+                (name, "bigint" if text == "counter" else text)
+                for name, text in zip(names, texts, strict=True)
+            ),
             user_types=user_types,
             result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
             facts={"statement": options["statement"], "repeatable": effect.repeatable},
             target=effect.verb,
+            keyspace=statement.keyspace,
             writes=not effect.reads,
         )
 
-    return _run(options, "exec", files, options["ranges"], ask)
+    return _run(options, begun, "exec", files, options["ranges"], ask)
 
 
 def _run(
     options: Mapping[str, Any],
+    begun: Beginning,
     kind: str,
     files: Sequence[str],
     ranges: Sequence[str],
     ask: Callable[[Session, Loaded], _Asked],
 ) -> int:
-    loaded = settle_read(options)
-    job_id = new_job_id(kind)
+    loaded, job_id = begun.loaded, begun.job_id
     to_stdout = options["output"] == STDOUT
-    spool = loaded.settings.state_dir / "spool" / f"{job_id}.csv"
+    spool = spool_path(loaded.settings.state_dir, job_id)
     with ExitStack() as stack:
         output = output_of(options, loaded, job_id)
         if to_stdout:
             stack.callback(shutil.rmtree, Path(output.url), ignore_errors=True)
         else:
             check_empty(output.url)
+        unused = stack.enter_context(ExitStack())
         sources = []
         if files:
-            stack.callback(spool.unlink, missing_ok=True)
+            unused.callback(spool.unlink, missing_ok=True)
             sources = spool_sources(files, CsvDialect(), "auto", spool)
         spans = [parse_span(text) for text in ranges]
         slots = plan_slots(loaded, own_workers=to_stdout)
+        made: list[AskJob] = []
 
         def plan(session: Session) -> Plan:
             asked = ask(session, loaded)
@@ -142,14 +150,19 @@ def _run(
                 ordered=options["order"] == "input",
                 timestamp_us=_timestamp_us(asked, values, spans),
                 consistency=loaded.settings.cluster.consistency,
-                rate_rows_s=options["rate"] or 0,
                 output=output if asked.result else None,
                 streams=to_stdout,
                 **asked.facts,
             )
+            made.append(job)
             return _plan(options, job, asked, output, spans, slots)
 
-        return run_read(options, loaded, job_id, plan)
+        places = "" if to_stdout else output.url
+        code = run_read(options, begun, plan, files=sources, output=places)
+        over = code in (EXIT_COMPLETE, EXIT_REJECTS)
+        if code == EXIT_STILL_RUNNING or (not over and made[0].resumable):
+            unused.pop_all()  # workers read what was spooled, or those of a resume will
+        return code
 
 
 def _plan(
@@ -172,6 +185,7 @@ def _plan(
         target=asked.target,
         headline=f"{job.kind} {asked.target}   {size}",
         own_workers=job.streams and job.output is not None,
+        keyspace=asked.keyspace,
     )
     if job.output is None:
         return plan

@@ -5,51 +5,63 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
 from producer.beginning import Beginning
+from producer.crew import Crew, crew_for, standing_ledger
 from producer.dry_run import dry_run_text
-from producer.embedded import default_workers, is_embedded, private_queue
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
-from producer.ledgers import READ_PATIENCE_MS
-from producer.options import comma_list, settle
+from producer.options import comma_list, settle, sharing
 from producer.plan import LoadRequest, plan_load
+from producer.unloaded import manifest_options
+from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.sources import SourceFile, find_sources
-from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.workers import Workers
 from ringhaul.load.job import LoadJob
 from tasks.connect import open_ledger
 from tasks.publish import QUEUE_LABEL
+from tasks.transforms import transforms_of
 
 
-def run_load(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul load` with what was begun for it; the exit code."""
+def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
+    """Run `ringhaul load` with what was begun for it; the exit code. `given`: the names of the
+    options that the user gave."""
     loaded = begun.loaded
+    shown = Shown.from_options(options)
+    changes, told = manifest_options(options, given)
+    if told:
+        shown.say(told)
+    options = {**options, **changes}
     request = load_request(options, loaded)
     spool = spool_path(loaded.settings.state_dir, begun.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
         files = spool_sources(options["sources"], request.dialect, request.file_format, spool)
-        session = begun.opening.session()
-        slots = _slots(loaded)
-        job = plan_load(request, files, session, loaded.settings, slots)
-        begun.opening.close()
+        ledger = standing_ledger(begun)
+        with Visibility(ledger) as visibility:
+            visibility.ask(files)
+            session = begun.opening.session()
+            crew = crew_for(begun, ledger, session, request.keyspace)
+            if crew.warning:
+                shown.say(crew.warning)
+            job = plan_load(request, files, session, loaded.settings, crew.slots)
+            begun.opening.close()
+            visibility.judge(crew.workers, shown.say)
         if options["dry_run"]:
-            print(dry_run_text(job, slots))
+            transforms = transforms_of(loaded.settings, job.transforms)
+            print(dry_run_text(job, crew.slots, transforms))
             return EXIT_COMPLETE
         unused.pop_all()
-    code = _run(begun, options, request, job)
+    code = _run(begun, options, request, job, crew)
     if code == EXIT_COMPLETE:
         spool.unlink(missing_ok=True)
     return code
@@ -103,13 +115,20 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         ttl_s=options["ttl"],
         timestamp=options["timestamp"],
         strategy=load.strategy,
-        rate_rows_s=options["rate"] or 0,
         unit_bytes=load.unit_bytes,
         max_errors=load.max_errors,
+        transforms=options["transforms"],
+        where=options["where"] or "",
     )
 
 
-def _run(begun: Beginning, options: Mapping[str, Any], request: LoadRequest, job: LoadJob) -> int:
+def _run(
+    begun: Beginning,
+    options: Mapping[str, Any],
+    request: LoadRequest,
+    job: LoadJob,
+    crew: Crew,
+) -> int:
     """Create the job, feed it and follow it."""
     job_id, embedded = begun.job_id, begun.worker is not None
     settings = settle({}, None).settings  # an embedded broker is among them by now
@@ -120,18 +139,18 @@ def _run(begun: Beginning, options: Mapping[str, Any], request: LoadRequest, job
             "kind": "load",
             "table": job.table.name,
             "bytes_total": str(job.total_bytes),
-            QUEUE_LABEL: private_queue(job_id) if embedded else QUEUE_LOAD,
+            QUEUE_LABEL: crew.label,
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
+        **sharing(options),
     )
-    workers = settings.worker.concurrency or default_workers()
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
     shown = Shown.from_options(options)
     shown.say(
         f"{job_id}  load -> {job.table.name}   {count_text(len(job.sources), 'file')}"
-        f"  {bytes_text(job.total_bytes)}   " + _who(ledger, embedded, workers)
+        f"  {bytes_text(job.total_bytes)}   {crew.told}"
     )
     if options["detach"]:
         feeder.join()
@@ -170,13 +189,6 @@ def spool_path(state_dir: Path, job_id: str) -> Path:
     return state_dir / "spool" / f"{job_id}.csv"
 
 
-def _slots(loaded: Loaded) -> int:
-    """Worker processes that will share the job, for the size of units."""
-    if is_embedded(loaded):
-        return loaded.settings.worker.concurrency or default_workers()
-    return max(1, Workers(open_ledger(loaded.settings, READ_PATIENCE_MS).caller).slots())
-
-
 def _mapping(text: str | None) -> dict[str, str]:
     """`field=column,...` as a dict. Raises `UsageError` for a part without `=`."""
     mapping: dict[str, str] = {}
@@ -188,15 +200,3 @@ def _mapping(text: str | None) -> dict[str, str]:
             raise UsageError(f"--mapping names field {name.strip()!r} twice")
         mapping[name.strip()] = column.strip()
     return mapping
-
-
-def _who(ledger: Ledger, embedded: bool, workers: int) -> str:
-    """Who will do the work, in words."""
-    if embedded:
-        return f"{count_text(workers, 'embedded worker')}"
-    alive = Workers(ledger.caller).alive()
-    if not alive:
-        return "no worker is up: start some with `ringhaul worker`"
-    hosts = len({worker.host for worker in alive})
-    slots = sum(worker.slots for worker in alive)
-    return f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}"

@@ -10,26 +10,29 @@ from typing import Any
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.beginning import Beginning
 from producer.plan_read import Wanted, plan_units, read_select
 from producer.result_table import print_result
-from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
+from producer.run_read import Plan, plan_slots, run_read
 from producer.words import count_text
-from ringhaul.errors import UsageError
+from ringhaul.errors import OutputUnusable, UsageError
+from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.reading import JobMissing, JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.read.finish import fold_job, remove_spilled
+from ringhaul.read.fold import fold_job, read_job
 from ringhaul.read.job import ReadJob
 from ringhaul.read.ring import read_ring
+from ringhaul.read.spill import forget_job, forget_old
 
 
-def run_query(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul query`; the exit code."""
-    return _run(options, "query", Wanted(sql=options["sql"]))
+def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul query` with what was begun for it; the exit code."""
+    return _run(options, begun, "query", Wanted(sql=options["sql"]))
 
 
-def run_count(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul count`; the exit code."""
+def run_count(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul count` with what was begun for it; the exit code."""
     if options["top"] and options["by"] != "total":
         raise UsageError("--top and --by are two different counts: give one of them")
     select = Wanted(
@@ -40,19 +43,17 @@ def run_count(options: Mapping[str, Any]) -> int:
         top=options["top"] or 0,
         counts=True,
     )
-    return _run(options, "count", select)
+    return _run(options, begun, "count", select)
 
 
-def _run(options: Mapping[str, Any], kind: str, wanted: Wanted) -> int:
-    loaded = settle_read(options)
+def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted) -> int:
     _check_result_options(options)
-    job_id = new_job_id(kind)
-    slots = plan_slots(loaded, own_workers=False)
+    slots = plan_slots(begun.loaded, own_workers=False)
 
     def plan(session: Session) -> Plan:
-        return _plan(options, loaded, session, kind, wanted, slots)
+        return _plan(options, begun.loaded, session, kind, wanted, slots)
 
-    return run_read(options, loaded, job_id, plan)
+    return run_read(options, begun, plan)
 
 
 def _check_result_options(options: Mapping[str, Any]) -> None:
@@ -61,6 +62,8 @@ def _check_result_options(options: Mapping[str, Any]) -> None:
         raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
     if output is not None and Path(output).is_dir():
         raise UsageError(f"-o {output} is a folder: give a file")
+    if output is not None and not Path(output).absolute().parent.is_dir():
+        raise UsageError(f"-o {output}: there is no folder {Path(output).parent}")
 
 
 def _plan(
@@ -72,7 +75,7 @@ def _plan(
     slots: int,
 ) -> Plan:
     read = read_select(session, wanted)
-    if kind == "query" and not read.select.is_aggregate:
+    if kind == "query" and not (read.select and read.select.is_aggregate):
         raise UsageError(
             "query aggregates (count, sum, ...), and this SELECT has no aggregate; for rows there "
             "is `ringhaul unload --query`"
@@ -88,11 +91,16 @@ def _plan(
         partial_bytes_max=loaded.settings.query.partial_bytes_max,
         spill=str(loaded.settings.query.spill_dir or loaded.settings.state_dir / "spill"),
     )
-    units = plan_units(session, job, slots)
+    units = plan_units(session, read, slots)
 
     def finish(ledger: Ledger, status: JobStatus) -> None:
         if status.state is JobState.COMPLETE:
-            print_folded(ledger, status.job, options["result_format"], options.get("output"))
+            try:
+                print_folded(ledger, status.job, options["result_format"], options.get("output"))
+            except OutputUnusable as error:
+                raise OutputUnusable(
+                    f"{error}; `ringhaul resume {status.job}` prints it again"
+                ) from error
 
     headline = f"{kind} {job.table.name}   {count_text(len(units), 'unit')}"
     return Plan(job=job, units=units, target=job.table.name, headline=headline, on_end=finish)
@@ -106,6 +114,17 @@ def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
 
 
 def print_folded(ledger: Ledger, job_id: str, form: str, path: str | None) -> None:
-    """Print the result of a complete count or query."""
-    print_result(fold_job(ledger, job_id), form, path)
-    remove_spilled(ledger, job_id)
+    """Print the result of a complete count or query, and remove its files."""
+    job = read_job(ledger, job_id)
+    print_result(fold_job(ledger, job_id, job), form, path)
+    forget_job(job.spill, job_id)
+    # Those of jobs that were cancelled or failed, and never resumed.
+    forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
+
+
+def _is_known(ledger: Ledger, job_id: str) -> bool:
+    try:
+        ledger.status(job_id)
+    except JobMissing:
+        return False
+    return True

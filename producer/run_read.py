@@ -4,43 +4,37 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cluster import Session
 
-from config.celery_config import QUEUE_LOAD
 from config.settings import Loaded
-from producer.embedded import (
-    EmbeddedBroker,
-    EmbeddedWorker,
-    default_workers,
-    is_embedded,
-    private_queue,
-    refuse_embedded_detach,
-)
-from producer.feed import Feeder
+from producer.beginning import Beginning, own_worker
+from producer.crew import crew_for, standing_ledger
+from producer.embedded import default_workers, is_embedded, private_queue
 from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
-from producer.options import connection_flags, settle
-from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.errors import EXIT_STILL_RUNNING, UsageError
+from producer.options import settle, sharing
+from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
-from ringhaul.load.job import LoadJob
-from ringhaul.read.ask import AskJob
-from ringhaul.read.job import ReadJob
-from tasks.connect import cluster_config, open_ledger
+from ringhaul.storage.access import is_url
+from tasks.connect import open_ledger
 from tasks.publish import KIND_LABEL, QUEUE_LABEL
+
+if TYPE_CHECKING:
+    from ringhaul.formats.sources import SourceFile
+    from ringhaul.load.job import LoadJob
+    from ringhaul.read.ask import AskJob
+    from ringhaul.read.job import ReadJob
 
 #: Units in one message to the ledger.
 BATCH_UNITS = 500
-#: Beginning of a job's id, by its kind.
-PREFIXES = {"unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,25 +53,9 @@ class Plan:
     on_end: Callable[[Ledger, JobStatus], None] | None = None
     #: The rows come out of this command, so that its own workers must read them.
     own_workers: bool = False
-
-
-def settle_read(options: Mapping[str, Any]) -> Loaded:
-    """The settings, with the flags that all read commands share."""
-    flags = connection_flags(options)
-    flags |= {
-        "cluster.consistency": options["consistency"],
-        "worker.concurrency": options["workers"],
-    }
-    loaded = settle(flags, options["config_file"])
-    if options.get("detach") and is_embedded(loaded):
-        raise UsageError("--detach needs workers that stay: configure a broker and start some")
-    refuse_embedded_detach(loaded, options)
-    return loaded
-
-
-def new_job_id(kind: str) -> str:
-    """Such as `ul-7f3a9c`."""
-    return f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
+    #: Whose rows these are, if no table of the job tells; None: not known.
+    keyspace: str | None = None
+    error_limit: ErrorLimit | None = None  #: None: rejects never stop the job
 
 
 def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
@@ -89,40 +67,64 @@ def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
 
 def run_read(
     options: Mapping[str, Any],
-    loaded: Loaded,
-    job_id: str,
+    begun: Beginning,
     make_plan: Callable[[Session], Plan | None],
+    *,
+    files: Sequence[SourceFile] = (),
+    output: str = "",
 ) -> int:
-    """Plan with a session of its own, then run; the exit code. No plan: there is nothing to run."""
-    session = open_session(cluster_config(loaded.settings))
-    try:
+    """Plan with the session that was opened meanwhile, then run; the exit code. No plan: there is
+    nothing to run.
+
+    `files`, `output`: what workers will read, and where they will write; all hosts must see both.
+    """
+    import tasks.application  # noqa: F401 - Celery: read while the session opens
+    from producer.visibility import Visibility  # readers of files: of no use where there are none
+
+    ledger = standing_ledger(begun)
+    with Visibility(ledger) as visibility:
+        if not options.get("dry_run"):
+            visibility.ask(files, output)
+        session = begun.opening.session()
         plan = make_plan(session)
-    finally:
-        close_session(session)
-    if plan is None:
-        return 0
+        if plan is None:
+            return EXIT_COMPLETE
+        crew = crew_for(begun, ledger, session, _keyspace(plan))
+        begun.opening.close()
+        if plan.job.output is not None and is_url(plan.job.output.url):
+            from ringhaul.read.folders import try_writing
+
+            try_writing(plan.job.output.url)
+        if not plan.own_workers:
+            shown = Shown.from_options(options)
+            if crew.warning:
+                shown.say(crew.warning)
+            visibility.judge(crew.workers, shown.say)
     with ExitStack() as stack:
-        return _run(stack, loaded, options, job_id, plan)
+        return _run(stack, options, begun, plan, crew.label)
+
+
+def _keyspace(plan: Plan) -> str | None:
+    return plan.keyspace if plan.job.table is None else plan.job.table.keyspace
 
 
 def _run(
-    stack: ExitStack, loaded: Loaded, options: Mapping[str, Any], job_id: str, plan: Plan
+    stack: ExitStack, options: Mapping[str, Any], begun: Beginning, plan: Plan, label: str
 ) -> int:
-    embedded = is_embedded(loaded)
-    own_workers = embedded or plan.own_workers
-    state_dir = loaded.settings.state_dir
-    broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
-    ledger = open_ledger(settle({}, None).settings)
-    create_job(ledger, job_id, plan, private_queue(job_id) if own_workers else QUEUE_LOAD)
-    workers = loaded.settings.worker.concurrency or default_workers()
-    worker = None
-    if own_workers:
-        profiled = loaded.settings.worker.profile != "off"
-        worker = stack.enter_context(EmbeddedWorker(state_dir, workers, job_id, profiled=profiled))
+    loaded, job_id, worker = begun.loaded, begun.job_id, begun.worker
+    if plan.own_workers and worker is None:
+        worker = stack.enter_context(own_worker(loaded, job_id))
+    ledger = open_ledger(settle({}, None).settings)  # an embedded broker is among them by now
+    queue = label if worker is None else private_queue(job_id)
+    create_job(ledger, job_id, plan, queue, **sharing(options))
+    if options["job_id"] is not None:
+        _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  {plan.headline}")
     feeder = None
     if plan.split is not None:
+        from producer.feed import Feeder  # readers of files: of no use where there are none
+
         feeder = Feeder(ledger, job_id, 1, plan.split)
         feeder.start()
     if options.get("detach"):
@@ -141,20 +143,22 @@ def _run(
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),
         feeder=feeder,
-        broker=broker,
+        broker=begun.broker,
         worker=worker,
-        on_interrupt=options["on_interrupt"] or ("cancel" if own_workers else "detach"),
+        on_interrupt=options["on_interrupt"] or ("detach" if worker is None else "cancel"),
     )
 
 
-def create_job(ledger: Ledger, job_id: str, plan: Plan, queue: str) -> None:
-    """Put the job and all its units into the ledger."""
+def create_job(ledger: Ledger, job_id: str, plan: Plan, queue: str, **sharing: Any) -> None:
+    """Put the job and all its units into the ledger. `sharing`: see `options.sharing`."""
     ledger.create(
         job_id,
         {KIND_LABEL: plan.job.kind, "table": plan.target, QUEUE_LABEL: queue},
         json.dumps(plan.job.to_json()),
         # What must not be done twice is not begun twice.
         max_starts=None if getattr(plan.job, "repeatable", True) else 1,
+        error_limit=plan.error_limit,
+        **sharing,
     )
     if plan.split is not None:
         return
@@ -166,3 +170,15 @@ def create_job(ledger: Ledger, job_id: str, plan: Plan, queue: str) -> None:
             break  # cancelled by somebody already
         first = min(first + len(batch), known)
     ledger.seal(job_id, 1, len(plan.units))
+
+
+def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:
+    """Fail a job whose units are not those of one plan, and raise `UsageError`.
+
+    Two commands with the same --job-id may have handed it out at the same time, and the servers'
+    estimates, by which units are cut, may have changed between the two.
+    """
+    units = [spec for _, spec in ledger.unit_specs(job_id)]
+    if plan.split is None and units != list(plan.units):
+        ledger.fail(job_id, "two commands handed out its units at once, and not the same ones")
+        raise UsageError(f"job {job_id} was handed out by two commands at once: begin it anew")

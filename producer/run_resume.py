@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from config.settings import Loaded
+from producer.beginning import own_worker
+from producer.closing import EXIT_CODES
 from producer.embedded import (
     EmbeddedBroker,
-    EmbeddedWorker,
-    default_workers,
     is_embedded,
     refuse_embedded_detach,
 )
@@ -24,7 +24,7 @@ from producer.options import connection_flags, settle
 from producer.run_load import spool_path
 from producer.run_query import print_folded
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
@@ -32,6 +32,7 @@ from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob
+from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.finish import publish_manifest
 from ringhaul.read.job import ReadJob
 from tasks.connect import cluster_config, open_ledger
@@ -52,7 +53,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
         ledger = open_ledger(settings)
         job = job_of(ledger.job_spec(job_id))
         if isinstance(job, AskJob):
-            raise UsageError(f"{job_id} is a {job.kind}, which cannot be resumed: start it anew")
+            return _resume_ask(stack, loaded, options, ledger, job, broker)
         if not isinstance(job, LoadJob):
             return _resume_read(stack, loaded, options, ledger, job, broker)
         for source in job.sources:
@@ -62,11 +63,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
         epoch = _epoch(ledger, job_id, limit)
         worker = None
         if embedded:
-            count = settings.worker.concurrency or default_workers()
-            profiled = settings.worker.profile != "off"
-            worker = stack.enter_context(
-                EmbeddedWorker(state_dir, count, job_id, profiled=profiled)
-            )
+            worker = stack.enter_context(own_worker(loaded, job_id))
         status = ledger.status(job_id)
         feeder = None
         if not status.sealed:
@@ -99,34 +96,38 @@ def _resume_read(
 ) -> int:
     """Go on with an unload, a count or a query: the units that are not done."""
     job_id = options["job"]
-    if options["max_errors"]:
-        raise UsageError("--max-errors is of loads: reading has no rejects")
-    status = ledger.status(job_id)
-    if job.kind == "unload" and status.state is JobState.COMPLETE:
-        # Its command may have gone before it wrote the manifest.
-        parts = len(publish_manifest(ledger, job_id).parts)
-        Shown.from_options(options).say(f"{job_id} is complete; its manifest lists {parts:,} files")
-        return EXIT_COMPLETE
+    if options["max_errors"] and not job.transforms:
+        raise UsageError("--max-errors is of loads and transforms: reading has no rejects")
+    limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
     if job.streams:
         raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
+    status = ledger.status(job_id)
+    if status.state in (JobState.COMPLETE, JobState.PARTIAL):
+        # Its command may have gone before it wrote the manifest, or the result.
+        if job.kind != "unload":
+            print_folded(ledger, job_id, "auto", None)
+            return EXIT_COMPLETE
+        parts = len(publish_manifest(ledger, job_id).parts)
+        Shown.from_options(options).say(f"{job_id} is complete; its manifest lists {parts:,} files")
+        return EXIT_CODES[status.state]
     if not status.sealed:
         raise UsageError(f"job {job_id} has not got all its units: start it anew")
     close_session(open_session(cluster_config(loaded.settings)))
-    _epoch(ledger, job_id, None)
+    _epoch(ledger, job_id, limit)
     worker = None
     if broker is not None:
-        count = loaded.settings.worker.concurrency or default_workers()
-        worker = stack.enter_context(EmbeddedWorker(loaded.settings.state_dir, count, job_id))
+        worker = stack.enter_context(own_worker(loaded, job_id))
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done")
 
     def end(status: JobStatus) -> None:
-        if status.state is not JobState.COMPLETE:
+        if status.state not in (JobState.COMPLETE, JobState.PARTIAL):
             return
         if job.kind == "unload":
             publish_manifest(ledger, job_id)
         else:
-            print_folded(ledger, job_id, "auto", None)
+            form, path = options.get("result_format", "auto"), options.get("output")
+            print_folded(ledger, job_id, form, path)
 
     return follow_job(
         ledger,
@@ -138,6 +139,68 @@ def _resume_read(
         worker=worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
     )
+
+
+def _resume_ask(
+    stack: ExitStack,
+    loaded: Loaded,
+    options: Mapping[str, Any],
+    ledger: Ledger,
+    job: AskJob,
+    broker: EmbeddedBroker | None,
+) -> int:
+    """Go on with a lookup or an exec: the units that are not done."""
+    job_id = options["job"]
+    if options["max_errors"]:
+        raise UsageError(f"--max-errors is of loads: {job.kind} never stops for rejects")
+    if not job.repeatable:
+        raise UsageError(
+            f"{job_id} runs a statement that must not be done twice, and nobody can tell how much "
+            "of a unit that was cut short was done: start it anew with the values that are left"
+        )
+    status = ledger.status(job_id)
+    if job.output is not None:
+        if job.streams:
+            raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
+        if status.state in (JobState.COMPLETE, JobState.PARTIAL):
+            # Its command may have gone before it wrote the manifest.
+            publish_ask_manifest(ledger, status)
+            Shown.from_options(options).say(f"{job_id} is complete; its manifest is written")
+            return EXIT_CODES[status.state]
+    if job.spans and not status.sealed:
+        raise UsageError(f"job {job_id} has not got all its units: start it anew")
+    for source in job.values.sources:
+        check_unchanged(source.file)
+    close_session(open_session(cluster_config(loaded.settings)))
+    epoch = _epoch(ledger, job_id, None)
+    worker = None
+    if broker is not None:
+        worker = stack.enter_context(own_worker(loaded, job_id))
+    feeder = None
+    if not ledger.status(job_id).sealed:
+        feeder = Feeder(ledger, job_id, epoch, job.values)
+        feeder.start()
+    shown = Shown.from_options(options)
+    shown.say(f"{job_id}  resume {job.kind}   {status.done:,} units are done already")
+
+    def end(status: JobStatus) -> None:
+        if job.output is not None:
+            publish_ask_manifest(ledger, status)
+
+    code = follow_job(
+        ledger,
+        job_id,
+        0,
+        shown,
+        on_end=end,
+        feeder=feeder,
+        broker=broker,
+        worker=worker,
+        on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
+    )
+    if code in (EXIT_COMPLETE, EXIT_REJECTS):
+        spool_path(loaded.settings.state_dir, job_id).unlink(missing_ok=True)
+    return code
 
 
 def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:

@@ -3,73 +3,93 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.beginning import Beginning
+from producer.known_job import ADOPTED
 from producer.options import comma_list
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
-from producer.plan_read import Wanted, plan_units, read_select
-from producer.run_read import Plan, new_job_id, plan_slots, run_read, settle_read
+from producer.plan_read import Read, Wanted, plan_units, read_select
+from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.words import count_text
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.query.select import Select
 from ringhaul.read.finish import publish_manifest, unload_parts
 from ringhaul.read.job import Output, ReadJob
-from ringhaul.read.statement import scan_statement
+from ringhaul.transform import RECORD
+from ringhaul.transform.errors import TransformError
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
 
 
-def run_unload(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul unload`; the exit code."""
-    loaded = settle_read(options)
-    job_id = new_job_id("unload")
+def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul unload` with what was begun for it; the exit code."""
+    loaded = begun.loaded
     to_stdout = options["output"] == STDOUT
     with ExitStack() as stack:
         refuse_two_on_stdout(options)
-        output = output_of(options, loaded, job_id)
+        output = output_of(options, loaded, begun.job_id)
         if to_stdout:
             spool = Path(output.url)
             stack.callback(shutil.rmtree, spool, ignore_errors=True)
-        else:
+        elif not options.get(ADOPTED):
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan | None:
             return _plan(options, loaded, session, output, slots)
 
-        return run_read(options, loaded, job_id, plan)
+        return run_read(options, begun, plan, output="" if to_stdout else output.url)
 
 
 def _plan(
     options: Mapping[str, Any], loaded: Loaded, session: Session, output: Output, slots: int
 ) -> Plan | None:
     read = read_select(session, _wanted(options))
-    if read.select.is_aggregate:
-        raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
-    if read.select.limit is not None:
-        raise UsageError("unload takes no LIMIT: workers read the ring's ranges side by side")
-    _refuse_blank_lines(read.select, output)
+    if read.select is not None:
+        if read.select.is_aggregate:
+            raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
+        if read.select.limit is not None:
+            raise UsageError("unload takes no LIMIT: workers read the ring's ranges side by side")
+        if not options["transforms"]:
+            _refuse_blank_lines(read.select, output)
+    columns = list(zip(read.names, read.type_texts, strict=True))
+    names, types = read.names, read.types
+    results: tuple[tuple[str, CqlType], ...] = ()
+    if options["transforms"]:
+        results = _results(options["transforms"], read, loaded)
+        columns = [(name, str(cql_type)) for name, cql_type in results]
+        names, types = zip(*results, strict=True)
+        _refuse_one_column(names, output)
+    elif options["max_errors"]:
+        raise UsageError("--max-errors is about transforms: without one no row is rejected")
     job = ReadJob(
         kind="unload",
         cluster_name=session.cluster.metadata.cluster_name,
         table=read.table,
         sql=read.sql,
         consistency=loaded.settings.cluster.consistency,
-        rate_rows_s=options["rate"] or 0,
         output=output,
+        columns=tuple(columns),
+        transforms=tuple(options["transforms"]),
+        results=results,
         token_order=options["order"] == "token",
         streams=options["output"] == STDOUT,
     )
-    units = plan_units(session, job, slots)
+    units = plan_units(session, read, slots)
     to_stdout = options["output"] == STDOUT
     headline = (
         f"unload {job.table.name} -> {'standard output' if to_stdout else output.url}   "
@@ -77,13 +97,21 @@ def _plan(
     )
     if options["dry_run"]:
         print(f"would {headline} for {count_text(slots, 'worker process', 'worker processes')}")
+        from ringhaul.read.statement import scan_statement
+
         print(f" statement  {scan_statement(job.select)}")
+        if results:
+            print(f" through    {' and '.join(job.transforms)}")
+            print(f" columns    {', '.join(f'{name} {kind}' for name, kind in columns)}")
         return None
+    limit = None
+    if results:
+        limit = ErrorLimit.parse(options["max_errors"] or loaded.settings.load.max_errors)
     if to_stdout:
         header = b""
         if wants_header(options, output):
             with_header = replace(output.format, header=True)
-            header = header_bytes(with_header, job.select.names, job.select.types)
+            header = header_bytes(with_header, names, types)
         printer = StdoutParts(Path(output.url), unload_parts, header, in_order=job.token_order)
         return Plan(
             job=job,
@@ -93,8 +121,35 @@ def _plan(
             on_look=printer.look,
             on_end=printer.end,
             own_workers=True,
+            error_limit=limit,
         )
-    return Plan(job=job, units=units, target=job.table.name, headline=headline, on_end=_finish)
+    return Plan(
+        job=job,
+        units=units,
+        target=job.table.name,
+        headline=headline,
+        on_end=_finish,
+        error_limit=limit,
+    )
+
+
+def _results(
+    transforms: Sequence[str], read: Read, loaded: Loaded
+) -> tuple[tuple[str, CqlType], ...]:
+    """The columns that come out of the transforms. Raises `UsageError` where none do."""
+    from producer.plan_transform import plan_transforms  # what most unloads do not need to import
+    from ringhaul.read.reshape import planned_results
+
+    functions = plan_transforms(transforms, loaded.settings)
+    if RECORD in read.names:
+        raise UsageError(
+            f"a column is named {RECORD}, as the one is by which transforms tell rows: name it "
+            "otherwise by --query SELECT ... AS"
+        )
+    try:
+        return planned_results(read.names, read.types, functions)
+    except TransformError as error:
+        raise UsageError(str(error)) from error
 
 
 def _refuse_blank_lines(select: Select, output: Output) -> None:
@@ -109,8 +164,17 @@ def _refuse_blank_lines(select: Select, output: Output) -> None:
             )
 
 
+def _refuse_one_column(names: Sequence[str], output: Output) -> None:
+    """The same of what transforms give, of which nobody knows whether it may be null."""
+    if output.format.kind == "csv" and output.format.null == "" and len(names) == 1:
+        raise UsageError(
+            f"a CSV of {names[0]} alone would have a blank line for each null, and that is no "
+            "record: give --null NULL, or another column beside it"
+        )
+
+
 def _finish(ledger: Ledger, status: JobStatus) -> None:
-    if status.state is JobState.COMPLETE:
+    if status.state in (JobState.COMPLETE, JobState.PARTIAL):
         publish_manifest(ledger, status.job)
 
 

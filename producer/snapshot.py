@@ -38,7 +38,11 @@ class Snapshot:
     def share(self) -> float:
         """0..1 of the input's bytes, or of the units where they are all known from the beginning.
         Below 1 until the job is over."""
-        if self.state != "RUNNING" and self.units == self.units_done and self.sealed:
+        if (
+            self.state not in ("RUNNING", "PAUSED")
+            and self.units == self.units_done
+            and self.sealed
+        ):
             return 1.0
         if self.bytes_total:
             return min(self.bytes_done / self.bytes_total, 0.999)
@@ -72,7 +76,7 @@ class RateMeter:
         rows_per_s, bytes_per_s = self._rates(status, elapsed_s, rows + rejected, bytes_done)
         return Snapshot(
             job=status.job,
-            state=str(status.state),
+            state=status.shown,
             units=status.units,
             units_done=status.done,
             sealed=status.sealed,
@@ -92,20 +96,18 @@ class RateMeter:
         )
 
     def _eta_s(self, status: JobStatus, bytes_done: int, bytes_per_s: float) -> float | None:
-        if status.finished:
+        if status.finished or status.paused:
             return None
         if self._bytes_total:
             return (self._bytes_total - bytes_done) / bytes_per_s if bytes_per_s > 0 else None
-        return (
-            status.elapsed_s * (status.units - status.done) / status.done if status.done else None
-        )
+        return status.worked_s * (status.units - status.done) / status.done if status.done else None
 
     def _rates(
         self, status: JobStatus, elapsed_s: float, records: int, bytes_done: int
     ) -> tuple[float, float]:
         """Records and bytes a second: lately while the job runs, on the whole when it is over."""
         if status.finished:
-            whole_s = max(elapsed_s, 0.001)
+            whole_s = max(status.worked_s, 0.001)
             return records / whole_s, bytes_done / whole_s
         self._looks.append((elapsed_s, records, bytes_done))
         while self._looks[-1][0] - self._looks[0][0] > RATE_WINDOW_S:

@@ -6,13 +6,13 @@ Workers on this host write parts to a spool folder; this end copies each part on
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from producer.stdout import let_go_of_stdout
 from ringhaul.cql.types import CqlType
-from ringhaul.errors import EXIT_CANCELLED, Terminal
+from ringhaul.errors import EXIT_CANCELLED, OutputUnusable, Terminal
 from ringhaul.formats.write import OutputFormat, open_writer
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -51,11 +51,12 @@ class StdoutParts:
     def look(self, ledger: Ledger, status: JobStatus) -> None:
         """Copy the units that were committed since the last look.
 
-        Raises `StdoutClosed`, after cancelling the job that nobody reads any more.
+        Raises `StdoutClosed` and `OutputUnusable`, after cancelling the job that nobody reads any
+        more.
         """
         try:
             if self._header:
-                sys.stdout.buffer.write(self._header)
+                _write(self._header)
                 self._header = b""
             for unit, extra in ledger.extras(status.job, exclude=self._copied):
                 if self._in_order and unit != self._next:
@@ -64,12 +65,11 @@ class StdoutParts:
                     self._copy(part)
                 self._copied.add(unit)
                 self._next = unit + 1
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            # The interpreter flushes standard output at its end: that would fail once more.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _write(b"", flush=True)
+        except (StdoutClosed, OutputUnusable):
+            let_go_of_stdout()
             ledger.cancel(status.job)
-            raise StdoutClosed from None
+            raise
 
     def end(self, ledger: Ledger, status: JobStatus) -> None:
         """Copy what is left."""
@@ -79,8 +79,21 @@ class StdoutParts:
         path = self._folder / part.name
         with path.open("rb") as file:
             while piece := file.read(COPY_BYTES):
-                sys.stdout.buffer.write(piece)
+                _write(piece)
         path.unlink()
+
+
+def _write(data: bytes, *, flush: bool = False) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        if flush:
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise StdoutClosed from None
+    except OSError as error:
+        raise OutputUnusable(
+            f"standard output cannot be written: {error.strerror or error}; the job is cancelled"
+        ) from error
 
 
 def header_bytes(fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> bytes:

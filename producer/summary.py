@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from producer.closing import Closing, exit_code
+from producer.closing import Closing, exit_code, sharing_json, unfinished
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -19,6 +19,8 @@ from ringhaul.load.unit import UnitResult
 
 #: Sources listed one by one in the closing table; the others are summed in one line.
 SOURCES_SHOWN = 10
+#: What lines of sources have in sum.
+_SUMMED = ("units", "records", "dropped", "filtered", "written", "rejected", "input_bytes")
 #: CPU per row says something from this many records on; below, it is the cost of starting.
 CPU_RECORDS_MIN = 10_000
 
@@ -70,12 +72,15 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "job": status.job,
         "kind": "load",
         "table": summary.job.table.name,
-        "state": str(status.state),
+        "state": status.shown,
         "exit_code": summary.exit_code,
         "units": status.units,
         "units_done": status.done,
         "units_quarantined": status.bad,
         "records": report.records,
+        "loaded": report.loaded,
+        "dropped": report.dropped,
+        "filtered": report.filtered,
         "rows": report.written,
         "rejected": report.rejected,
         # Of units that were cut short by a stop: in the table, at least this many.
@@ -84,9 +89,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "retries": report.retries,
         "repeated_units": report.repeated_units,
         "elapsed_s": summary.status.elapsed_s,
-        "rows_per_s": report.written / summary.status.elapsed_s
-        if summary.status.elapsed_s
-        else None,
+        "rows_per_s": report.written / status.worked_s if status.worked_s else None,
         "cpu_us_per_row": report.cpu_us_per_row,
         "worker_rss_bytes_max": report.rss_bytes_max,
         "p50_ms": report.p50_ms,
@@ -98,6 +101,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "reject_reasons": dict(summary.reasons),
         "first_timestamp_us": summary.job.base_us,
         "last_error": status.last_error,
+        **sharing_json(status),
         "sources": [asdict(source) for source in report.sources],
     }
 
@@ -107,7 +111,7 @@ def summary_text(summary: Summary) -> str:
     report = summary.report
     lines = _shown(report.sources)
     total = SourceLine("total")
-    for name in ("units", "records", "written", "rejected", "input_bytes"):
+    for name in _SUMMED:
         setattr(total, name, getattr(report, name))
     width = max(16, *(len(line.path) for line in [*lines, total]))
     rule = f" {'-' * width}  -------  -------------  ---------  ----------"
@@ -116,9 +120,8 @@ def summary_text(summary: Summary) -> str:
         rule,
     ]
     text += [_line(line, width) for line in lines]
-    speed = (
-        rate_text(report.written / summary.status.elapsed_s) if summary.status.elapsed_s else "-"
-    )
+    worked_s = summary.status.worked_s
+    speed = rate_text(report.written / worked_s) if worked_s else "-"
     text += [
         rule,
         f"{_line(total, width)}   {time_text(summary.status.elapsed_s)}   {speed} rows/s",
@@ -136,6 +139,8 @@ def summary_text(summary: Summary) -> str:
         )
     if report.repeated_units:
         details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
+    if summary.job.transforms or summary.job.where:
+        text.append(_records_line(summary))
     text.append(f" {'   '.join(details)}")
     if summary.reasons:
         reasons = sorted(summary.reasons.items(), key=lambda pair: -pair[1])
@@ -175,7 +180,18 @@ def _verdict(summary: Summary) -> list[str]:
         case JobState.FAILED:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
-            return [f" still running: {part} so far", f" next     ringhaul status -f {job}"]
+            return unfinished(status, f"{part} so far")
+
+
+def _records_line(summary: Summary) -> str:
+    """What became of the records where they do not become a row each."""
+    job, report = summary.job, summary.report
+    figures = [f"{report.loaded:,} loaded"]
+    if job.transforms:
+        figures.append(f"{report.dropped:,} dropped by {' and '.join(job.transforms)}")
+    if job.where:
+        figures.append(f"{report.filtered:,} filtered by --where")
+    return f" records  {report.records:,}: {', '.join(figures)}, {report.rejected:,} rejected"
 
 
 def _shown(sources: list[SourceLine]) -> list[SourceLine]:
@@ -183,7 +199,7 @@ def _shown(sources: list[SourceLine]) -> list[SourceLine]:
         return sources
     rest = SourceLine(f"... {len(sources) - SOURCES_SHOWN + 1:,} more")
     for source in sources[SOURCES_SHOWN - 1 :]:
-        for name in ("units", "records", "written", "rejected", "input_bytes"):
+        for name in _SUMMED:
             setattr(rest, name, getattr(rest, name) + getattr(source, name))
     return [*sources[: SOURCES_SHOWN - 1], rest]
 

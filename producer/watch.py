@@ -7,19 +7,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
-from producer.feed import Feeder
 from producer.progress import Progress
 from producer.snapshot import RateMeter, Snapshot
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
 from ringhaul.load.latency import percentile_ms
-from tasks.publish import publish_next, publisher, window
+from tasks.publish import publish_next, publisher, windows
+
+if TYPE_CHECKING:
+    from producer.feed import Feeder
 
 LOOK_EVERY_S = 0.2
 #: Where a look decides when something begins or ends: at a job's start, when its first units have
@@ -64,7 +67,7 @@ class Watch:
         self._started_at = time.monotonic()
         #: All units are split, and were published as far as there was room.
         self._fed = False
-        self._away = False
+        self._away = self._paused = False
         self._facts: dict[str, Any] = {}
 
     @property
@@ -108,12 +111,20 @@ class Watch:
         status = self._ledger.status(self._job_id)
         if self._on_look is not None:
             self._on_look(status)
+        self._tell_pause(status)
         snapshot = self._meter.look(status, **self._facts)
         self._progress.show(snapshot)
         if self._away:
             self._away = False
             self._progress.note("Redis is back; the job goes on")
         return status, snapshot
+
+    def _tell_pause(self, status: JobStatus) -> None:
+        """Somebody else paused the job, or lets it go on."""
+        if status.paused != self._paused and not status.finished:
+            words = f"paused; to go on: ringhaul resume {self._job_id}"
+            self._progress.note(words if status.paused else "the job goes on")
+        self._paused = status.paused
 
     def _soon(self, status: JobStatus, snapshot: Snapshot) -> bool:
         """Whether something is about to begin or to end."""
@@ -126,7 +137,9 @@ class Watch:
     def _sweep(self) -> None:
         """Look after the job, and renew what `show` tells beside its status: both cost more than
         a look, on a machine that may also run the workers."""
-        sweep_job(self._ledger, self._job_id, window(self._ledger), publisher(self._ledger))
+        window = windows(self._ledger)(self._job_id)
+        sweep_job(self._ledger, self._job_id, window, publisher(self._ledger))
+        count_open_units(self._ledger.caller)
         alive = Workers(self._ledger.caller).alive()
         latencies = {int(k): v for k, v in self._ledger.latencies(self._job_id).items()}
         self._facts = {

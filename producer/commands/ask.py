@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import rich_click as click
 
-from producer.options import Command, connection_options, following_options, output_options
+from producer.known_job import begins_job
+from producer.options import (
+    Command,
+    connection_options,
+    following_options,
+    output_options,
+    sharing_options,
+)
 
 
 def answer_options(command: Command) -> Command:
@@ -46,9 +54,6 @@ def answer_options(command: Command) -> Command:
                 show_default=True,
                 help="Answers in the order of the input, or as they come.",
             ),
-            click.option(
-                "--rate", type=click.IntRange(1), metavar="N/S", help="Limit of the whole job."
-            ),
             click.option("--consistency", metavar="LEVEL", help="Of the requests [LOCAL_QUORUM]."),
         ]
     ):
@@ -73,13 +78,19 @@ def answer_options(command: Command) -> Command:
 )
 @click.option("--columns", metavar="A,B,...", help="Columns that are wanted [all].")
 @answer_options
+@sharing_options
 @following_options
 @connection_options
+@begins_job("lookup")
 def lookup_command(**options: Any) -> int:
     """The rows of a list of keys, asked for at the nodes that hold them."""
-    from producer.run_ask import run_lookup
+    from producer.beginning import begin_read
 
-    return run_lookup(options)
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "lookup", own_workers=options["output"] == "-")
+        from producer.run_ask import run_lookup  # while what was begun comes up
+
+        return run_lookup(options, begun)
 
 
 @click.command("exec")
@@ -97,13 +108,19 @@ def lookup_command(**options: Any) -> int:
     help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
 )
 @answer_options
+@sharing_options
 @following_options
 @connection_options
+@begins_job("exec")
 def exec_command(**options: Any) -> int:
     """Run a CQL statement with ? markers once for each row of values.
 
     SELECT, INSERT, UPDATE, DELETE and counters. What must not be done twice is never sent twice.
     """
-    from producer.run_ask import run_exec
+    from producer.beginning import begin_read
 
-    return run_exec(options)
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "exec")
+        from producer.run_ask import run_exec  # while what was begun comes up
+
+        return run_exec(options, begun)

@@ -68,10 +68,15 @@ def worker_command(
 @config_option
 @click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
 def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
-    """Start scheduled jobs when they are due. Run exactly one. Options: `celery beat`."""
+    """Start scheduled jobs when they are due. Two are safer than one. Options: `celery beat`."""
     from config.celery_config import BEAT_ARGUMENTS
+    from producer.schedule_file import find_schedule_file, read_schedule_file
 
-    _celery(settle({}, config_file), ["beat", *BEAT_ARGUMENTS, *celery_options])
+    loaded = settle({}, config_file)
+    path = find_schedule_file(loaded.settings)
+    if path is not None:
+        read_schedule_file(path)  # what is wrong with it is told now, and not at night
+    _celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
     _end()
 
 
@@ -91,11 +96,10 @@ def _celery(
 ) -> None:
     """Hand over to Celery's command line in this process."""
     run = run or _run
-    from config.celery_config import WORKER_ENVIRONMENT, make_beat_dir
+    from config.celery_config import WORKER_ENVIRONMENT
 
     for name, value in WORKER_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    make_beat_dir(loaded.settings)
     if is_embedded(loaded):
         with EmbeddedBroker(loaded.settings.state_dir):
             run(arguments)

@@ -1,4 +1,4 @@
-"""`ringhaul cancel JOB` and `ringhaul resume JOB`."""
+"""`ringhaul pause`, `resume`, `throttle` and `cancel`: a job under control while it runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,26 @@ import rich_click as click
 from producer.options import config_option, connection_options, following_options
 
 
+@click.command("pause")
+@click.argument("job")
+@config_option
+def pause_command(job: str, config_file: Path | None) -> int:
+    """Hold a running job: its workers let go of it within 2 s. `resume` lets it go on."""
+    from producer.ledgers import reading_ledger
+    from ringhaul.ledger.states import JobState
+
+    with reading_ledger(config_file) as ledger:
+        state = ledger.pause(job)
+    paused = state is JobState.RUNNING
+    click.echo(f"{job} is {'PAUSED' if paused else state}", err=True)
+    return 0 if paused else 2
+
+
 @click.command("cancel")
 @click.argument("job")
 @config_option
 def cancel_command(job: str, config_file: Path | None) -> int:
-    """End a running job. Its workers stop within seconds; `resume` goes on from there."""
+    """End a running job. Its workers stop within 2 s; `resume` goes on from there."""
     from producer.ledgers import reading_ledger
     from ringhaul.ledger.states import JobState
 
@@ -30,7 +45,48 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @following_options
 @connection_options
 def resume_command(**options: Any) -> int:
-    """Run the units of an ended job that are not done. Its options live with the job."""
+    """Let a paused job go on, or run what an ended one did not get to, with its old options."""
+    from producer.unpause import unpause
+
+    if unpause(options):
+        return 0
     from producer.run_resume import run_resume
 
     return run_resume(options)
+
+
+@click.command("throttle")
+@click.argument("job")
+@click.option(
+    "--rows-per-second", type=click.IntRange(1), metavar="N", help="Rows, over all workers."
+)
+@click.option(
+    "--mb-per-second",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    help="Megabytes (1,000,000 bytes), over all workers.",
+)
+@click.option(
+    "--in-flight",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Requests without an answer, over all workers; each unit that runs has at least one.",
+)
+@click.option(
+    "--between",
+    multiple=True,
+    metavar="HH:MM-HH:MM",
+    help="Hours of the day in which the limits hold; may be repeated [always].",
+)
+@click.option("--timezone", metavar="NAME", help="Of the hours, such as Europe/Berlin [UTC].")
+@click.option("--off", is_flag=True, help="Take the limits away.")
+@click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
+@config_option
+def throttle_command(job: str, config_file: Path | None, **options: Any) -> int:
+    """Limit a running job, from within 2 s on, or show its limits.
+
+    The limits given are the job's from then on, in the place of those it had.
+    """
+    from producer.throttling import run_throttle
+
+    return run_throttle(job, config_file, options)

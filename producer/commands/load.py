@@ -8,7 +8,8 @@ from typing import Any
 
 import rich_click as click
 
-from producer.options import connection_options, following_options
+from producer.known_job import begins_job
+from producer.options import connection_options, following_options, given_options, sharing_options
 
 
 @click.command("load")
@@ -32,6 +33,14 @@ from producer.options import connection_options, following_options
     help="Load these fields into these columns; FIELD is a name or a position from 0.",
 )
 @click.option("--skip-columns", metavar="A,B,...", help="Fields to leave out.")
+@click.option(
+    "--transform",
+    "transforms",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
+    help="Put records through a function that the workers' settings allow; may be repeated.",
+)
+@click.option("--where", metavar="CONDITION", help="Which rows are loaded, as in SQL.")
 @click.option("-d", "--delimiter", default=",", show_default=True, help="Between fields; \\t: tab.")
 @click.option("--quote", default='"', show_default=True, help="Around fields; empty: none.")
 @click.option("--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".')
@@ -71,7 +80,6 @@ from producer.options import connection_options, following_options
 @click.option(
     "--max-errors", metavar="N|N%", help="Stop when more records are rejected [1000]; -1: never."
 )
-@click.option("--rate", type=click.IntRange(1), metavar="ROWS/S", help="Limit of the whole job.")
 @click.option("--consistency", metavar="LEVEL", help="Of the writes [LOCAL_QUORUM].")
 @click.option("--ttl", type=int, default=0, metavar="S", help="Seconds until rows expire.")
 @click.option(
@@ -93,8 +101,10 @@ from producer.options import connection_options, following_options
     type=click.Path(file_okay=False, writable=True, path_type=Path),
     help="Write a profile of each embedded worker process here; tell where the time went.",
 )
+@sharing_options
 @following_options
 @connection_options
+@begins_job("load")
 def load_command(**options: Any) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
@@ -108,4 +118,4 @@ def load_command(**options: Any) -> int:
         # Only now: its imports take as long as what was begun.
         from producer.run_load import run_load
 
-        return run_load(options, begun)
+        return run_load(options, begun, given_options())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import rich_click as click
 
-from producer.options import connection_options, following_options
+from producer.known_job import begins_job
+from producer.options import connection_options, following_options, sharing_options
 
 #: Forms of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
@@ -35,13 +37,19 @@ RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
     help="auto: a table on a terminal, else csv.",
 )
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@sharing_options
 @following_options
 @connection_options
+@begins_job("count")
 def count_command(**options: Any) -> int:
     """Count rows: all of them, by token range, by host, or in the largest partitions."""
-    from producer.run_query import run_count
+    from producer.beginning import begin_read
 
-    return run_count(options)
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "count")
+        from producer.run_query import run_count  # while what was begun comes up
+
+        return run_count(options, begun)
 
 
 @click.command("query")
@@ -56,13 +64,19 @@ def count_command(**options: Any) -> int:
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the result here [standard output].")
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@sharing_options
 @following_options
 @connection_options
+@begins_job("query")
 def query_command(**options: Any) -> int:
     """Aggregate a table: SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY].
 
     Every worker folds its token ranges, the partial results meet in Redis, each counted once.
     """
-    from producer.run_query import run_query
+    from producer.beginning import begin_read
 
-    return run_query(options)
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "query")
+        from producer.run_query import run_query  # while what was begun comes up
+
+        return run_query(options, begun)

@@ -62,7 +62,8 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
                 "job": status.job,
                 "kind": status.labels.get("kind"),
                 "table": status.labels.get("table"),
-                "state": str(status.state),
+                "state": status.shown,
+                "priority": status.priority,
                 "done": snapshot.share,
                 "rows": snapshot.rows,
                 "rejected": snapshot.rejected,
@@ -73,15 +74,16 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
         ]
         print(json.dumps(rows, indent=2))
         return
+    width = max([10, *(len(status.job) for status, _ in snapshots)])  # ids of schedules are long
     print(
-        f" {'JOB':<10} {'VERB':<7} {'TARGET':<28} {'STATE':<12} {'DONE':>5} {'ROWS':>14} "
+        f" {'JOB':<{width}} {'VERB':<7} {'TARGET':<28} {'STATE':<12} {'DONE':>5} {'ROWS':>14} "
         f"{'ROWS/S':>8} {'REJECTED':>9}  STARTED"
     )
     for status, snapshot in snapshots:
         speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
         ago = time_text(max(time.time() - status.created_ms / 1000, 0))
         print(
-            f" {status.job:<10} {status.labels.get('kind', '-'):<7} "
-            f"{status.labels.get('table', '-'):<28} {status.state:<12} {snapshot.share:>5.0%} "
+            f" {status.job:<{width}} {status.labels.get('kind', '-'):<7} "
+            f"{status.labels.get('table', '-'):<28} {status.shown:<12} {snapshot.share:>5.0%} "
             f"{snapshot.rows:>14,} {speed:>8} {snapshot.rejected:>9,}  {ago} ago"
         )

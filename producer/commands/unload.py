@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import rich_click as click
 
-from producer.options import connection_options, following_options, output_options
+from producer.known_job import begins_job
+from producer.options import (
+    connection_options,
+    following_options,
+    output_options,
+    sharing_options,
+)
 
 
 @click.command("unload")
@@ -23,6 +30,18 @@ from producer.options import connection_options, following_options, output_optio
     "sql",
     metavar="SELECT",
     help="SELECT ... FROM KEYSPACE.TABLE [WHERE ...], instead of the four above.",
+)
+@click.option(
+    "--transform",
+    "transforms",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
+    help="Put rows through a function that the workers' settings allow; may be repeated.",
+)
+@click.option(
+    "--max-errors",
+    metavar="N|N%",
+    help="Stop when a transform fails on more rows [1000]; -1: never.",
 )
 @click.option(
     "-o",
@@ -45,18 +64,23 @@ from producer.options import connection_options, following_options, output_optio
     show_default=True,
     help="token: files sorted by name hold the rows in the order of their tokens.",
 )
-@click.option("--rate", type=click.IntRange(1), metavar="ROWS/S", help="Limit of the whole job.")
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
 @click.option("--dry-run", is_flag=True, help="Print the plan, read no row.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
+@sharing_options
 @following_options
 @connection_options
+@begins_job("unload")
 def unload_command(**options: Any) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
     Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
     can be loaded again with `ringhaul load`.
     """
-    from producer.run_unload import run_unload
+    from producer.beginning import begin_read
 
-    return run_unload(options)
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "unload", own_workers=options["output"] == "-")
+        from producer.run_unload import run_unload  # while what was begun comes up
+
+        return run_unload(options, begun)

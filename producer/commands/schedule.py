@@ -1,0 +1,79 @@
+"""`ringhaul schedule`: look at the schedules, run one now, pause and resume it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import rich_click as click
+
+from producer.options import config_option
+
+
+@click.group("schedule")
+def schedule() -> None:
+    """Jobs that `ringhaul beat` starts when they are due, by a file: docs/schedules.md."""
+
+
+@schedule.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@config_option
+def list_command(as_json: bool, config_file: Path | None) -> int:
+    """The schedules: when each is due next, and what became of its last run."""
+    from producer.run_schedule import print_schedules
+
+    return print_schedules(config_file, as_json=as_json)
+
+
+@schedule.command("run")
+@click.argument("name")
+@click.option(
+    "--due",
+    type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%SZ", "%Y-%m-%d"]),
+    metavar="TIME",
+    help="A due time, UTC; one that failed is gone on with [now].",
+)
+@config_option
+def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
+    """Run a schedule now, here; its exit code is 0 when every step is done.
+
+    A due time that is done already is not done again. Files that could not be loaded are tried
+    again.
+    """
+    from producer.run_schedule import run_now
+
+    return run_now(config_file, name, due)
+
+
+@schedule.command("pause")
+@click.argument("name")
+@config_option
+def pause_command(name: str, config_file: Path | None) -> int:
+    """Begin no run of a schedule from now on; one that is not over goes on."""
+    from producer.run_schedule import set_paused
+
+    return set_paused(config_file, name, paused=True)
+
+
+@schedule.command("resume")
+@click.argument("name")
+@config_option
+def resume_command(name: str, config_file: Path | None) -> int:
+    """Begin runs again, from the next due time on."""
+    from producer.run_schedule import set_paused
+
+    return set_paused(config_file, name, paused=False)
+
+
+@schedule.command("history")
+@click.argument("name")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="The last N runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@config_option
+def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
+    """The last runs of a schedule, the newest first: due, late, steps, jobs, exit codes."""
+    from producer.run_schedule import print_history
+
+    return print_history(config_file, name, limit, as_json=as_json)

@@ -1,0 +1,149 @@
+"""What transforms make of the records of each source, looked at before a load begins.
+
+The functions run here as they will in the workers, on the first records of each kind of source: so
+a command whose host does not allow them, or whose columns go nowhere, ends before a row is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from config.settings import Settings
+from producer.plan_sources import LOOK_BYTES, LoadRequest
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import UsageError
+from ringhaul.formats.sources import open_parquet
+from ringhaul.formats.split import Position
+from ringhaul.load.fields import field_reader
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.mapping import map_fields
+from ringhaul.load.reading import parquet_metadata, read_records
+from ringhaul.load.shape import misfit, source_batch
+from ringhaul.load.unit import TO_THE_END
+from ringhaul.transform import RECORD
+from ringhaul.transform.chain import Chain, Transform, declared_columns
+from ringhaul.transform.errors import TransformError
+from ringhaul.transform.loading import check_names
+from tasks.transforms import transforms_of
+
+
+def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
+    """The transforms of these names. Raises `UsageError` for what this host does not allow."""
+    check_names(names)
+    try:
+        return transforms_of(settings, names)
+    except TransformError as error:
+        raise UsageError(str(error)) from error
+
+
+def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform, ...]) -> LoadJob:
+    """The job, each source of which knows what its transforms give and where that goes.
+
+    Raises `UsageError` where nothing comes of the first records, or what has no column.
+    """
+    known: dict[Any, LoadSource] = {}
+    sources = []
+    for source in job.sources:
+        kind = (source.format, source.fields, _types(source))
+        if kind not in known:
+            known[kind] = _with_result(job, source, request, transforms)
+        of_kind = known[kind]
+        sources.append(replace(source, mapping=of_kind.mapping, results=of_kind.results))
+    return replace(job, sources=tuple(sources))
+
+
+def first_records(job: LoadJob, source: LoadSource) -> pa.RecordBatch:
+    """The first records of a source as a transform gets them; those that cannot be read are not
+    among them."""
+    if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
+        start = Position(source.start_offset_bytes, 0, source.start_line)
+        fields = field_reader(job, source)
+        for block in read_records(source, job, start, TO_THE_END, LOOK_BYTES):
+            if block.defect is None:
+                asked = np.ones(block.records_count, np.bool_)
+                return source_batch(source, fields.parse(block, asked))[0]
+    return pa.RecordBatch.from_pylist([], schema=_schema(source))
+
+
+def _with_result(
+    job: LoadJob, source: LoadSource, request: LoadRequest, transforms: tuple[Transform, ...]
+) -> LoadSource:
+    if RECORD in source.fields:
+        raise UsageError(
+            f"{source.file.path}: a field is named {RECORD}, as the column is by which transforms "
+            "tell records; name the fields by --columns"
+        )
+    batch = first_records(job, source)
+    chain = Chain(transforms, declared_columns(transforms))
+    try:
+        pieces, errors = chain.apply(batch)
+        if not pieces and not errors:  # all are left out by one of several
+            pieces, _ = chain.apply(batch.slice(0, 0))
+    except TransformError as error:
+        raise UsageError(f"{source.file.path}: {error}") from error
+    columns: dict[str, Any] = {}
+    for piece in pieces:
+        columns = {**piece.columns, **columns}
+    results = tuple(name for piece in pieces for name in piece.columns)
+    results = tuple(dict.fromkeys(results))
+    if errors and not any(len(piece.rows) for piece in pieces):
+        raise UsageError(
+            f"{source.file.path}: nothing comes of the first {batch.num_rows:,} records: "
+            f"{errors[min(errors)]}"
+        )
+    if not results:
+        raise UsageError(
+            f"{source.file.path}: {transforms[-1].name} leaves out the first {batch.num_rows:,} "
+            "records, so that its columns are not known: name them by @each_row(columns=[...])"
+        )
+    mapping = _mapping(results, source, request, job.table)
+    _check_types(columns, mapping, source, job.table)
+    return replace(source, mapping=mapping, results=results)
+
+
+def _mapping(
+    results: Sequence[str], source: LoadSource, request: LoadRequest, table: TableSchema
+) -> tuple[tuple[str, str], ...]:
+    place = f"{source.file.path}: after {' and '.join(request.transforms)}"
+    known = table.column_names
+    if not request.mapping and not set(results) & set(known):
+        raise UsageError(
+            f"{place}: no column is one of {table.name} (there are {', '.join(results[:12])}; the "
+            f"table has {', '.join(known[:12])})"
+        )
+    return map_fields(
+        results, table, mapping=request.mapping, skip=request.skip_columns, source=place
+    )
+
+
+def _check_types(
+    columns: Mapping[str, Any],
+    mapping: Sequence[tuple[str, str]],
+    source: LoadSource,
+    table: TableSchema,
+) -> None:
+    for name, column in mapping:
+        why = misfit(table.parsed_type(column), columns[name])
+        if why is not None:
+            raise UsageError(
+                f"{source.file.path}: the transforms give {name!r} for {table.type_of(column)} of "
+                f"{table.name}.{column}, and {why}"
+            )
+
+
+def _types(source: LoadSource) -> pa.Schema | None:
+    """The types of the fields; None: all are text."""
+    return _schema(source) if source.format == "parquet" else None
+
+
+def _schema(source: LoadSource) -> pa.Schema:
+    if source.format == "parquet":
+        with open_parquet(source.file) as opened:
+            schema: pa.Schema = opened.schema_arrow.remove_metadata()
+            return schema
+    return pa.schema([pa.field(name, pa.string()) for name in source.fields])

@@ -1,0 +1,147 @@
+"""The schedule file: where it is, what is in it, and whether `ringhaul` takes its steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+from click.exceptions import Exit
+
+from config.settings import Settings
+from ringhaul.errors import UsageError
+from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.schedules import Schedule, Schedules
+from ringhaul.schedule.templates import has_template
+
+#: Of a step's command, parsed: what would leave the run without a job to follow, and why.
+_REFUSED = {
+    "detach": "a step ends with its job",
+    "dry_run": "a step does something",
+    "job_id": "the id follows from the schedule and the due time",
+    "on_interrupt": "beat lets go of a job when it is stopped",
+    "config_file": "the settings are beat's own",
+    "broker": "the broker is beat's own",
+    "profile_dir": "it looks at embedded workers",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleFile:
+    """A file as it was read."""
+
+    path: Path
+    schedules: Schedules
+    #: What tells it from another version: time of change, size, inode.
+    version: tuple[int, int, int]
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths in it begin."""
+        return self.path.parent
+
+    def schedule(self, name: str) -> Schedule:
+        """Raises `UsageError` if there is none of this name."""
+        found = self.schedules.get(name)
+        if found is None:
+            names = ", ".join(self.schedules) or "none"
+            raise UsageError(f"{self.path} has no schedule {name}; there are: {names}")
+        return found
+
+
+def find_schedule_file(settings: Settings) -> Path | None:
+    """`schedule.file`, or the first that is there of `./config/schedule.toml` and the user's own.
+
+    Raises `UsageError` if the one that the setting names is not there.
+    """
+    named = settings.schedule.file
+    if named is not None:
+        if not named.is_file():
+            raise UsageError(f"no such schedule file: {named} (schedule.file)")
+        return named
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    users = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
+    for path in (Path.cwd() / "config" / "schedule.toml", users / "ringhaul" / "schedule.toml"):
+        if path.is_file():
+            return path
+    return None
+
+
+def need_schedule_file(settings: Settings) -> ScheduleFile:
+    """The schedule file, read and checked. Raises `UsageError` if there is none."""
+    path = find_schedule_file(settings)
+    if path is None:
+        raise UsageError(
+            "there is no schedule file: write config/schedule.toml (config/schedule.example.toml "
+            "shows how), or set schedule.file"
+        )
+    return read_schedule_file(path)
+
+
+def read_schedule_file(path: Path) -> ScheduleFile:
+    """Raises `UsageError` that names the file, the schedule, the key, and what was expected."""
+    try:
+        version = file_version(path)
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    schedules = parse_schedules(text, str(path))
+    for schedule in schedules.values():
+        for number, step in enumerate(schedule.steps, start=1):
+            try:
+                _check_step(schedule, step, number)
+            except UsageError as error:
+                place = f"{path}: schedule {schedule.name}: steps, step {number}"
+                raise UsageError(f"{place} ({step[0]}): {error}") from None
+    return ScheduleFile(path=path.absolute(), schedules=schedules, version=version)
+
+
+def file_version(path: Path) -> tuple[int, int, int]:
+    """What tells one version of a file from another. Raises OSError."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _check_step(schedule: Schedule, step: tuple[str, ...], number: int) -> None:
+    """Raise `UsageError` for what the command of a step would refuse, or a step must not do."""
+    from producer.__main__ import COMMANDS, cli
+
+    assert step[0] in COMMANDS
+    command = cli.get_command(click.Context(cli), step[0])
+    assert command is not None
+    arguments = schedule.arguments(0, ("/file",))[number - 1]
+    try:
+        params = command.make_context(step[0], arguments[1:]).params
+    except Exit:
+        raise UsageError("a step is no call for help") from None
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+    for name, why in _REFUSED.items():
+        if params.get(name):
+            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
+            raise UsageError(f"--{flag.replace('_', '-')}: {why}")
+    _check_input(step[0], params)
+    _check_output(step, params)
+
+
+def _check_input(command: str, params: Mapping[str, Any]) -> None:
+    sources = {"load": params.get("sources"), "lookup": (params.get("keys"),)}.get(command, ())
+    if "-" in (sources or ()) or params.get("params") == "-":
+        raise UsageError("-: a step has no standard input")
+
+
+def _check_output(step: tuple[str, ...], params: Mapping[str, Any]) -> None:
+    if step[0] not in ("unload", "lookup"):
+        return
+    if params["output"] == "-":
+        raise UsageError("-o: a step writes to a folder, not to standard output")
+    if not any(has_template(argument) for argument in step):
+        raise UsageError(
+            f"-o {params['output']}: the second run would find this folder full: put {{due}} into "
+            "it, or {due:%Y-%m-%d}"
+        )

@@ -1,0 +1,119 @@
+"""One look for files that have arrived, in a thread: listing and checksums may take minutes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+from producer.schedule_files import list_arrivals, take_checksum
+from ringhaul.errors import RinghaulError
+from ringhaul.ledger.schedules import ScheduleBook
+from ringhaul.schedule.arrivals import (
+    FAILED,
+    REMEMBER_MS,
+    Arrived,
+    Listed,
+    Settling,
+    batch,
+    candidates,
+    same_content,
+)
+from ringhaul.schedule.schedules import Schedule
+
+log = logging.getLogger(__name__)
+
+#: How often files that are gone are forgotten, if their time has come.
+FORGET_EVERY_S = 3600.0
+
+
+class ArrivalLook:
+    """Looks for the files of one schedule, again and again."""
+
+    def __init__(self, book: ScheduleBook, schedule: Schedule, folder: Path) -> None:
+        """`folder`: where relative patterns begin."""
+        self.schedule = schedule
+        self._book, self._folder = book, folder
+        self._settling = Settling(schedule.settle_s * 1000)
+        #: Files that look otherwise than they did and hold the same: they were only touched.
+        self._touched: set[Listed] = set()
+        self._thread: threading.Thread | None = None
+        self._found: list[Arrived] = []
+        self._forget_due = 0.0
+        self._told = ""
+        #: No look begins before.
+        self.next_ms = 0
+        #: `settled_ms` before the look: a run that ended since makes what was found stale.
+        self.settled_ms = 0
+
+    @property
+    def busy(self) -> bool:
+        """A look is under way."""
+        return self._thread is not None
+
+    def start(self, settled_ms: int, now_ms: int) -> None:
+        """Begin a look. `settled_ms`, `now_ms`: as the ledger has them now."""
+        self.settled_ms = settled_ms
+        self.next_ms = self.schedule.timing.due_after(now_ms) or 0
+        self._thread = threading.Thread(
+            target=self._run, args=(now_ms,), name="arrivals", daemon=True
+        )
+        self._thread.start()
+
+    def result(self) -> list[Arrived] | None:
+        """The files of the next run, once the look is over; None: it is not, or there was none."""
+        if self._thread is None or self._thread.is_alive():
+            return None
+        self._thread = None
+        return self._found
+
+    def look(self, now_ms: int, *, failed_too: bool = False) -> list[Arrived]:
+        """The files to load in the next run. Raises `RinghaulError` and OSError.
+
+        `failed_too`: and those that could not be loaded before.
+        """
+        schedule = self.schedule
+        listed = list_arrivals(schedule.arrive, str(self._folder))
+        self._forget(listed, now_ms)
+        settled = self._settling.look(listed, time.monotonic_ns() // 1_000_000)
+        known = self._book.remembered(schedule.name, [file.path for file in settled])
+        self._touched &= set(listed)
+        again = {path for path, file in known.items() if failed_too and file.state == FAILED}
+        wanted = [
+            file
+            for file in candidates(settled, known, failed_too=failed_too)
+            if file not in self._touched or file.path in again
+        ]
+        found = []
+        for file in batch(wanted, known, schedule.files_max):
+            arrived = take_checksum(file)
+            if arrived is None:
+                continue  # it changed meanwhile: it has not settled
+            same = same_content(known.get(file.path), file, arrived.checksum)
+            if same and file.path not in again:
+                self._touched.add(file)
+            else:
+                found.append(arrived)
+        return found
+
+    def _run(self, now_ms: int) -> None:
+        self._found = []
+        try:
+            self._found = self.look(now_ms)
+            self._told = ""
+        except (RinghaulError, OSError) as error:
+            if str(error) != self._told:  # not at every look
+                log.warning("%s: no look for files: %s", self.schedule.name, error)
+            self._told = str(error)
+        except Exception:
+            log.exception("%s: no look for files", self.schedule.name)
+
+    def _forget(self, listed: list[Listed], now_ms: int) -> None:
+        if time.monotonic() < self._forget_due:
+            return
+        self._forget_due = time.monotonic() + FORGET_EVERY_S
+        there = {file.path for file in listed}
+        gone = self._book.forget(self.schedule.name, there, now_ms - REMEMBER_MS)
+        if gone:
+            log.info("%s: %d files that are gone are forgotten", self.schedule.name, gone)

@@ -1,0 +1,104 @@
+"""Tell somebody how a run ended: a command with a JSON document on its standard input, or a webhook
+with the same document as the body of a POST."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from email.message import Message
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO, Any
+
+from config.errors import ConfigError
+from config.secrets import read_secret
+from ringhaul.schedule.parse import check_webhook
+from ringhaul.schedule.schedules import Notify
+
+TRIES = 3
+PAUSE_S = 1.0
+#: Of an answer; nothing is made of it.
+_ANSWER_BYTES = 4096
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Whoever answers with another address gets nothing: the document is for the one in the
+    file."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> None:
+        return None
+
+
+def tell(notify: Notify, document: Mapping[str, Any]) -> str:
+    """Tell; how that went: `"ok"`, or what went wrong. Neither has an address or a secret in it."""
+    body = json.dumps(document).encode()
+    if notify.command:
+        return _run(notify, body)
+    pause_s = PAUSE_S
+    for _ in range(TRIES - 1):
+        told, again = _post(notify, body)
+        if not again:
+            return told
+        time.sleep(pause_s)
+        pause_s *= 2
+    return _post(notify, body)[0]
+
+
+def _run(notify: Notify, body: bytes) -> str:
+    name = Path(notify.command[0]).name
+    try:
+        done = subprocess.run(
+            notify.command,
+            input=body,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=notify.timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{name}: took more than {notify.timeout_s} s"
+    except OSError as error:
+        return f"{name}: {error.strerror}"
+    return "ok" if done.returncode == 0 else f"{name}: exit code {done.returncode}"
+
+
+def _post(notify: Notify, body: bytes) -> tuple[str, bool]:
+    """How it went, and whether trying again may help."""
+    try:
+        request = _request(notify, body)
+    except (ConfigError, ValueError) as error:
+        return f"webhook: {error}", False
+    opener = urllib.request.build_opener(_NoRedirects)
+    try:
+        with opener.open(request, timeout=notify.timeout_s) as answer:
+            answer.read(_ANSWER_BYTES)
+        return "ok", False
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"webhook: status {error.code}", error.code >= 500 or error.code == 429
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        return f"webhook: {type(reason).__name__}", True
+
+
+def _request(notify: Notify, body: bytes) -> urllib.request.Request:
+    url = notify.webhook
+    if notify.webhook_file:
+        url = check_webhook(read_secret(Path(notify.webhook_file), "webhook_file"))
+    headers = {"Content-Type": "application/json"}
+    if notify.authorization_file:
+        path = Path(notify.authorization_file)
+        headers["Authorization"] = read_secret(path, "authorization_file")
+    return urllib.request.Request(url, data=body, headers=headers, method="POST")

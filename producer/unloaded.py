@@ -1,0 +1,93 @@
+"""A folder that an unload wrote is loaded as it was written: its manifest tells the CSV's dialect.
+
+What the user gives on the command line comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.formats.sources import SUFFIXES, format_of
+from ringhaul.read.manifest import MANIFEST, Manifest, read_manifest
+from ringhaul.storage.access import is_url
+
+#: Options of `load` that a manifest knows, and how they are called in messages.
+_SAID = {
+    "delimiter": "delimiter {!r}",
+    "quote": "quote {!r}",
+    "null_strings": "null {0[0]!r}",
+    "header": "no header",
+}
+
+
+def manifest_options(
+    options: Mapping[str, Any], given: Collection[str]
+) -> tuple[dict[str, Any], str]:
+    """Options of `load` that the manifests of its sources stand for, and what to tell of them.
+
+    `given`: the options that the user gave, which stay as they are. Raises `UsageError` where
+    sources of one load are written in different ways.
+    """
+    found = {source: _written(source) for source in options["sources"]}
+    known = {source: written for source, written in found.items() if written is not None}
+    if not known:
+        return {}, ""
+    wanted = {source: _changes(written, options, given) for source, written in known.items()}
+    first, changes = next(iter(wanted.items()))
+    others = [source for source, other in wanted.items() if other != changes]
+    others += [source for source in found if source not in known and _may_be_csv(source, options)]
+    if others and any(_told(changes) for changes in wanted.values()):
+        odd = first if _told(changes) else others[0]
+        raise UsageError(
+            f"{odd} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
+            f"{others[0] if odd == first else first} is not: load them one after the other, or "
+            "give the options"
+        )
+    told = _told(changes)
+    return changes, f"{first}: CSV with {', '.join(told)}, as its {MANIFEST} says" if told else ""
+
+
+def _written(source: str) -> Manifest | None:
+    """The manifest of a folder of CSV that ringhaul has written."""
+    if is_url(source):
+        if source.lower().endswith(tuple(end for ends in SUFFIXES.values() for end in ends)):
+            return None
+    elif not Path(source, MANIFEST).is_file():
+        return None
+    try:
+        manifest = read_manifest(source)
+    except (UsageError, OutputUnusable, OutputUnavailable):
+        # Something else has this name, or there is no such folder: the sources' own look tells.
+        return None
+    return manifest if manifest is not None and manifest.format.kind == "csv" else None
+
+
+def _changes(
+    written: Manifest, options: Mapping[str, Any], given: Collection[str]
+) -> dict[str, Any]:
+    """The options that would have to be given to load what was written."""
+    fmt = written.format
+    wanted: dict[str, Any] = {
+        "delimiter": fmt.delimiter,
+        "quote": fmt.quote,
+        "null_strings": (fmt.null,),
+        "header": fmt.header,
+        "allow_nul": True,
+    }
+    if not fmt.header:
+        wanted["columns"] = ",".join(name for name, _ in written.columns)
+    usual = {**options, "null_strings": options["null_strings"] or ("",)}
+    return {
+        name: value for name, value in wanted.items() if name not in given and value != usual[name]
+    }
+
+
+def _told(changes: Mapping[str, Any]) -> list[str]:
+    return [words.format(changes[name]) for name, words in _SAID.items() if name in changes]
+
+
+def _may_be_csv(source: str, options: Mapping[str, Any]) -> bool:
+    return format_of(source, options["file_format"]) == "csv"
