@@ -1,22 +1,25 @@
 #!/bin/sh
-# Makes the broker's password, once, and gives the volumes to the user the services run as.
+# Makes the passwords, once, and gives the volumes to the user the services run as.
 #
-#   init-volumes.sh VALKEY_CONF SECRETS_DIR DATA_DIR [OWNER]
+#   init-volumes.sh VALKEY_CONF SECRETS_DIR REDIS_DIR PROMETHEUS_DIR GRAFANA_DIR
 #
-# Writes SECRETS_DIR/redis_password and SECRETS_DIR/valkey.conf, readable by OWNER alone. A password
-# that is there already stays. It is never an argument of a program, which others could see.
+# Writes SECRETS_DIR/redis_password, SECRETS_DIR/valkey.conf and GRAFANA_DIR/admin_password, readable
+# by OWNER alone (10001:10001 unless the environment says otherwise). A password that is there
+# already stays. It is never an argument of a program, which others could see.
 set -eu
 umask 077
 
 conf=$1
 secrets=$2
-data=$3
-owner=${4:-10001:10001}
+shift 2
+grafana=$3
 
-if [ ! -s "$secrets/redis_password" ]; then
-  od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' > "$secrets/redis_password.new"
-  mv "$secrets/redis_password.new" "$secrets/redis_password"
-fi
+for password in "$secrets/redis_password" "$grafana/admin_password"; do
+  if [ ! -s "$password" ]; then
+    od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' > "$password.new"
+    mv "$password.new" "$password"
+  fi
+done
 
 {
   cat "$conf"
@@ -24,4 +27,4 @@ fi
 } > "$secrets/valkey.conf.new"
 mv "$secrets/valkey.conf.new" "$secrets/valkey.conf"
 
-chown -R "$owner" "$secrets" "$data"
+chown -R "${OWNER:-10001:10001}" "$secrets" "$@"
