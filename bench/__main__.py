@@ -15,6 +15,8 @@ from bench import (
     load_wide,
     lookup_small,
     query_small,
+    transform_census,
+    unload_memory,
     unload_small,
 )
 
@@ -35,10 +37,12 @@ def main() -> None:
     load_memory.run(size_bytes=2 << 30)
     unload_small.run(unload_small.ROWS, rounds=5)
     unload_small.run(5 * unload_small.ROWS, rounds=5)
+    unload_memory.run(unload_memory.WIDE_ROWS, unload_memory.TINY_ROWS)
     count_small.run(count_small.ROWS, rounds=5)
     query_small.run(5 * query_small.ROWS, rounds=5)
     lookup_small.run(lookup_small.ROWS, rounds=5)
     exec_seeds.run(exec_seeds.ROWS, rounds=5)
+    transform_census.run(transform_census.RECORDS, rounds=5)
 
 
 if __name__ == "__main__":

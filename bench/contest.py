@@ -40,9 +40,22 @@ def named(lines: Sequence[Median], name: str) -> Median:
     return next(line for line in lines if line.name == name)
 
 
-def arguments(name: str, doc: str | None, *, rows: int, rounds: int) -> argparse.Namespace:
-    """`--rows` and `--rounds` of a bench's own command, with its defaults."""
+def arguments(
+    name: str, doc: str | None, *, rows: int, rounds: int, may_leave_out: bool = False
+) -> argparse.Namespace:
+    """`--rows` and `--rounds` of a bench's own command, with its defaults.
+
+    `may_leave_out`: `--without` too, for a line-up of which some systems take minutes a round.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=doc)
     parser.add_argument("--rows", type=int, default=rows, help=f"default {rows:,}")
     parser.add_argument("--rounds", type=int, default=rounds, help=f"default {rounds}")
+    if may_leave_out:
+        parser.add_argument(
+            "--without",
+            action="append",
+            default=[],
+            metavar="WORD",
+            help="leave out systems with this in their name; may be given several times",
+        )
     return parser.parse_args()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.contest import PROCESSES
 from bench.harness import System
 from bench.peers import bulk_loader, cqlsh_copy
@@ -9,9 +11,12 @@ from bench.site import Site
 from bench.systems import limit, ours, ours_embedded
 
 
-def line_up(site: Site) -> list[System]:
-    """The limit, ours in every way it is run, and the tools that people load CSV files with."""
-    return [
+def line_up(site: Site, without: Sequence[str] = ()) -> list[System]:
+    """The limit, ours in every way it is run, and the tools that people load CSV files with.
+
+    `without`: leaves out the systems with any of these words in their names.
+    """
+    systems = [
         limit(site),
         ours(site),
         ours(site, strategy="token-batch"),
@@ -21,3 +26,4 @@ def line_up(site: Site) -> list[System]:
         bulk_loader(site),
         bulk_loader(site, batch_mode="REPLICA_SET"),
     ]
+    return [system for system in systems if not any(word in system.name for word in without)]

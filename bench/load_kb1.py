@@ -17,11 +17,11 @@ from bench.stage import Stage
 ROWS = 300_000
 
 
-def run(rows: int, rounds: int) -> None:
+def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
     """Run the bench and print its table."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, KB1, rows, worker_pid))
+        return line_up(make_site(stage, KB1, rows, worker_pid), without)
 
     lines = contest("load_kb1", f"load of {rows:,} rows of 1 kB", choose, rounds=rounds)
     mine = named(lines, "ringhaul pipeline")
@@ -31,8 +31,8 @@ def run(rows: int, rounds: int) -> None:
 
 
 def main() -> None:
-    options = arguments("load_kb1", __doc__, rows=ROWS, rounds=5)
-    run(options.rows, options.rounds)
+    options = arguments("load_kb1", __doc__, rows=ROWS, rounds=5, may_leave_out=True)
+    run(options.rows, options.rounds, without=options.without)
 
 
 if __name__ == "__main__":

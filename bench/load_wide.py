@@ -14,11 +14,11 @@ from bench.stage import Stage
 ROWS = 300_000
 
 
-def run(rows: int, rounds: int) -> None:
+def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
     """Run the bench, print its table and what a cell costs each system."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, WIDE20, rows, worker_pid))
+        return line_up(make_site(stage, WIDE20, rows, worker_pid), without)
 
     cells = len(WIDE20.columns)
     lines = contest(
@@ -34,8 +34,8 @@ def run(rows: int, rounds: int) -> None:
 
 
 def main() -> None:
-    options = arguments("load_wide", __doc__, rows=ROWS, rounds=5)
-    run(options.rows, options.rounds)
+    options = arguments("load_wide", __doc__, rows=ROWS, rounds=5, may_leave_out=True)
+    run(options.rows, options.rounds, without=options.without)
 
 
 if __name__ == "__main__":
