@@ -44,7 +44,7 @@ integration: setup ## the tests of one part with its real service
 	$(PYTEST) tests/integration
 
 acceptance: setup ## the tests of whole commands, rows compared one by one
-	$(PYTEST) tests/acceptance tests/chaos
+	$(PYTEST) tests/acceptance tests/chaos tests/hosts
 
 format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff format .

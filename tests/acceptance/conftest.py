@@ -57,6 +57,8 @@ def fleet_env(
         "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
         "RINGHAUL_WORKER_SWEEP_S": "1",
         "RINGHAUL_WORKER_LEASE_S": "10",
+        "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
+        "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),
     }
     with (
         Ringhaul(env, folder).started("worker", "-c", 2, log=folder / "worker.log"),

@@ -108,6 +108,24 @@ def test_csv_holds_every_row_once_and_loads_again_bit_for_bit(
     assert_table(cassandra_session, again, COLUMNS, read_rows(cassandra_session, table, COLUMNS))
 
 
+def test_another_dialect_loads_again_without_saying_it(
+    fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    dialect = ("--delimiter", ";", "--quote", "'", "--null", "NULL", "--no-header")
+    assert_unloaded(fleet.run("unload", "-t", table, "-o", out, *dialect, "--json"), ROWS)
+    again = create_table(
+        cassandra_session,
+        table.split(".")[0],
+        "id text, seq int, v double, note text, PRIMARY KEY (id, seq)",
+        "of_another_dialect",
+    )
+    loaded = fleet.run("load", out, "-t", again, "--json")
+    assert (loaded.code, loaded.summary["rows"], loaded.summary["rejected"]) == (0, ROWS, 0)
+    assert f"{out}: CSV with delimiter ';', quote \"'\", null 'NULL', no header" in loaded.err
+    assert_table(cassandra_session, again, COLUMNS, read_rows(cassandra_session, table, COLUMNS))
+
+
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_other_formats_hold_the_same_rows(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path, form: str
@@ -215,6 +233,7 @@ REFUSED = {
     "compression": (["-t", "{table}", "--compression", "lzo"], 2, "lzo"),
     "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
     "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
+    "detached": (["-t", "{table}", "-o", "-", "--detach"], 2, "give -o a folder"),
     "broken sql": (["--query", "SELECT FROM WHERE"], 2, "cannot read the query"),
 }
 

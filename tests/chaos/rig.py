@@ -181,7 +181,18 @@ class Looker:
     def leftovers(self) -> dict[str, Any]:
         """What a job that is over should have none of."""
         job = self.job
-        parts = ("issued", "due", "lease", "owner", "live", "starts", "fails", "suspects", "bad")
+        parts = (
+            "issued",
+            "due",
+            "lease",
+            "owner",
+            "begun",
+            "live",
+            "starts",
+            "fails",
+            "suspects",
+            "bad",
+        )
         types = {part: self.client.type(keys.job_key(job, part)) for part in parts}
         return {part: kind for part, kind in types.items() if kind != b"none"}
 

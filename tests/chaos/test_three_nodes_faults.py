@@ -1,4 +1,4 @@
-"""Three replicas: nodes die, hang and come back, connections are cut, and the load goes on."""
+"""Three replicas: nodes die, hang and come back, connections are cut, and jobs go on."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
 from tests.chaos.rig import Looker, Rig, check_exact, kill, write_source
+from tests.chaos.test_unload_faults import check_unloaded, fill, unloading
 from tests.services import ProxiedRing, connected, fresh_keyspace
 
 #: A minute's load at least; the faults take some 50 s, most of it the start of a node.
@@ -38,7 +39,8 @@ LOST_S_MAX = 15.0
 
 @pytest.fixture
 def endpoints(proxied_ring: ProxiedRing) -> Endpoints:
-    """The ring, for `fleet`."""
+    """The ring, for `fleet`. A test before may have left a node dead."""
+    proxied_ring.stack.up(any_port=True)
     return proxied_ring.stack.endpoints()
 
 
@@ -157,3 +159,37 @@ def test_nodes_and_connections_that_fail_cost_time_only(
     with capsys.disabled():
         print(f"\n{told}")
     assert sum(lost_s.values()) < LOST_S_MAX, told
+
+
+def test_a_node_that_dies_in_the_middle_of_an_unload_costs_no_row(
+    fleet: Rig,
+    looker: Looker,
+    proxied_ring: ProxiedRing,
+    start_worker: StartWorker,
+    tmp_path: Path,
+) -> None:
+    """
+    1. Two processes unload from three replicas, each page read at LOCAL_QUORUM.
+    2. A node is killed; the two others go on.
+    3. While it is away a process is killed, and leaves a file that is not whole.
+    4. Every row is in the files of the manifest once, nothing else is left, and all counts agree.
+    """
+    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
+    fill(fleet)
+    ring, _ = proxied_ring
+    _, dies, _ = (node.pid for node in ring.nodes())
+    assert dies is not None
+    out = tmp_path / "out"
+
+    with unloading(fleet, out) as unload:
+        looker.wait_done(1)
+        kill(dies)
+        wait_until(lambda: not ring.nodes()[1].runs(), "the end of the node")
+        looker.wait_done(looker.status().done + 1)
+        wait_until(lambda: list(out.glob(".part-*.tmp")) != [], "a part that is being written")
+        unit = int(next(out.glob(".part-*.tmp")).name.split("-")[1])
+        kill(looker.children_by_unit()[unit])
+        summary = unload.finish(0)
+    assert not ring.nodes()[1].runs(), "it was away to the end"
+    check_unloaded(out, looker, summary)
+    assert summary["repeated_units"] == 1

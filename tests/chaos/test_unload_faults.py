@@ -32,14 +32,18 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def filled(fleet: Rig) -> Rig:
-    """The rig's table with rows that the driver wrote."""
-    insert = fleet.session.prepare(
-        f"INSERT INTO {fleet.table} (id, name, amount, note) VALUES (?, ?, ?, ?)"
+    fill(fleet)
+    return fleet
+
+
+def fill(rig: Rig) -> None:
+    """Give the rig's table its rows, which the driver writes."""
+    insert = rig.session.prepare(
+        f"INSERT INTO {rig.table} (id, name, amount, note) VALUES (?, ?, ?, ?)"
     )
     execute_concurrent_with_args(
-        fleet.session, insert, [row(number) for number in range(ROWS)], concurrency=200
+        rig.session, insert, [row(number) for number in range(ROWS)], concurrency=200
     )
-    return fleet
 
 
 def row(number: int) -> tuple[int, str, int, str | None]:

@@ -15,35 +15,38 @@ from producer.local.valkey import find_server
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-def init_volumes(folder: Path) -> tuple[Path, Path]:
-    """Run the compose file's `init` on two empty folders, owned by the current user."""
-    secrets, data = folder / "secrets", folder / "data"
-    for path in (secrets, data):
+def init_volumes(folder: Path) -> tuple[Path, Path, Path]:
+    """Run the compose file's `init` on empty folders; those of secrets, Redis and Grafana."""
+    secrets, data, metrics, pages = (folder / name for name in ("secrets", "data", "p", "g"))
+    for path in (secrets, data, metrics, pages):
         path.mkdir(exist_ok=True)
+    arguments = [DEPLOY / "init-volumes.sh", DEPLOY / "valkey.conf", secrets, data, metrics, pages]
     owner = f"{os.getuid()}:{os.getgid()}"
-    script, conf = DEPLOY / "init-volumes.sh", DEPLOY / "valkey.conf"
     subprocess.run(
-        ["sh", str(script), str(conf), str(secrets), str(data), owner], check=True, timeout=20
+        ["sh", *map(str, arguments)], env={**os.environ, "OWNER": owner}, check=True, timeout=20
     )
-    return secrets, data
+    return secrets, data, pages
 
 
-def test_the_password_is_random_private_and_stays(tmp_path: Path) -> None:
-    secrets, _ = init_volumes(tmp_path)
-    password = (secrets / "redis_password").read_text()
-    assert len(password) == 64 and int(password, 16) > 0
+def test_each_password_is_random_private_and_stays(tmp_path: Path) -> None:
+    secrets, _, pages = init_volumes(tmp_path)
+    passwords = {path: path.read_text() for path in (secrets / "redis_password", *pages.iterdir())}
+    assert [path.name for path in passwords] == ["redis_password", "admin_password"]
+    for password in passwords.values():
+        assert len(password) == 64 and int(password, 16) > 0
     assert sorted(path.name for path in secrets.iterdir()) == ["redis_password", "valkey.conf"]
-    for path in secrets.iterdir():
+    for path in (*secrets.iterdir(), *pages.iterdir()):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     init_volumes(tmp_path)
-    assert (secrets / "redis_password").read_text() == password
+    assert passwords == {path: path.read_text() for path in passwords}
     (tmp_path / "other").mkdir()
-    other, _ = init_volumes(tmp_path / "other")
-    assert (other / "redis_password").read_text() != password
+    other, _, others = init_volumes(tmp_path / "other")
+    there = {(other / "redis_password").read_text(), (others / "admin_password").read_text()}
+    assert len(there | set(passwords.values())) == 4
 
 
 def test_the_broker_starts_with_its_configuration(tmp_path: Path) -> None:
-    secrets, data = init_volumes(tmp_path)
+    secrets, data, _ = init_volumes(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,14 +1,21 @@
-"""The compose file and the image say what the rest of the project knows: read, not run, here."""
+"""The compose file and the image say what the rest of the project knows: read, not run, here.
+
+Their commands are run by tests/acceptance/test_deploy.py. Kubernetes: test_deploy_k8s.py; systemd:
+test_deploy_systemd.py.
+"""
 
 import configparser
+import json
 import re
-import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rich_click as click
 import yaml
+from flower.events import get_prometheus_metrics
 
 from config.celery_config import (
     BEAT_ARGUMENTS,
@@ -21,41 +28,74 @@ from config.layers import env_name
 from config.sections import setting_keys
 from config.settings import load_settings
 from producer.__main__ import COMMANDS, cli
+from tests.deployment import (
+    COMPOSE_FILE,
+    DEPLOY,
+    DOCKERFILE,
+    ROOT,
+    all_commands,
+    compose,
+    dockerfile_instructions,
+    image_environment,
+    is_ours,
+    seconds,
+    services,
+)
 
-ROOT = Path(__file__).parents[2]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
-OURS = sorted(name for name, service in SERVICES.items() if service["image"] == "ringhaul:latest")
+SERVICES = services()
+OURS = sorted(name for name, service in SERVICES.items() if is_ours(service))
+PROFILES = {
+    "init": [],
+    "redis": [],
+    "worker": [],
+    "beat": [],
+    "cassandra": ["demo"],
+    "flower": ["ui", "obs"],
+    "prometheus": ["obs"],
+    "grafana": ["obs"],
+}
 
 
-def dockerfile_instructions(name: str) -> list[str]:
-    joined = re.sub(r"\\\n\s*", "", DOCKERFILE)
-    return re.findall(rf"^{name} (.+)$", joined, flags=re.MULTILINE)
+def test_the_compose_file_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the specification's own schema, and by Compose where that is installed."""
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    done = subprocess.run([*check, str(COMPOSE_FILE)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if not shutil.which(command[0]):
+            continue
+        if subprocess.run([*command, "version"], capture_output=True).returncode == 0:
+            break
+    else:
+        with capsys.disabled():
+            print("\nCompose is not here: docker-compose.yml was held against its schema alone")
+        return
+    profiles = [f"--profile={name}" for name in ("demo", "ui", "obs")]
+    argv = [*command, "--file", str(COMPOSE_FILE), *profiles, "config", "--format", "json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)["services"]) == set(SERVICES)
 
 
-def image_environment() -> dict[str, str]:
-    """What the last stage sets."""
-    pairs = shlex.split(dockerfile_instructions("ENV")[-1])
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
-def test_the_services_are_there() -> None:
-    assert {"cassandra", "redis", "worker", "beat", "flower"} <= set(SERVICES)
+def test_each_service_is_in_its_profiles() -> None:
+    assert {name: one.get("profiles", []) for name, one in SERVICES.items()} == PROFILES
     assert OURS == ["beat", "flower", "worker"]
-    # `docker compose up` starts a service only when it is in no profile.
-    assert not any("profiles" in service for service in SERVICES.values())
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_each_command_is_one_that_ringhaul_knows(name: str) -> None:
-    command, *arguments = SERVICES[name]["command"]
-    assert dockerfile_instructions("ENTRYPOINT") == ['["ringhaul"]']
-    assert command == name
-    assert command in COMMANDS
-    assert cli.get_command(click.Context(cli), command) is not None
-    for argument in arguments:
-        assert argument.partition("=")[0] in options_of(command)
+def test_each_command_of_the_deployment_is_one_that_ringhaul_knows() -> None:
+    seen = set()
+    for command in all_commands():
+        if Path(command.argv[0]).name == "ringhaul":
+            name, *arguments = command.argv[1:]
+            if name == "--help":
+                continue
+            seen.add(name)
+            assert name in COMMANDS, command.name
+            assert cli.get_command(click.Context(cli), name) is not None
+            for argument in arguments:
+                if argument.startswith("-"):
+                    assert argument.partition("=")[0] in options_of(name), command.name
+    assert {"worker", "beat", "flower"} <= seen
 
 
 def test_the_arguments_of_the_house_are_options() -> None:
@@ -68,94 +108,158 @@ def test_the_arguments_of_the_house_are_options() -> None:
 
 
 def options_of(name: str) -> set[str]:
-    """What Celery's command, which ringhaul's passes options on to, takes."""
+    """What a command takes; ringhaul passes what is Celery's on to it."""
     if name == "flower":
         from flower.options import options
 
         return {f"--{option.replace('-', '_')}" for option in options}
     from celery.bin import beat, worker
 
-    command = {"beat": beat.beat, "worker": worker.worker}[name]
-    return {option for parameter in command.params for option in parameter.opts}
+    ours = cli.get_command(click.Context(cli), name)
+    assert ours is not None
+    passed_on = {"beat": beat.beat.params, "worker": worker.worker.params}.get(name, [])
+    return {option for parameter in (*ours.params, *passed_on) for option in parameter.opts}
+
+
+def test_each_variable_of_the_deployment_is_a_setting() -> None:
+    known = {env_name(key) for key in setting_keys()} | {"RINGHAUL_CONFIG"}
+    for command in all_commands():
+        ours = {name for name in command.env if name.startswith("RINGHAUL_")}
+        assert ours <= known, command.name
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_each_services_settings_are_known_and_agree(
+def test_each_services_settings_agree(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environment = image_environment() | SERVICES[name]["environment"]
     assert WORKER_ENVIRONMENT.items() <= environment.items()
-    ours = {key: value for key, value in environment.items() if key.startswith("RINGHAUL_")}
-    assert set(ours) <= {env_name(key) for key in setting_keys()}
-    for key, value in ours.items():
+    for key, value in environment.items():
         monkeypatch.setenv(key, value)
     password = tmp_path / "redis_password"
     password.write_text("secret")
     monkeypatch.setenv("RINGHAUL_BROKER_PASSWORD_FILE", str(password))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RINGHAUL_CONFIG", str(DEPLOY / "etc" / "ringhaul.toml"))
     settings = load_settings().settings
     assert celery_settings(settings)["broker_url"] == "redis://:secret@redis:6379/0"
     assert settings.cluster.contact_points == ("cassandra",)
-    hosts = {settings.cluster.contact_points[0], "redis"}
-    assert hosts <= set(SERVICES), "every host is a service"
+    assert {settings.cluster.contact_points[0], "redis"} <= set(SERVICES), "hosts are services"
+
+
+def test_a_cluster_of_your_own_is_two_variables() -> None:
+    variables = {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": "10.0.0.1,10.0.0.2",
+        "RINGHAUL_CLUSTER_LOCAL_DC": "dc1",
+    }
+    for name in OURS:
+        environment = services(variables)[name]["environment"]
+        assert variables.items() <= environment.items()
+        # The demo's node is waited for when it is there.
+        assert SERVICES[name]["depends_on"].get("cassandra", {}).get("required", False) is False
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_service_is_locked_down_and_comes_back(name: str) -> None:
     service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "container_name" not in service and "privileged" not in service
     for port in service.get("ports", []):
         assert port.startswith("127.0.0.1:"), "published to this machine only"
+    # Cassandra's start script writes its configuration.
+    assert service.get("read_only", False) is (name != "cassandra")
     if name == "init":
         assert service["network_mode"] == "none"
-        return
-    assert service["restart"] == "unless-stopped"
-    if name in OURS:
-        assert service["read_only"] is True
-        assert service["cap_drop"] == ["ALL"]
-        assert "container_name" not in service, "it could not be scaled"
+        assert "ports" not in service and "restart" not in service
+    else:
+        assert service["restart"] == "unless-stopped"
+        assert "healthcheck" in service or name == "beat"
 
 
-def test_nothing_of_ours_runs_as_root() -> None:
+def test_nothing_that_stays_runs_as_root() -> None:
     assert dockerfile_instructions("USER") == ["10001:10001"]
-    assert SERVICES["redis"]["user"] == "10001:10001"
+    users = {name: one.get("user") for name, one in SERVICES.items() if name not in OURS}
+    assert users.pop("init") == "0:0", "it gives volumes away, and ends"
+    assert users.pop("cassandra") == "cassandra"
+    assert set(users.values()) == {"10001:10001"}
     assert all("user" not in SERVICES[name] for name in OURS)
 
 
+def test_workers_can_be_many_and_beat_is_one() -> None:
+    assert "ports" not in SERVICES["worker"]
+    for name in SERVICES:
+        assert not {"scale", "deploy"} & set(SERVICES[name])
+
+
 def test_services_wait_for_what_they_need() -> None:
-    for name in OURS:
-        for needed, how in SERVICES[name]["depends_on"].items():
+    for name, service in SERVICES.items():
+        for needed, how in service.get("depends_on", {}).items():
+            if needed == "init":
+                assert how["condition"] == "service_completed_successfully"
+                continue
             assert how["condition"] == "service_healthy"
             assert "healthcheck" in SERVICES[needed]
+            if how.get("required", True):
+                shared = set(PROFILES[needed]) & set(PROFILES[name])
+                assert not PROFILES[needed] or shared, f"{needed} may not be there for {name}"
     assert {"redis", "cassandra"} == set(SERVICES["worker"]["depends_on"])
 
 
 def test_a_worker_has_time_to_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     settings = load_settings({"broker.url": "redis://h", "state_dir": tmp_path}).settings
-    soft = celery_settings(settings)["worker_soft_shutdown_timeout"]
-    assert int(SERVICES["worker"]["stop_grace_period"].removesuffix("s")) >= soft + 30
+    soft_s = celery_settings(settings)["worker_soft_shutdown_timeout"]
+    workers = [one for one in all_commands() if one.program == "ringhaul worker"]
+    assert len(workers) == 3
+    for command in workers:
+        assert command.grace_s is not None and command.grace_s >= soft_s + 30, command.name
+
+
+def test_a_workers_file_is_old_before_it_is_asked_for_and_not_too_soon() -> None:
+    """A beat every 5 s, at the latest every 60 s: `find -mmin -1` must see some of them."""
+    check = SERVICES["worker"]["healthcheck"]
+    assert SERVICES["worker"]["environment"]["RINGHAUL_WORKER_HEARTBEAT_FILE"] in check["test"][1]
+    assert seconds(check["interval"]) * check["retries"] >= 60
+    default = setting_keys()["worker.sweep_s"].default
+    assert default * 5 <= 60
 
 
 def test_every_volume_and_every_mounted_file_exists() -> None:
+    volumes = compose()["volumes"]
+    used = set()
     for service in SERVICES.values():
         for volume in service["volumes"]:
-            source = volume.split(":")[0]
-            if source.startswith("./") and source != "./data":  # made by Docker, filled by users
-                assert (ROOT / source).is_file(), source
-            elif not source.startswith("./"):
-                assert source in COMPOSE["volumes"]
+            source = volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
+            if source.startswith("./"):
+                # Made by Docker, filled by users.
+                assert source == "./data" or (ROOT / source).exists(), source
+            else:
+                used.add(source)
+    assert used == set(volumes)
+
+
+def test_an_empty_volume_is_not_given_back_to_the_user_of_an_image() -> None:
+    """Docker copies the owner of the image's folder to a volume that is empty, but for `nocopy`."""
+    for name in ("init", "redis", "prometheus", "grafana"):
+        for volume in SERVICES[name]["volumes"]:
+            if isinstance(volume, dict):
+                assert volume["volume"] == {"nocopy": True}
+            else:
+                assert volume.startswith(("./", "secrets:"))  # which has files when it is shared
 
 
 def test_no_password_is_written_down() -> None:
-    for path in ("docker-compose.yml", "deploy/Dockerfile", "deploy/valkey.conf"):
-        text = (ROOT / path).read_text()
+    for path in (COMPOSE_FILE, *(path for path in DEPLOY.rglob("*") if path.is_file())):
+        if path.suffix == ".md":
+            continue
+        text = path.read_text()
         assert not re.search(r"(?i)(password|requirepass)\s*[=:]\s*['\"]?\w", text), path
         assert not re.search(r"://[^/\s]*:[^/\s]*@", text), path
 
 
 def test_the_broker_keeps_what_it_is_given() -> None:
     parser = configparser.RawConfigParser(delimiters=(" ",), comment_prefixes=("#",))
-    parser.read_string("[valkey]\n" + (ROOT / "deploy" / "valkey.conf").read_text())
+    parser.read_string("[valkey]\n" + (DEPLOY / "valkey.conf").read_text())
     conf = dict(parser["valkey"])
     assert conf["appendonly"] == "yes"
     assert conf["appendfsync"] == "everysec"
@@ -168,7 +272,71 @@ def test_the_image_gets_every_package_and_nothing_else() -> None:
     assert {"ringhaul", "config", "tasks", "producer"} <= sources
     allowed = {
         line.removeprefix("!")
-        for line in (ROOT / "deploy/Dockerfile.dockerignore").read_text().splitlines()
+        for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
         if line.startswith("!")
     }
     assert allowed == sources
+
+
+def test_the_image_is_built_in_stages_and_names_what_it_is() -> None:
+    stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE.read_text(), re.MULTILINE)
+    assert [name for _, name in stages] == ["build", ""]
+    assert len({image for image, _ in stages}) == 1, "what was built runs on the same Python"
+    assert "org.opencontainers.image.licenses" in dockerfile_instructions("LABEL")[0]
+
+
+# Prometheus and Grafana: neither program is here, so what they read is parsed.
+
+
+def test_prometheus_asks_services_that_are_there() -> None:
+    conf = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
+    assert set(conf) == {"global", "scrape_configs"}
+    (job,) = conf["scrape_configs"]
+    assert set(job) == {"job_name", "static_configs"}
+    targets = [target for group in job["static_configs"] for target in group["targets"]]
+    assert targets == ["flower:5555"]
+    assert set(PROFILES["prometheus"]) <= set(PROFILES["flower"])
+    assert "--config.file=/etc/prometheus/prometheus.yml" in SERVICES["prometheus"]["command"]
+    assert "./deploy/prometheus:/etc/prometheus:ro" in SERVICES["prometheus"]["volumes"]
+
+
+def test_grafana_finds_prometheus_and_the_dashboard() -> None:
+    provisioning = DEPLOY / "grafana" / "provisioning"
+    (source,) = yaml.safe_load((provisioning / "datasources/prometheus.yml").read_text())[
+        "datasources"
+    ]
+    assert source["url"] == "http://prometheus:9090"
+    (provider,) = yaml.safe_load((provisioning / "dashboards/ringhaul.yml").read_text())[
+        "providers"
+    ]
+    folder = provider["options"]["path"]
+    assert f"./deploy/grafana/dashboards:{folder}:ro" in SERVICES["grafana"]["volumes"]
+    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert Path(home).parent == Path(folder)
+    board = json.loads((DEPLOY / "grafana/dashboards" / Path(home).name).read_text())
+    panels = board["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        assert panel["datasource"]["uid"] == source["uid"]
+        assert panel["title"] and panel["targets"]
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+
+
+def test_the_dashboard_asks_for_metrics_and_labels_that_flower_has() -> None:
+    has = {
+        sample: set(metric._labelnames)
+        for metric in vars(get_prometheus_metrics()).values()
+        for described in metric.describe()
+        for sample in (described.name, *(f"{described.name}_{end}" for end in ("total", "bucket")))
+    }
+    board = json.loads((DEPLOY / "grafana/dashboards/ringhaul.json").read_text())
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"]
+            for name, labels in re.findall(r"\b(flower_\w+)(?:\{([^}]*)\})?", expression):
+                assert name in has, expression
+                asked = set(re.findall(r"(\w+)=~?\"", labels))
+                assert asked <= has[name], expression
+            for grouped in re.findall(r"\bby \(([^)]*)\)", expression):
+                assert set(re.split(r",\s*", grouped)) <= {"le", "worker", "type", "task"}
+            assert expression.count("(") == expression.count(")")

@@ -60,6 +60,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.epoch = 1
         self.units = 0
         self.sealed = False
+        self.paused = False
         self.messages: list[tuple[int, int]] = []  #: (unit, epoch); never removed: they repeat
         self.attempts: list[Attempt] = []
         self.counted: dict[int, Attempt] = {}
@@ -103,6 +104,7 @@ class LedgerMachine(RuleBasedStateMachine):
         epoch, units = self.ledger.issue(self.job, window)
         assert len(units) <= max(0, window - before.issued - before.leased)
         assert not set(units) & self.counted.keys()
+        assert not units or not self.paused
         self.messages += [(unit, epoch) for unit in units]
 
     # Workers. `pick` chooses among all messages or attempts there ever were; claims prefer late
@@ -124,6 +126,7 @@ class LedgerMachine(RuleBasedStateMachine):
         elif unit in self.counted:
             assert answer is Refusal.DONE
         elif isinstance(answer, Claimed):
+            assert not self.paused
             assert owner is None or (expiry is not None and expiry <= self.clock.now_ms)
             assert not_before is None or not_before <= self.clock.now_ms
             assert 1 <= answer.attempt <= self.max_starts
@@ -132,7 +135,8 @@ class LedgerMachine(RuleBasedStateMachine):
             assert again == answer
             self.attempts.append(attempt)
         else:
-            assert answer in (Refusal.BUSY, Refusal.BAD)
+            assert answer in (Refusal.BUSY, Refusal.BAD, Refusal.PAUSED)
+            assert (answer is not Refusal.PAUSED) or self.paused
 
     @rule(pick=PICK, newest=st.booleans(), times=st.integers(1, 2))
     @precondition(lambda self: self.attempts)
@@ -164,11 +168,12 @@ class LedgerMachine(RuleBasedStateMachine):
     def renew(self, pick: int, newest: bool, rows: int) -> None:
         a = self._attempt(pick, newest)
         owns = self._owns(a)
-        answer = self.ledger.renew(self.job, a.unit, a.token, LEASE_MS, Live(rows=rows))
+        answer, _ = self.ledger.renew(self.job, a.unit, a.token, LEASE_MS, Live(rows=rows))
         if self.state is not JobState.RUNNING:
             assert answer is Lease.STOP
         else:
-            assert answer is (Lease.OK if owns else Lease.LOST)
+            kept = Lease.PAUSE if self.paused else Lease.OK
+            assert answer is (kept if owns else Lease.LOST)
 
     @rule(pick=PICK, blamed=st.booleans(), delay_ms=st.sampled_from([0, 3000]))
     @precondition(lambda self: self.attempts)
@@ -205,6 +210,16 @@ class LedgerMachine(RuleBasedStateMachine):
             self.ledger.cancel(self.job)
 
     @rule()
+    def pause(self) -> None:
+        assert self.ledger.pause(self.job) is self.state
+        self.paused = self.state is JobState.RUNNING
+
+    @rule()
+    def unpause(self) -> None:
+        assert self.ledger.unpause(self.job) is self.paused
+        self.paused = False
+
+    @rule()
     def resume(self) -> None:
         if self.state not in RESUMABLE:
             try:
@@ -223,6 +238,8 @@ class LedgerMachine(RuleBasedStateMachine):
         status = self.ledger.status(self.job)
         assert may_move(self.state, status.state), (self.state, status.state)
         self.state = status.state
+        self.paused = self.paused and not status.finished
+        assert status.paused is self.paused
         assert (status.epoch, status.units, status.sealed) == (self.epoch, self.units, self.sealed)
         counted = self.counted.values()
         rejected = sum(a.rejected for a in counted)
@@ -249,16 +266,20 @@ class LedgerMachine(RuleBasedStateMachine):
         pipeline = self.client.pipeline(transaction=False)
         for part in ("issued", "due", "lease", "suspects"):
             pipeline.zrange(self._key(part), 0, -1)
+        pipeline.zrange(self._key("begun"), 0, -1)
         pipeline.hkeys(self._key("bad")).hkeys(self._key("owner"))
         pipeline.hget(self._key("meta"), "next").hgetall(self._key("starts"))
         *groups, begun, raw_starts = pipeline.execute()
-        issued, due, leased, suspects, bad, owned = ({int(unit) for unit in g} for g in groups)
+        issued, due, leased, suspects, working, bad, owned = (
+            {int(unit) for unit in g} for g in groups
+        )
         starts = {int(unit): int(number) for unit, number in raw_starts.items()}
         waiting = suspects - issued - leased
         pending = set(range(int(begun), self.units)) - set(self.counted)
         places = [issued, due, leased, waiting, bad, set(self.counted), pending]
         assert sorted(unit for place in places for unit in place) == list(range(self.units))
-        assert owned == leased
+        assert owned == working == leased
+        assert not issued or not self.paused
         if suspects & (issued | leased):
             assert len(issued | leased) == 1  # alone
             assert not pending and not due  # and last
@@ -269,6 +290,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """From wherever it got to, workers that behave bring the job to its end."""
         if self.state in RESUMABLE:
             self.resume()
+        self.unpause()
         if not self.sealed:
             self.ledger.seal(self.job, self.epoch, self.units)
             self.sealed = True
@@ -343,6 +365,8 @@ def walk(machine: LedgerMachine, seed: int, steps: int) -> None:
         machine.sweep: 8,
         lambda: machine.cancel(chance.randrange(2)): 2,
         machine.resume: 3,
+        machine.pause: 2,
+        machine.unpause: 4,
         claim: 24,
         commit: 12,
         renew: 6,

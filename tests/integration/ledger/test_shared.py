@@ -14,7 +14,10 @@ from tests.integration.ledger.conftest import Clock
 
 def test_slots_of_workers_that_are_alive(clocked: Ledger, clock: Clock) -> None:
     workers = Workers(clocked.caller)
-    one, other = Worker("host1", 10, 4), Worker("fe80::1", 11, 8)
+    one, other = (
+        Worker("host1", 10, 4, ("ringhaul.load",)),
+        Worker("fe80::1", 11, 8, ("a:b", "c,d")),
+    )
     workers.heartbeat(one, 1000)
     workers.heartbeat(other, 5000)
     workers.heartbeat(other, 5000)
@@ -57,7 +60,8 @@ def test_whoever_waits_gets_the_place_that_is_freed(ledger: Ledger) -> None:
 
 def test_a_rate_is_shared_and_debt_makes_takers_queue(clocked: Ledger, clock: Clock) -> None:
     def take(rows: int) -> int:
-        return rate.take(clocked.caller, "ld-1", rows, 1000, 500)
+        (wait_ms,) = rate.take(clocked.caller, "ld-1", [rate.Draw("rows", rows, 1000, 500)])
+        return wait_ms
 
     assert take(500) == 0  # the burst
     assert take(2000) == 2000  # a block larger than the burst
@@ -67,5 +71,21 @@ def test_a_rate_is_shared_and_debt_makes_takers_queue(clocked: Ledger, clock: Cl
     assert take(1) == 1
     clock.advance(3_600_000)
     assert take(501) == 1  # no more than the burst was saved up
-    with pytest.raises(ValueError, match="rows_per_s=0"):
-        rate.take(clocked.caller, "ld-1", 1, 0, 1)
+    with pytest.raises(ValueError, match="per_s=0"):
+        rate.take(clocked.caller, "ld-1", [rate.Draw("rows", 1, 0, 1)])
+
+
+def test_a_rate_that_is_raised_holds_from_then_on(clocked: Ledger, clock: Clock) -> None:
+    def take(rows: int, per_s: int) -> list[int]:
+        draws = [rate.Draw("rows", rows, per_s, per_s), rate.Draw("bytes", 5, 10, 10)]
+        return rate.take(clocked.caller, "ld-1", draws)
+
+    assert take(100, 100) == [0, 0]
+    clock.advance(500)
+    # Half a second of the old rate is there, and no row more; bytes have a bucket of their own
+    assert take(50, 10_000) == [0, 0]
+    assert take(1, 10_000) == [1, 500]
+    clock.advance(1000)
+    # One that is lowered is soon heard of: what was saved up is worth the new rate
+    assert take(99, 100) == [0, 0]
+    assert take(1, 100) == [10, 500]

@@ -161,15 +161,15 @@ def test_sweeping_all_jobs_publishes_and_forgets_the_ended(
     def publish(job: str, epoch: int, units: Sequence[int]) -> None:
         sent.append((job, epoch, list(units)))
 
-    sweep_running(clocked, 2, publish)
+    sweep_running(clocked, lambda job: 2, publish)
     assert sent == [(running, 1, [0, 1])]
     assert client.smembers(keys.RUNNING) == {running.encode()}
 
     clocked.claim(running, 0, 1, "a", LEASE_MS)
     clock.advance(LEASE_MS)
-    sweep_running(clocked, 2, publish)
+    sweep_running(clocked, lambda job: 2, publish)
     assert sent[1:] == [(running, 1, [0, 1])]  # the dead lease and the lost message
 
     clocked.resume(ended)
-    sweep_running(clocked, 2, publish)
+    sweep_running(clocked, lambda job: 2, publish)
     assert sent[2:] == [(ended, 2, [0])]

@@ -15,7 +15,9 @@ def test_a_unit_from_issue_to_commit(ledger: Ledger) -> None:
     job = new_job(ledger, 2)
     assert ledger.issue(job, 8) == Issued(1, [0, 1])
     assert ledger.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0")
-    assert ledger.renew(job, 0, "a", LEASE_MS, Live(rows=5, rejected=1, bytes=900)) is Lease.OK
+    assert (
+        ledger.renew(job, 0, "a", LEASE_MS, Live(rows=5, rejected=1, bytes=900)).lease is Lease.OK
+    )
     status = ledger.status(job)
     assert (status.leased, status.issued, status.left) == (1, 1, 2)
     assert status.live == Live(rows=5, rejected=1, bytes=900)
@@ -81,9 +83,9 @@ def test_only_the_first_commit_counts_whoever_makes_it(clocked: Ledger, clock: C
     clocked.issue(job, 2)
     assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(2, "spec-0")
 
-    assert clocked.renew(job, 0, "a", LEASE_MS) is Lease.LOST
+    assert clocked.renew(job, 0, "a", LEASE_MS).lease is Lease.LOST
     assert clocked.commit(job, 0, 1, "a", "by a", {"rows": 10}, {"1": 1}, b"ra") == 1
-    assert clocked.renew(job, 0, "b", LEASE_MS) is Lease.LOST
+    assert clocked.renew(job, 0, "b", LEASE_MS).lease is Lease.LOST
     assert clocked.commit(job, 0, 1, "b", "by b", {"rows": 11}, {"2": 1}, b"rb") == 0
     assert clocked.commit(job, 0, 1, "a", "by a", {"rows": 10}, {"1": 1}, b"ra") == 0
     status = clocked.status(job)
@@ -100,7 +102,7 @@ def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) 
     ledger.claim(job, 0, 1, "a", LEASE_MS)
     assert ledger.release(job, 0, "z") is Lease.LOST
     assert ledger.lost(job, 0, "z") is Lease.LOST
-    assert ledger.renew(job, 0, "a", LEASE_MS) is Lease.OK
+    assert ledger.renew(job, 0, "a", LEASE_MS).lease is Lease.OK
     assert ledger.release(job, 0, "a") is Lease.OK
     assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: nothing happens twice
 
@@ -166,7 +168,7 @@ def test_a_stopped_job_keeps_what_unfinished_units_had_done(ledger: Ledger) -> N
     ledger.claim(job, 1, 1, "b", LEASE_MS)
     ledger.cancel(job)
     progress = Live(rows=70, rejected=0, bytes=7000)
-    assert ledger.renew(job, 0, "a", LEASE_MS, progress) is Lease.STOP
+    assert ledger.renew(job, 0, "a", LEASE_MS, progress).lease is Lease.STOP
     assert ledger.release(job, 0, "a") is Lease.OK
     assert ledger.commit(job, 1, 1, "b", "r1", {"rows": 100}) is Commit.COUNTED
     status = ledger.status(job)

@@ -15,6 +15,7 @@ from cassandra.query import PreparedStatement
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.load.pacing import UNTHROTTLED, Throttle
 from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit
@@ -45,11 +46,6 @@ def make_table(session: Session, keyspace: str, definition: str) -> TableSchema:
     return find_table(session.cluster.metadata, keyspace, "t")
 
 
-def no_wait(rows: int) -> float:
-    """A rate limit that is never used up."""
-    return 0.0
-
-
 @dataclass
 class Ticks:
     """What a unit told while it ran; `then` may stop it."""
@@ -69,7 +65,7 @@ def run_file(
     fields: Sequence[str],
     *,
     ticks: Ticks | None = None,
-    throttle: Callable[[int], float] = no_wait,
+    throttle: Throttle = UNTHROTTLED,
     request_timeout_s: float = REQUEST_TIMEOUT_S,
     retries_max: int = 10,
     prepared: PreparedStatement | None = None,

@@ -23,6 +23,7 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.cql.cells import Cells, routing_keys
 from ringhaul.formats.split import START, Block
+from ringhaul.load.pacing import FREE, Leave
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write import dispatch, plane, retry
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
@@ -79,6 +80,7 @@ class Client:
     rejected: list[tuple[int, str]] = field(default_factory=list)
     on_tick: Callable[[], None] = lambda: None
     on_throttle: Callable[[int], None] = lambda rows: None
+    leave: Leave = FREE
 
     def writer(self) -> PipelineWriter:
         options = WriteOptions(
@@ -88,7 +90,12 @@ class Client:
             retries_max=self.retries_max,
             request_timeout_s=self.request_timeout_s,
         )
-        hooks = WriterHooks(tick=self._tick, throttle=self._throttle, on_reject=self._reject)
+        hooks = WriterHooks(
+            tick=self._tick,
+            throttle=self._throttle,
+            on_reject=self._reject,
+            leave=lambda: self.leave,
+        )
         return PipelineWriter(Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks)
 
     def load(self, rows: int, *, block: int = 500, first: int = 0) -> PipelineWriter:

@@ -24,7 +24,6 @@ from tests.integration.load.conftest import (
     cluster_config,
     connected_target,
     make_table,
-    no_wait,
     read_table,
 )
 from tests.loads import load_job, load_source
@@ -72,7 +71,7 @@ def test_units_are_written_through_the_driver_and_it_is_said_once(
                     job,
                     target,
                     WriteBounds(request_timeout_s=REQUEST_TIMEOUT_S),
-                    UnitHooks(tick=ticks, throttle=no_wait),
+                    UnitHooks(tick=ticks),
                 )
                 # Then each unit is written whole, and its progress never ran backwards
                 assert (outcome.records, outcome.written, outcome.rejected) == (ROWS, ROWS, 0)

@@ -182,7 +182,7 @@ def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
             for cut in (0, 1, 8, 9, 12)
         ],
         pytest.param(
-            lambda r: Answer(protocol.error(r.stream, INVALID, "row")[:20], close=True),
+            lambda r: Answer(protocol.error(r.stream, INVALID, "row")[:15], close=True),
             id="error cut",
         ),
         pytest.param(

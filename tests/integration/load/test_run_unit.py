@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.integration.load.conftest import (
     run_file,
 )
 from tests.loads import load_job, load_source, rejects_of
+from tests.throttles import Limited
 
 STRATEGIES = sorted(WRITERS)
 BASE_US = 1_700_000_000_000_000
@@ -146,7 +148,7 @@ def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
     source = load_source(["id"], path=str(path), size_bytes=10)
     job = load_job(table, source, consistency="ONE", base_us=BASE_US, ordinal_end=1003)
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
-    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    hooks = UnitHooks(tick=Ticks())
     # When it is run over the bytes of records 2 to 5, of which the job asked for three
     with connected_target(worker_session, prepared, keyspace) as target:
         outcome = run_load_unit(LoadUnit(0, 2, 8, 1000, 2001, 4), job, target, WriteBounds(), hooks)
@@ -168,7 +170,7 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
     source = load_source(["id"], path=str(path), size_bytes=path.stat().st_size, whole=True)
     job = load_job(table, source, consistency="ONE")
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
-    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    hooks = UnitHooks(tick=Ticks())
     with connected_target(worker_session, prepared, keyspace) as target:
         outcome = run_load_unit(
             LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, target, WriteBounds(), hooks
@@ -185,19 +187,52 @@ def test_the_rate_limit_is_asked_before_rows_are_sent(
     table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
     path = tmp_path / "in.csv"
     path.write_text("".join(f"{i}\n" for i in range(500)))
-    asked: list[int] = []
-
-    def throttle(rows: int) -> float:
-        asked.append(rows)
-        return 0.8 if len(asked) == 1 else 0.0
-
+    throttle = Limited(first_wait_s=0.8, rows_at_once=30)
     started = time.monotonic()
     ticks = Ticks()
     run_file(worker_session, table, path, ["id"], strategy=strategy, throttle=throttle, ticks=ticks)
-    # Then every row was paid for, the first wait was waited, and the lease was kept during it
-    assert sum(asked) == 500
+    # Then every row was paid for with its bytes, a few at a time, the first wait was waited, and
+    # the lease was kept during it
+    assert throttle.rows == 500
+    assert max(rows for rows, _ in throttle.paid) <= 30
+    assert throttle.bytes == pytest.approx(path.stat().st_size, rel=0.05)
     assert time.monotonic() - started >= 0.8
     assert ticks.seen[:2] == [(0, 0, 0), (0, 0, 0)]
+
+
+@pytest.mark.parametrize("strategy", ["token-batch", "concurrent"])
+def test_no_more_requests_of_the_driver_are_in_flight_than_the_job_may_have(
+    worker_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+    strategy: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i}\n" for i in range(500)))
+    lock, in_flight, most = threading.Lock(), 0, 0
+    execute = worker_session.execute_async
+
+    def answered(_: object) -> None:
+        nonlocal in_flight
+        with lock:
+            in_flight -= 1
+
+    def counted(*args: object, **options: object) -> object:
+        nonlocal in_flight, most
+        with lock:
+            in_flight += 1
+            most = max(most, in_flight)
+        future = execute(*args, **options)
+        future.add_callbacks(answered, answered)
+        return future
+
+    monkeypatch.setattr(worker_session, "execute_async", counted)
+    throttle = Limited(requests_max=2, paced=False)
+    outcome = run_file(worker_session, table, path, ["id"], strategy=strategy, throttle=throttle)
+    assert outcome.written == 500
+    assert 1 <= most <= 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -317,7 +352,7 @@ def test_sources_are_read_from_where_the_job_says(
     source = load_source(["id"], path=str(tmp_path / "gone.csv"), size_bytes=4)
     assert source.file == SourceFile(str(tmp_path / "gone.csv"), 4, False)
     prepared = worker_session.prepare(insert_statement(table, ["id"], 0))
-    hooks = UnitHooks(tick=Ticks(), throttle=lambda rows: 0.0)
+    hooks = UnitHooks(tick=Ticks())
     with (
         connected_target(worker_session, prepared, keyspace) as target,
         pytest.raises(SourceChanged, match=r"gone.csv: the file is gone; it was 4 bytes"),

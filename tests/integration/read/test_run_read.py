@@ -8,7 +8,7 @@ import random
 import resource
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,14 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import find_table
 from ringhaul.cql.tokens import murmur3_tokens
-from ringhaul.errors import OutputUnusable, UsageError
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import OutputUnusable, UnitPaused, UsageError
 from ringhaul.formats.write import OutputFormat
+from ringhaul.load.pacing import UNTHROTTLED, Throttle
+from ringhaul.load.rejects import unpack_rejects
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.read.cursor import unpack_cursor
+from ringhaul.read.finish import unload_parts
 from ringhaul.read.job import Output, ReadJob
 from ringhaul.read.manifest import check_parts
 from ringhaul.read.pages import PageReader
@@ -34,11 +38,13 @@ from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
 from ringhaul.read.ring import read_ring
 from ringhaul.read.run import ReadHooks, ReadOutcome, run_read_unit
 from ringhaul.read.scan import ScanOptions, ScanTarget
-from ringhaul.read.sinks import UnitOf
+from ringhaul.read.sinks import Given, UnitOf
 from ringhaul.read.spill import PartialTooLarge, unspill
 from ringhaul.read.statement import scan_statement
+from ringhaul.transform.chain import Transform
 from tests.integration.read.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key
 from tests.limits import files_up_to
+from tests.throttles import Limited
 
 JOB = "ul-7f3a9c"
 NEVER = float("inf")
@@ -68,6 +74,7 @@ class Unit:
     number: int = 5
     page_bytes: int = 100_000
     in_flight: int = 2
+    transforms: tuple[Transform, ...] = ()
     cursor: bytes | None = None
     attempts: int = 0
     #: Rows that ticks told, of the last attempt.
@@ -79,8 +86,10 @@ class Unit:
         *,
         checkpoint_s: float = 0.0,
         on_checkpoint: Callable[[], None] = lambda: None,
+        of: type[Exception] = Died,
+        throttle: Throttle = UNTHROTTLED,
     ) -> ReadOutcome:
-        """Run the unit from its cursor; `Died` once this many rows were wanted.
+        """Run the unit from its cursor; it dies of `of` once this many rows were wanted.
 
         Every batch is followed by a checkpoint, so that the one it dies of is lost.
         """
@@ -90,7 +99,7 @@ class Unit:
         def tick(rows: int, rejected: int, bytes_read: int) -> None:
             self.seen.append(rows)
             if rows >= dies_at:
-                raise Died
+                raise of
 
         def keep(cursor: bytes) -> None:
             self.cursor = cursor
@@ -109,10 +118,9 @@ class Unit:
                 page_bytes=self.page_bytes,
                 in_flight=self.in_flight,
             ),
-            ReadHooks(
-                tick=tick, checkpoint=keep, throttle=lambda rows: 0.0, checkpoint_s=checkpoint_s
-            ),
+            ReadHooks(tick=tick, checkpoint=keep, throttle=throttle, checkpoint_s=checkpoint_s),
             self.cursor,
+            self.transforms,
         )
 
     def die(self, at: float, **options: Any) -> None:
@@ -182,7 +190,7 @@ def unload(
 
 def parts_of(outcome: ReadOutcome) -> list[PartInfo]:
     """The parts as the ledger gets them; those of the outcome are the same."""
-    parts = [PartInfo.from_json(part) for part in json.loads(outcome.extra)]
+    parts = unload_parts(outcome.extra)
     assert parts == outcome.parts
     return parts
 
@@ -213,6 +221,43 @@ def read_parts(folder: Path, parts: list[PartInfo]) -> pa.Table:
 
 def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
+
+
+# -- pauses and limits
+
+
+def test_a_pause_keeps_what_was_written(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path)
+    # Given a unit that never comes to its checkpoint
+    with pytest.raises(UnitPaused):
+        unit.attempt(10_000, checkpoint_s=NEVER, of=UnitPaused)
+    # When it is paused, then it keeps all that it has
+    kept = unit.counted[0]
+    assert kept == unit.seen[-1] >= 10_000
+    # And paused again before there is anything new it keeps that
+    cursor = unit.cursor
+    with pytest.raises(UnitPaused):
+        unit.attempt(kept, checkpoint_s=NEVER, of=UnitPaused)
+    assert unit.cursor == cursor
+    # And goes on from there
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    assert unit.seen[0] == kept
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected
+    assert len(attempts_of(outcome.parts)) == 2
+    assert names(tmp_path) == sorted(part.name for part in outcome.parts)
+
+
+def test_limits_are_of_rows_and_bytes_that_are_read(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    throttle = Limited(rows_at_once=2000)
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c >= 1")
+    outcome = unit.attempt(throttle=throttle)
+    assert outcome.rows < outcome.rows_read == throttle.rows
+    assert outcome.bytes_read == throttle.bytes
+    assert max(count for count, _ in throttle.paid) <= 2000
 
 
 # -- unload
@@ -272,6 +317,41 @@ def test_rows_that_a_condition_drops_are_counted_apart(
     wanted = rows.expected.filter(pc.field("v").is_valid() & (pc.field("c") >= 3))
     assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
     assert (outcome.rows, outcome.rows_read) == (wanted.num_rows, ROWS)
+
+
+def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    # Given a function that leaves out two of three rows, and fails on two rows of all
+    def thirds(batch: pa.RecordBatch) -> pa.RecordBatch:
+        numbers = batch.column("c").to_pylist()
+        for bad in (60_000, 150_001):
+            if bad in numbers:
+                raise ValueError(f"{bad} is bad")
+        return batch.filter(pa.array([number % 3 == 0 for number in numbers], pa.bool_()))
+
+    unit = unload(cassandra_session, rows, tmp_path)
+    unit.transforms = (Transform("t:thirds", thirds),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:thirds",), results=results)
+
+    # When attempts die and go on
+    for dies_at in (5_000, 30_000, 60_000):
+        unit.die(dies_at)
+    outcome = unit.attempt()
+
+    # Then rows, drops and rejects are those of all rows, each once
+    c = rows.expected["c"].to_numpy()
+    kept = (c % 3 == 0) & (c != 60_000)
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected.filter(pa.array(kept))
+    assert outcome.given == Given(ROWS, dropped=ROWS - int(kept.sum()) - 2, rejected=2)
+    assert (outcome.rows, outcome.rows_read) == (int(kept.sum()), ROWS)
+    rejects = list(unpack_rejects(outcome.extra.partition(b"\n")[2]))
+    assert sorted((reject.reason, json.loads(reject.data or b"")["c"]) for reject in rejects) == [
+        ("t:thirds: ValueError: 150001 is bad", 150_001),
+        ("t:thirds: ValueError: 60000 is bad", 60_000),
+    ]
 
 
 def test_in_the_middle_of_a_wide_partition(
@@ -466,8 +546,10 @@ def test_a_large_partial_goes_to_a_file(
     # And the file has it all
     partial = Aggregation(unit.job.select).unpack(unspill(outcome.extra, str(folder)))
     assert partial.groups_count == WIDE_ROWS
-    # And a second attempt leaves no second file
-    unit.attempt(checkpoint_s=NEVER)
+    # And a second attempt has a file of its own, which goes when it does not count
+    late = unit.attempt(checkpoint_s=NEVER)
+    assert len(names(folder)) == 2
+    late.undo()
     assert names(folder) == [name]
 
 

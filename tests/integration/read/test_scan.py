@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from producer.local.stack import Endpoints
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.errors import ClusterError
+from ringhaul.load.pacing import FREE, Leave
 from ringhaul.read.cursor import token_reached, unpack_cursor
 from ringhaul.read.pages import Page, PageReader
 from ringhaul.read.ranges import (
@@ -240,6 +242,50 @@ def test_no_more_pages_are_kept_than_allowed(target: ScanTarget, in_order: bool)
         if index < 40:
             time.sleep(0.01)
         assert len(asked) - scan.stats.pages <= 3 * 2 + 1
+
+
+def test_no_more_is_asked_for_than_there_is_leave_for(target: ScanTarget) -> None:
+    """Rows of a page, and pages on their way, from one moment to the next."""
+    asked: list[int] = []
+    allowed = Leave(100, 1)
+    lock, on_their_way, most = threading.Lock(), 0, 0
+
+    class Counting(PageReader):
+        def __init__(self) -> None:
+            self.session = target.reader.session
+            self._profile = target.reader._profile
+
+        def request(self, *given, rows, on_page, **named) -> None:  # type: ignore[no-untyped-def]
+            nonlocal on_their_way, most
+            with lock:
+                on_their_way += 1
+                most = max(most, on_their_way)
+            asked.append(rows)
+
+            def came(page: Page) -> None:
+                nonlocal on_their_way
+                with lock:
+                    on_their_way -= 1
+                on_page(page)
+
+            super().request(*given, rows=rows, on_page=came, **named)
+
+    scan = RangeScan(
+        target._replace(reader=Counting()),
+        even_ranges(30),
+        decoder(),
+        options(in_flight=4),
+        leave=lambda: allowed,
+    )
+    rows = 0
+    for batch in scan.batches():
+        assert batch.num_rows <= 100 or allowed is FREE
+        rows += batch.num_rows
+        if rows > 5000 and allowed is not FREE:
+            assert (max(asked), most) == (100, 1)
+            allowed = FREE
+    assert rows == ROWS
+    assert max(asked) > 100 and most > 1
 
 
 def test_an_empty_table(cassandra_session: Session, keyspace: str) -> None:

@@ -9,6 +9,8 @@ from itertools import pairwise
 import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
 
+from producer.local.stack import Endpoints
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.errors import Transient
 from ringhaul.load.write import retry
 from ringhaul.read import scan as scanning
@@ -17,6 +19,7 @@ from ringhaul.read.pages import PageReader
 from ringhaul.read.ranges import FULL_RING, MAX_TOKEN, MIN_TOKEN, TokenRange
 from ringhaul.read.scan import RangeScan, ReadFailed, ScanOptions, ScanTarget
 from tests.integration.read.rows import Rows, by_key, decoder, table_of
+from tests.proxy import proxied
 
 
 @pytest.fixture(autouse=True)
@@ -252,3 +255,26 @@ def test_tick_is_called_while_waiting_and_may_stop(target: ScanTarget) -> None:
         list(scan.batches())
     pauses = [after - before for before, after in pairwise(called)]
     assert max(pauses) < 0.25 + 0.2
+
+
+def test_connections_that_break_in_the_middle_of_a_page(rows: Rows, endpoints: Endpoints) -> None:
+    """They are known to be broken at once, and others are opened: no time-out is waited for."""
+    with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
+        session = open_session(ClusterConfig(contact_points=("127.0.0.1",), port=port))
+        try:
+            scan = RangeScan(
+                rows.target(session),
+                [FULL_RING],
+                decoder(),
+                options(page_bytes=200_000, retries_max=2000, request_timeout_s=200.0),
+            )
+            found = []
+            for index, batch in enumerate(scan.batches()):
+                found.append(batch)
+                if index in (4, 12):
+                    proxy.cut_answers()
+        finally:
+            close_session(session)
+    assert by_key(table_of(found)) == rows.expected
+    assert proxy.cut >= 2
+    assert scan.stats.retries >= 2

@@ -1,4 +1,5 @@
-"""Two attempts of one unit of an unload: the files of the one that counts stay, the other's go."""
+"""Two attempts of one unit of an unload or an exec: the files of the one that counts stay, the
+other's go."""
 
 from __future__ import annotations
 
@@ -12,15 +13,20 @@ from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.run_read import Plan, create_job
+from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.ledger import Commit, new_token
+from ringhaul.read.ask import AskJob, SpanUnit, split_extra
+from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.finish import job_parts, publish_manifest
 from ringhaul.read.job import Output, ReadJob
 from ringhaul.read.ranges import FULL_RING, pack_ranges
+from tasks.asking import run_ask
 from tasks.child import Child
 from tasks.reading import run_read
-from tasks.work import Attempt, Done, work
+from tasks.work import Attempt, Done, Runner, work
 from tests.integration.load.conftest import make_table
+from tests.loads import load_job
 
 JOB = "ul-000001"
 ROWS = 500
@@ -47,11 +53,13 @@ def folder(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Pa
     return out
 
 
-def work_on(child: Child, token: str, then: Callable[[Attempt, Done], None]) -> dict[str, Any]:
+def work_on(
+    child: Child, token: str, then: Callable[[Attempt, Done], None], runner: Runner = run_read
+) -> dict[str, Any]:
     """Work on the unit; `then` is called between its last row and its commit."""
 
     def run(attempt: Attempt) -> Done:
-        done = run_read(attempt)
+        done = runner(attempt)
         then(attempt, done)
         return done
 
@@ -115,3 +123,52 @@ def test_an_attempt_of_before_a_resume_leaves_no_files(child: Child, folder: Pat
     child.ledger.issue(JOB, 10)
     assert work(child, JOB, 0, 2, new_token(), run_read)["rows"] == ROWS
     check_counted(child, folder)
+
+
+@pytest.fixture
+def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> Path:
+    """Of the files of an exec of one unit, which is issued."""
+    table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
+    execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
+    out = tmp_path / "out"
+    marker = TableSchema(
+        keyspace="exec",
+        table="values",
+        columns=(ColumnSchema(name="id", cql_type="int"),),
+        partition_key=(),
+        clustering_key=(),
+    )
+    job = AskJob(
+        kind="exec",
+        cluster_name=cassandra_session.cluster.metadata.cluster_name,
+        values=load_job(marker),
+        spans=(f"id:0..{ROWS - 1}",),
+        statement=f"SELECT id, v FROM {keyspace}.t WHERE id = ?",
+        result=tuple((name, table.types[name]) for name in ("id", "v")),
+        consistency="ONE",
+        output=Output(url=str(out), format=OutputFormat(), rows_max=200),
+    )
+    plan = Plan(job=job, units=[SpanUnit(0, ROWS).pack()], target="t", headline="")
+    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    child.ledger.issue(JOB, 10)
+    return out
+
+
+def test_answers_of_an_attempt_that_came_too_late_are_removed(child: Child, answers: Path) -> None:
+    token = new_token()
+
+    def overtaken(attempt: Attempt, done: Done) -> None:
+        assert len(files(answers)) == 3
+        child.ledger.lost(JOB, 0, token)
+        child.ledger.issue(JOB, 10)
+        told = work_on(child, new_token(), nothing, run_ask)
+        assert told == {"unit": 0, "answered": ROWS, "rows": ROWS}
+        assert len(files(answers)) == 6
+
+    work_on(child, token, overtaken, run_ask)
+    (extra,) = [extra for _, extra in child.ledger.extras(JOB)]
+    parts, _ = split_extra(extra)
+    assert files(answers) == sorted(part.name for part in parts)
+    publish_ask_manifest(child.ledger, child.ledger.status(JOB))
+    assert files(answers) == sorted([*(part.name for part in parts), "manifest.json"])

@@ -10,16 +10,21 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
+from producer.run_read import Plan, create_job
 from ringhaul.ledger.ledger import Claimed, new_token
+from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState
 from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.report import build_report
 from ringhaul.load.unit import UnitResult
+from ringhaul.read.ask import AskJob
 from tasks.child import Child
 from tasks.load import run_load
+from tasks.work import Attempt, Done
 from tasks.work import work as work_on
 from tests.integration.load.conftest import read_table
 from tests.integration.tasks.conftest import MakeJob
+from tests.loads import load_job, table_schema
 from tests.services import fresh_keyspace
 
 JOB = "ld-000001"
@@ -138,6 +143,74 @@ def test_a_table_that_is_gone_fails_the_job_and_holds_no_unit(
     assert (status.state, status.leased) == (JobState.FAILED, 0)
     assert status.last_error == told["failed"]
     assert status.totals.get("rows", 0) == 0
+
+
+def test_a_unit_of_a_paused_job_is_given_back_at_once(
+    child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    make_job(JOB, ["1,a", "2,b"], unit_bytes=1)
+
+    def paused(attempt: Attempt) -> Done:
+        child.ledger.pause(JOB)
+        attempt.tick(0, 0, 0)
+        raise AssertionError("not stopped")
+
+    told = work_on(child, JOB, 0, 1, new_token(), paused)
+    # Then its worker is free, nobody is blamed, and messages of the job are dropped
+    assert told == {"unit": 0, "stopped": "PAUSE"}
+    status = child.ledger.status(JOB)
+    assert (status.shown, status.leased, status.last_error) == ("PAUSED", 0, None)
+    assert work(child, JOB, 1, 1, new_token()) == {"unit": 1, "skipped": "PAUSED"}
+    # And it goes on from the beginning
+    child.ledger.unpause(JOB)
+    for unit in child.ledger.issue(JOB, 10).units:
+        work(child, JOB, unit, 1, new_token())
+    assert child.ledger.status(JOB).totals["rows"] == 2
+
+
+def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
+    child: Child, cassandra_session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    job = AskJob(
+        kind="exec",
+        cluster_name=cassandra_session.cluster.metadata.cluster_name,
+        values=load_job(table_schema({"id": "int"}, [])),
+        spans=("id:1..2",),
+        statement="UPDATE shop.visits SET n = n + 1 WHERE id = ?",
+        repeatable=False,
+    )
+    plan = Plan(job=job, units=["0-1", "1-2"], target="update", headline="")
+    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    child.ledger.issue(JOB, 10)
+
+    def paused(attempt: Attempt) -> Done:
+        child.ledger.pause(JOB)
+        attempt.tick(0, 0, 0)
+        return Done(result="done", totals={"rows": 1})
+
+    assert work_on(child, JOB, 0, 1, new_token(), paused) == {"unit": 0}
+    status = child.ledger.status(JOB)
+    assert (status.shown, status.done, status.leased) == ("PAUSED", 1, 0)
+    assert work_on(child, JOB, 1, 1, new_token(), paused) == {"unit": 1, "skipped": "PAUSED"}
+
+
+def test_limits_are_heard_with_the_claim_and_at_each_tick(
+    child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    make_job(JOB, ["1,a", "2,b"])
+    child.ledger.throttle(JOB, Pace(limits=Limits(in_flight=5)))
+
+    def limited(attempt: Attempt) -> Done:
+        assert attempt.throttle.requests_max == 5
+        child.ledger.throttle(JOB, Pace(limits=Limits(rows_per_s=50)))
+        attempt.tick(0, 0, 0)
+        assert (attempt.throttle.rows_at_once, attempt.throttle.paced) == (5, True)
+        return run_load(attempt)
+
+    assert work_on(child, JOB, 0, 1, new_token(), limited)["rows"] == 2
 
 
 def test_a_file_that_changed_fails_the_job(child: Child, make_job: MakeJob, tmp_path: Path) -> None:

@@ -1,13 +1,10 @@
 """The settings that reliability hangs on, read back from a Celery application that has them."""
 
-import stat
-from pathlib import Path
-
 import pytest
 from celery import Celery
 from celery.app.defaults import DEFAULTS
 
-from config.celery_config import celery_settings, make_beat_dir
+from config.celery_config import celery_settings
 from config.settings import ConfigError, load_settings
 
 URL = "redis://me:pw@host:6379/1"
@@ -22,6 +19,14 @@ def application(**flags: object) -> Celery:
 
 def test_every_setting_is_one_that_celery_knows() -> None:
     assert set(celery_settings(load_settings({"broker.url": URL}).settings)) <= set(DEFAULTS)
+
+
+def test_a_worker_consumes_the_queue_of_its_data_centre_too() -> None:
+    assert [queue.name for queue in application().conf.task_queues] == ["ringhaul.load"]
+    placed = application(**{"cluster.local_dc": "dc 1"})
+    assert set(placed.amqp.queues.consume_from) == {"ringhaul.load", "ringhaul.load.dc%201"}
+    placed.amqp.queues.select(["ringhaul.load.ld-1"])
+    assert set(placed.amqp.queues.consume_from) == {"ringhaul.load.ld-1"}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +58,7 @@ def test_every_setting_is_one_that_celery_knows() -> None:
         ("result_accept_content", ["json"]),
         ("task_serializer", "json"),
         ("timezone", "UTC"),
+        ("beat_scheduler", "producer.schedule_celery:ScheduleScheduler"),
     ],
 )
 def test_reliability_settings(name: str, value: object) -> None:
@@ -99,11 +105,3 @@ def test_concurrency_zero_is_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_broker_there_is_no_application() -> None:
     with pytest.raises(ConfigError, match="no broker is configured"):
         celery_settings(load_settings().settings)
-
-
-def test_beats_folder_is_the_users_own(clean: Path) -> None:
-    settings = load_settings({"broker.url": URL, "state_dir": clean / "state"}).settings
-    make_beat_dir(settings)
-    make_beat_dir(settings)
-    folder = Path(celery_settings(settings)["beat_schedule_filename"]).parent
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -85,6 +85,10 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "load.block_bytes": "64KiB",
         "load.in_flight_bytes_max": "1MB",
         "query.partial_bytes_max": "64KiB",
+        "storage.schemes": "s3, https",
+        "storage.s3_endpoint_url": "https://minio.example:9000",
+        "storage.private_addresses": "true",
+        "transform.allowed": "etl:mask, acme.people:*",
     }
     for key, field in setting_keys().items():
         plain = "33" if field.annotation in (int, float) else "a text"
@@ -277,6 +281,8 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("load.strategy", "fast", "expected 'pipeline', 'token-batch' or 'concurrent'"),
         ("load.max_errors", "-2", "expected a number of records such as 1000"),
         ("load.max_errors", "100.1%", "expected a number of records such as 1000"),
+        ("transform.allowed", "etl", "expected functions as module:function"),
+        ("transform.allowed", "etl:mask,os;rm:x", "expected functions as module:function"),
         ("worker.lease_s", "soon", "expected a number"),
         ("logging.level", "LOUD", "expected 'DEBUG', 'INFO'"),
     ],

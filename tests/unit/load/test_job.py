@@ -31,7 +31,6 @@ def test_a_job_survives_json() -> None:
         strategy="concurrent",
         ordinal_first=3,
         ordinal_end=9,
-        rate_rows_s=1000,
     )
     assert LoadJob.from_json(json.loads(json.dumps(job.to_json()))) == job
     assert job.total_bytes == 100

@@ -25,6 +25,8 @@ def result(source: int, written: int, rejected: int, **others: int | str) -> Uni
     return UnitResult(
         source=source,
         records=written + rejected,
+        dropped=0,
+        filtered=0,
         written=written,
         rejected=rejected,
         **(facts | others),

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from config.settings import load_settings
+from producer.options import sharing
 from producer.plan import TIMESTAMP_US_MAX, parse_timestamp_us, unit_bytes_auto
 from producer.run_load import load_request
 from ringhaul.errors import UsageError
+from ringhaul.ledger.pace import NO_PACE, Limits, Pace
 
 MIB = 1 << 20
 
@@ -87,7 +89,8 @@ def test_defaults_are_those_of_rfc_4180(options: Mapping[str, Any]) -> None:
     )
     assert (dialect.encoding, dialect.null_strings) == ("utf-8", ("",))
     assert (request.mapping, request.skip_columns, request.columns) == ({}, [], [])
-    assert (request.max_errors, request.strategy, request.rate_rows_s) == ("1000", "pipeline", 0)
+    assert (request.max_errors, request.strategy) == ("1000", "pipeline")
+    assert sharing(options) == {"pace": NO_PACE, "priority": "normal"}
     assert request.text.true_words == ("true", "t", "yes", "y", "1")
 
 
@@ -102,10 +105,12 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
         "null_strings": ("NULL", "-"),
         "true_words": "ja,J",
         "rate": 500,
+        "priority": "low",
         "skip_rows": 3,
         "max_rows": 10,
     }
-    request = load_request({**options, **given}, load_settings({"load.max_errors": "5%"}))
+    options = {**options, **given}
+    request = load_request(options, load_settings({"load.max_errors": "5%"}))
     assert (request.columns, request.skip_columns) == (["a", "b", "c"], ["b"])
     assert request.mapping == {"a": "id", "2": "total"}
     dialect = request.dialect
@@ -113,7 +118,9 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
     assert dialect.null_strings == ("NULL", "-")
     assert request.text.true_words == ("ja", "J")
     assert request.text.false_words == ("false", "f", "no", "n", "0")
-    assert (request.rate_rows_s, request.skip_rows, request.max_rows) == (500, 3, 10)
+    assert (request.skip_rows, request.max_rows) == (3, 10)
+    pace = Pace(limits=Limits(rows_per_s=500))
+    assert sharing(options) == {"pace": pace, "priority": "low"}
     assert request.max_errors == "5%"
 
 

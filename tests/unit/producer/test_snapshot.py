@@ -112,3 +112,24 @@ def test_the_share_done_is_of_bytes_and_one_only_at_the_end(
 
 def test_an_input_without_bytes_has_no_share() -> None:
     assert RateMeter(0).look(status(1)).share == 0
+
+
+def test_a_paused_job_has_no_end_in_sight_and_its_pauses_are_no_work() -> None:
+    # Given a job by units that did half of them in 10 s, and has been paused for 20 s
+    meter = RateMeter(0)
+    paused = status(30, done=4, left=4, paused_ms=STARTED_MS + 10_000)
+    snapshot = meter.look(paused)
+    assert (snapshot.state, snapshot.eta_s, snapshot.share) == ("PAUSED", None, 0.5)
+    # When it goes on, then the rest takes as long as the half that is done
+    assert meter.look(status(30, done=4, left=4, paused_total_ms=20_000)).eta_s == 10
+    # And once it is over its rate is that of the time it worked
+    ended = status(
+        90,
+        state=JobState.COMPLETE,
+        left=0,
+        done=8,
+        finished_ms=STARTED_MS + 40_000,
+        paused_total_ms=20_000,
+        totals={"rows": 100},
+    )
+    assert meter.look(ended).rows_per_s == 5

@@ -27,6 +27,8 @@ def summary(
         UnitResult(
             source=number,
             records=101,
+            dropped=0,
+            filtered=0,
             written=100,
             rejected=1,
             input_bytes=2048,
@@ -210,6 +212,8 @@ def test_the_summary_for_programs() -> None:
         "path": "/data/01.csv",
         "units": 1,
         "records": 101,
+        "dropped": 0,
+        "filtered": 0,
         "written": 100,
         "rejected": 1,
         "input_bytes": 2048,

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.read.folders import LocalFolder, open_folder
 from ringhaul.read.parts import PartInfo, PartSet, remove_orphans
+from ringhaul.storage.access import Access, access, set_access
 from tests.limits import files_up_to
 
 NAMES, TYPES = ["k", "v"], [CqlType("int"), CqlType("text")]
@@ -39,12 +41,13 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.fixture(params=["disk", "file", "memory"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The same folder, by a path and by URLs."""
-    if request.param == "memory":
-        pytest.importorskip("fsspec")
-        return f"memory://{tmp_path}/out"
-    return f"{tmp_path}/out" if request.param == "disk" else f"file://{tmp_path}/out"
+    before = access()
+    set_access(Access(schemes=("file", "memory")))
+    kind = "" if request.param == "disk" else f"{request.param}://"
+    yield f"{kind}{tmp_path}/out"
+    set_access(before)
 
 
 def test_a_part_is_seen_only_when_it_is_whole(url: str) -> None:
@@ -173,9 +176,26 @@ def test_an_attempt_is_a_plain_word(tmp_path: Path) -> None:
         part_set(tmp_path, attempt="../x")
 
 
-def test_urls_that_nothing_knows() -> None:
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("nothing://bucket/folder", "nothing:// is not among"),
+        ("https://host/folder", "nothing is written to a web server"),
+        ("s3://key:sentinel@bucket/folder", "credentials do not belong into a URL"),
+    ],
+)
+def test_urls_that_nothing_can_be_written_to(url: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as error:
+        open_folder(url)
+    assert "sentinel" not in str(error.value)
+
+
+def test_a_url_that_is_allowed_and_nothing_knows() -> None:
+    before = access()
+    set_access(Access(schemes=("nothing",)))
     with pytest.raises(UsageError, match="no such kind of URL"):
         open_folder("nothing://bucket/folder")
+    set_access(before)
 
 
 @pytest.mark.parametrize(

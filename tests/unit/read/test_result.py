@@ -9,6 +9,9 @@ from ringhaul.read.result import ReadResult, build_read_report
 def result(number: int) -> ReadResult:
     return ReadResult(
         rows=10 * number,
+        rows_given=20 * number,
+        dropped=number,
+        rejected=2 * number,
         rows_read=100 * number,
         bytes_read=1000 * number,
         parts=2,
@@ -35,6 +38,7 @@ def test_a_result_packs_small_and_comes_back() -> None:
 def test_the_report_is_the_sum_of_the_results() -> None:
     report = build_read_report([result(1), result(2), result(3)], {bucket(2000): 10})
     assert (report.units, report.rows, report.rows_read) == (3, 60, 600)
+    assert (report.rows_given, report.dropped, report.rejected) == (120, 6, 12)
     assert (report.bytes_read, report.parts, report.bytes_written) == (6000, 6, 1500)
     assert (report.pages, report.retries, report.splits) == (9, 6, 3)
     assert (report.repeated_units, report.rss_bytes_max) == (1, 3 << 20)

@@ -7,47 +7,82 @@ import pytest
 
 from ringhaul.errors import OutputUnusable
 from ringhaul.read import spill as spilling
-from ringhaul.read.spill import PartialTooLarge, check_memory, forget_spilled, spill, unspill
+from ringhaul.read.spill import (
+    PartialTooLarge,
+    check_memory,
+    forget_job,
+    forget_old,
+    forget_spilled,
+    spill,
+    spilled_name,
+    unspill,
+)
 from tests.limits import files_up_to
 
 PARTIAL = bytes(range(256)) * 40
 
 
+NAME = spilled_name("qy-1a2b3c", 7, "abcdef")
+
+
 def test_a_small_one_is_kept_where_it_is(tmp_path: Path) -> None:
     for partial in (b"", PARTIAL):
-        kept = spill(partial, len(PARTIAL), str(tmp_path / "spill"))
+        kept = spill(partial, len(PARTIAL), str(tmp_path / "spill"), NAME)
         assert kept == b"\x00" + partial
         assert unspill(kept, "") == partial
-        forget_spilled(kept, "")
+    forget_spilled("", NAME)
+    forget_spilled(str(tmp_path / "spill"), NAME)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_large_one_goes_to_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "some" / "spill"
-    kept = spill(PARTIAL, len(PARTIAL) - 1, str(folder))
+    kept = spill(PARTIAL, len(PARTIAL) - 1, str(folder), NAME)
     assert len(kept) < 100
     assert folder.stat().st_mode & 0o777 == 0o700
     assert unspill(kept, str(folder)) == PARTIAL
-    # Another attempt leaves no second file, another result one of its own.
-    assert spill(PARTIAL, 10, str(folder)) == kept
-    other = spill(PARTIAL + b"x", 10, str(folder))
-    assert len(os.listdir(folder)) == 2
-    forget_spilled(kept, str(folder))
-    forget_spilled(kept, str(folder))
-    assert unspill(other, str(folder)) == PARTIAL + b"x"
+    # Another attempt of the same unit, and its end.
+    late = spilled_name("qy-1a2b3c", 7, "012345")
+    assert spill(PARTIAL, 10, str(folder), late) != kept
+    assert sorted(os.listdir(folder)) == sorted([NAME, late])
+    forget_spilled(str(folder), late)
+    forget_spilled(str(folder), late)
+    assert unspill(kept, str(folder)) == PARTIAL
+    forget_spilled(str(folder), NAME)
     with pytest.raises(PartialTooLarge, match=r"\.partial is not there: .* must share"):
         unspill(kept, str(folder))
 
 
+def test_the_files_of_a_job_are_forgotten_and_no_others(tmp_path: Path) -> None:
+    mine = [NAME, "." + spilled_name("qy-1a2b3c", 1234567, "ffffff")]
+    others = [spilled_name("qy-1a2b3c-2", 7, "abcdef"), "qy-1a2b3c-000007.partial", "notes.txt"]
+    for name in (*mine, *others):
+        (tmp_path / name).touch()
+    forget_job(str(tmp_path), "qy-1a2b3c")
+    assert sorted(os.listdir(tmp_path)) == sorted(others)
+    forget_job(str(tmp_path / "not there"), "qy-1a2b3c")
+    forget_job("", "qy-1a2b3c")
+
+
+def test_old_files_of_jobs_that_nobody_knows_are_forgotten(tmp_path: Path) -> None:
+    old, known, young = (spilled_name(job, 0, "abcdef") for job in ("qy-a", "qy-b", "qy-c"))
+    for name in (old, known, young, "notes.txt"):
+        (tmp_path / name).touch()
+        if name != young:
+            os.utime(tmp_path / name, (0, 0))
+    forget_old(str(tmp_path), 1000, lambda job: job == "qy-b")
+    assert sorted(os.listdir(tmp_path)) == sorted([known, young, "notes.txt"])
+
+
 def test_without_a_folder_it_is_refused() -> None:
     with pytest.raises(PartialTooLarge, match=r"take 10,240 bytes, more than 10,000: group by"):
-        spill(PARTIAL, 10_000, "")
+        spill(PARTIAL, 10_000, "", NAME)
 
 
 def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilling, "SPILL_BYTES_MAX", 5000)
     with pytest.raises(PartialTooLarge, match=r"more than 5,000"):
-        spill(PARTIAL, 1000, str(tmp_path))
+        spill(PARTIAL, 1000, str(tmp_path), NAME)
     assert os.listdir(tmp_path) == []
     check_memory(5000)
     with pytest.raises(PartialTooLarge, match=r"take 5,001 bytes, more than 5,000"):
@@ -57,12 +92,12 @@ def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     told = r"kept here: File too large; make room, or set"
     with pytest.raises(OutputUnusable, match=told), files_up_to(2000):
-        spill(PARTIAL, 10, str(tmp_path))
+        spill(PARTIAL, 10, str(tmp_path), NAME)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with pytest.raises(OutputUnusable, match=r"set query\.spill_dir to a folder that every worker"):
-        spill(PARTIAL, 10, str(tmp_path / "file" / "spill"))
+        spill(PARTIAL, 10, str(tmp_path / "file" / "spill"), NAME)
     assert (tmp_path / "file").read_text() == "precious"

@@ -1,0 +1,301 @@
+"""Jobs under control while they run, on three hosts: pause, resume, throttle, cancel, fair shares.
+
+The hosts are three workers with names of their own, as they would have on three machines. What is
+measured is printed: `pytest -s` shows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_table, create_table
+from tests.services import running_valkey
+
+HOSTS = {"host0", "host1", "host2"}
+#: Within this every host has heard of a pause, a cancel, new limits.
+HEARD_S = 2.0
+ROWS = 27_000
+
+
+@pytest.fixture(scope="module")
+def broker_of_three() -> Iterator[EmbeddedValkey]:
+    with running_valkey() as valkey:
+        yield valkey
+
+
+@pytest.fixture(scope="module")
+def three_hosts(
+    endpoints: Endpoints,
+    broker_of_three: EmbeddedValkey,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, str]]:
+    """The environment of three workers with one process each."""
+    folder = tmp_path_factory.mktemp("hosts")
+    env = cluster_env(endpoints, folder / "state") | {
+        "RINGHAUL_BROKER_URL": broker_of_three.url,
+        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+        "RINGHAUL_WORKER_SWEEP_S": "1",
+    }
+    command = Ringhaul(env, folder)
+    with ExitStack() as stack, contextlib.closing(connect(broker_of_three.url)) as client:
+        for host in sorted(HOSTS):
+            log = folder / f"{host}.log"
+            name = f"worker@{host}"
+            stack.enter_context(command.started("worker", "-c", 1, "--hostname", name, log=log))
+        workers = Workers(Ledger(client).caller)
+
+        def are_up() -> bool:
+            return {worker.host for worker in workers.alive()} == HOSTS
+
+        wait_until(are_up, f"three workers; see {folder}")
+        yield env
+
+
+@pytest.fixture
+def ringhaul(three_hosts: dict[str, str], tmp_path: Path) -> Ringhaul:
+    return Ringhaul(three_hosts, tmp_path)
+
+
+@pytest.fixture
+def ledger(broker_of_three: EmbeddedValkey) -> Iterator[Ledger]:
+    client = connect(broker_of_three.url)
+    yield Ledger(client)
+    client.close()
+
+
+#: Of a record in the files here.
+RECORD_BYTES = 15
+
+
+def value(i: int) -> str:
+    return f"v{i:06}"
+
+
+def write_rows(path: Path, rows: int) -> None:
+    path.write_text("id,v\n" + "".join(f"{i:06},{value(i)}\n" for i in range(rows)))
+
+
+def detached(ringhaul: Ringhaul, *args: object) -> str:
+    """The id of a load that was left to the workers."""
+    done = ringhaul.run("load", *args, "--detach", "-q")
+    assert done.code == 7, done
+    return done.out.strip()
+
+
+def hosts_at_work(ledger: Ledger, job: str) -> set[str]:
+    return {unit.host for unit in ledger.units_at_work(job)}
+
+
+def rows_in(session: Session, table: str) -> int:
+    return int(session.execute(f"SELECT count(*) FROM {table}").one()[0])
+
+
+def now_ms(ledger: Ledger) -> int:
+    seconds, micros = ledger.caller.command("TIME")
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def let_go_s(ledger: Ledger, job: str) -> float:
+    """Seconds from the pause or the end of a job until no host has a unit of it."""
+    deadline = time.monotonic() + 20
+    while (status := ledger.status(job)).leased:
+        assert time.monotonic() < deadline, status
+        time.sleep(0.01)
+    since_ms = status.paused_ms or status.finished_ms
+    assert since_ms is not None
+    return (status.now_ms - since_ms) / 1000
+
+
+def test_a_load_on_three_hosts_does_as_it_is_told(
+    ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a load that all hosts work on, at a thousand rows a second
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    write_rows(tmp_path / "in.csv", ROWS)
+    job = detached(ringhaul, "in.csv", "-t", table, "--unit-size", "16 KiB", "--rate", 1000)
+    wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
+
+    # When it is paused, then all hosts let go of it, and no row is written any more
+    assert ringhaul.run("pause", job).err.strip() == f"{job} is PAUSED"
+    took_s = let_go_s(ledger, job)
+    print(f"\npause: no host had a unit after {took_s:.2f} s")
+    assert took_s < HEARD_S
+    rows = rows_in(cassandra_session, table)
+    shown = ringhaul.run("status", job, "--json")
+    assert (shown.code, shown.summary["state"]) == (7, "PAUSED")
+    assert "PAUSED" in ringhaul.run("status").out
+    assert rows_in(cassandra_session, table) == rows < ROWS
+
+    # When it goes on, then all hosts are at it again
+    before_ms = now_ms(ledger)
+    assert ringhaul.run("resume", job).code == 0
+    wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
+    print(f"resume, with its command: all hosts at work after {now_ms(ledger) - before_ms} ms")
+
+    # When it is throttled to nearly nothing, then rows cease to come
+    assert ringhaul.run("throttle", job, "--rows-per-second", 10).code == 0
+    throttled = time.monotonic()
+    last, rows = throttled, rows_in(cassandra_session, table)
+    while time.monotonic() < throttled + HEARD_S + 1:
+        time.sleep(0.1)
+        # Ten a second are few, and more come with a unit that is begun again
+        found = rows_in(cassandra_session, table)
+        if found - rows > 10:
+            last = time.monotonic()
+        rows = found
+    print(f"throttle: rows ceased to come after {last - throttled:.2f} s")
+    assert last - throttled < HEARD_S
+
+    # When it may do two thousand a second, then that is what it does
+    done = ringhaul.run("throttle", job, "--rows-per-second", 2000, "--json")
+    assert json.loads(done.out)["rows_per_s"] == 2000
+    left = ROWS - rows_paid(ledger, job)
+    began_ms = now_ms(ledger)
+    wait_until(lambda: ledger.status(job).finished, "the end")
+    status = ledger.status(job)
+    assert status.finished_ms is not None
+    worked_s = (status.finished_ms - began_ms) / 1000
+    print(f"2000 rows/s: {left:,} rows in {worked_s:.2f} s, {left / worked_s:,.0f} rows/s")
+    assert left > 10_000
+    assert left / worked_s == pytest.approx(2000, rel=0.1)
+    assert_table(cassandra_session, table, "id, v", ((i, value(i)) for i in range(ROWS)))
+    assert status.totals["rows"] == ROWS
+
+
+def rows_paid(ledger: Ledger, job: str) -> int:
+    """Rows that are done for good, or by units that run."""
+    status = ledger.status(job)
+    return status.totals.get("rows", 0) + status.live.rows
+
+
+def test_a_small_job_is_not_stuck_behind_a_large_one(
+    ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a job of ten thousand units, whose queue is full
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    write_rows(tmp_path / "large.csv", 100_000)
+    write_rows(tmp_path / "small.csv", 100)
+    options = ("-t", table, "--unit-size", 10 * RECORD_BYTES - 1)
+    large = detached(ringhaul, "large.csv", *options, "--rate", 600)
+    wait_until(lambda: ledger.status(large).done > 10, "ten units")
+    assert ledger.status(large).units == 10_000
+    # When one of ten units comes
+    small = detached(ringhaul, "small.csv", *options)
+    wait_until(lambda: ledger.status(small).started_ms is not None, "its first unit")
+    before = ledger.status(large).done
+    wait_until(lambda: ledger.status(small).finished, "its end")
+    # Then it is done first, and meanwhile the large one did about as many units as it did
+    after, status = ledger.status(large), ledger.status(small)
+    units = after.done - before
+    print(
+        f"\nfair share: {status.units} units of the small job and {units} of the large one in "
+        f"{status.elapsed_s:.2f} s"
+    )
+    assert status.units == 10
+    assert units <= 4 * status.units
+    assert not after.finished and after.left > 9 * after.units / 10
+    ledger.cancel(large)
+
+
+def test_top_shows_jobs_hosts_and_units(
+    ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    write_rows(tmp_path / "in.csv", 20_000)
+    options = ("--unit-size", "64 KiB", "--rate", 500, "--priority", "high")
+    job = detached(ringhaul, "in.csv", "-t", table, *options)
+    wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
+    wait_until(lambda: rows_paid(ledger, job) > 0, "rows")
+    document = json.loads(ringhaul.run("top", "--once", "--json").out)
+    (found,) = (one for one in document["jobs"] if one["job"] == job)
+    assert (found["state"], found["table"], found["priority"]) == ("RUNNING", table, "high")
+    assert 0 < found["rows_per_s"] < 1000
+    assert found["limits"]["rows_per_s"] == 500
+    assert document["hosts"] == [{"host": host, "slots": 1, "busy": 1} for host in sorted(HOSTS)]
+    assert {unit["host"] for unit in document["units"] if unit["job"] == job} == HOSTS
+    text = ringhaul.run("top").out
+    assert "3 of 3 slots busy" in text and job in text and "500 rows/s" in text
+    # And when it is cancelled in the middle of its units, all hosts let go of it
+    assert ringhaul.run("cancel", job).code == 0
+    took_s = let_go_s(ledger, job)
+    print(f"\ncancel: no host had a unit after {took_s:.2f} s")
+    assert took_s < HEARD_S
+
+
+@pytest.mark.parametrize("leave", ["q", "SIGINT", "SIGTERM"])
+def test_top_leaves_the_terminal_as_it_was(ringhaul: Ringhaul, leave: str) -> None:
+    main, terminal = pty.openpty()
+    before = termios.tcgetattr(terminal)
+    process = subprocess.Popen(
+        ringhaul.argv("top"),
+        env=ringhaul.env | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"},
+        cwd=ringhaul.cwd,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    try:
+        seen = b""
+        while b"slots busy" not in seen:
+            seen += os.read(main, 4096)
+        assert termios.tcgetattr(terminal) != before
+        if leave == "q":
+            os.write(main, b"q")
+        else:
+            process.send_signal(signal.Signals[leave])
+        while b"\x1b[?1049l" not in seen:  # the screen of before
+            seen += os.read(main, 4096)
+        assert process.wait(10) == 0
+        assert termios.tcgetattr(terminal) == before
+        assert b"Traceback" not in seen
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(main)
+        os.close(terminal)
+
+
+def test_an_embedded_job_is_paused_and_goes_on(
+    embedded: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    write_rows(tmp_path / "in.csv", 3000)
+    options = ("--unit-size", "8 KiB", "--rate", 800, "-c", 1, "--progress", "none")
+    with embedded.started("load", "in.csv", "-t", table, *options) as process:
+        assert process.stderr is not None
+        job = process.stderr.readline().split()[0]
+        wait_until(lambda: rows_in(cassandra_session, table) > 0, "the first rows")
+        assert embedded.run("pause", job).code == 0
+        assert process.stderr.readline() == f"paused; to go on: ringhaul resume {job}\n"
+        shown = embedded.run("status", job)
+        assert shown.code == 7 and f"ringhaul resume {job}" in shown.err
+        rows = rows_in(cassandra_session, table)
+        assert rows_in(cassandra_session, table) == rows < 3000
+        # Its command is there, and goes on with it: resume has nothing else to do
+        done = embedded.run("resume", job)
+        assert (done.code, done.err.split()[:3]) == (0, [job, "is", "RUNNING"])
+        assert process.stderr.readline() == "the job goes on\n"
+        embedded.run("throttle", job, "--off")
+        assert process.wait(60) == 0
+    assert_table(cassandra_session, table, "id, v", ((i, value(i)) for i in range(3000)))

@@ -1,0 +1,259 @@
+"""The examples of docs/cli.md for unload, count, query, lookup and exec do what they say, and each
+option of these commands is in one of them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from click.core import ParameterSource
+
+from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, wait_until
+from tests.acceptance.oracle import create_table
+from tests.unit.test_docs import (
+    CLI,
+    COMMANDS,
+    documented,
+    options,
+    ringhaul_calls,
+    shared_options,
+    shell_lines,
+)
+
+READS = ("unload", "count", "query", "lookup", "exec")
+EXAMPLES = [
+    line for line in shell_lines(CLI) if any(call[0] in READS for call in ringhaul_calls(line))
+]
+
+ROWS = 2_000
+#: The regions of orders; their totals are their numbers.
+REGIONS = ("north", "south")
+
+
+@pytest.fixture(scope="module")
+def shop(cassandra_session: Session, module_keyspace: str) -> str:
+    """A keyspace with the tables of the examples."""
+    session = cassandra_session
+    orders = create_table(
+        session,
+        module_keyspace,
+        "id int PRIMARY KEY, region text, total bigint, placed timestamp",
+        "orders",
+    )
+    insert = session.prepare(
+        f"INSERT INTO {orders} (id, region, total, placed) VALUES (?, ?, ?, '2024-06-01')"
+    )
+    rows = [(n, REGIONS[n % 2], n) for n in range(ROWS)]
+    execute_concurrent_with_args(session, insert, rows, concurrency=100)
+    events = create_table(
+        session,
+        module_keyspace,
+        "user text, day date, at int, total bigint, PRIMARY KEY (user, day, at)",
+        "events",
+    )
+    insert = session.prepare(f"INSERT INTO {events} (user, day, at, total) VALUES (?, ?, ?, 1)")
+    rows = [(f"u{u}", f"2024-03-{d:02}", at) for u in range(9) for d in (1, 2) for at in range(u)]
+    execute_concurrent_with_args(session, insert, rows, concurrency=100)
+    create_table(session, module_keyspace, "page text PRIMARY KEY, n counter", "hits")
+    return module_keyspace
+
+
+@pytest.fixture
+def at_work(fleet: Ringhaul) -> Path:
+    """The folder in which the examples run, with the files that they name."""
+    folder = fleet.cwd
+    (folder / "ids.csv").write_text("id\n7\n8\n")
+    (folder / "numbers.txt").write_text("7,seven\n8,eight\n")
+    (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
+    (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
+    (folder / "days.txt").write_text("2024-03-02\n")
+    return folder
+
+
+def run_line(fleet: Ringhaul, shop: str, line: str) -> Finished:
+    """Type a line of the docs into a shell."""
+    line = line.replace("shop.", f"{shop}.").replace("-k shop", f"-k {shop}")
+    call = f'ringhaul() {{ "{sys.executable}" -P -m producer "$@"; }}; set -o pipefail; '
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-c", call + line],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=fleet.env,
+        cwd=fleet.cwd,
+        timeout=TIMEOUT_S,
+    )
+    return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def listed(folder: Path) -> tuple[int, list[Path]]:
+    """Rows by the manifest, and its files."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return manifest["totals"]["rows"], [folder / part["name"] for part in manifest["parts"]]
+
+
+def ids(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted(int(row["id"]) for row in rows)
+
+
+def check_north(folder: Path) -> None:
+    _, files = listed(folder)
+    found = [row for file in files for row in pq.read_table(file).to_pylist()]
+    assert ids(found) == [n for n in range(101, ROWS) if n % 2 == 0]
+
+
+def check_totals(folder: Path) -> None:
+    rows, files = listed(folder)
+    assert rows == ROWS and all(file.name.endswith(".csv.zst") for file in files)
+
+
+def check_dialect(folder: Path) -> None:
+    rows, files = listed(folder)
+    assert rows == ROWS
+    assert all(line.count("\t") == 3 for line in files[0].read_text().splitlines())
+
+
+def check_zipped(folder: Path) -> None:
+    found = csv_rows(gzip.decompress((folder / "orders.csv.gz").read_bytes()).decode())
+    assert ids(found) == list(range(ROWS))
+    assert list(found[0]) == ["id", "total", "writetime(total)"]
+
+
+def check_found(folder: Path) -> None:
+    assert ids(csv_rows((folder / "found.csv").read_text())) == [7, 8]
+
+
+def check_events(folder: Path) -> None:
+    rows, (file, *_) = listed(folder / "out")
+    assert rows == 7 and file.read_text().startswith("at,total\n")
+
+
+def check_parts(folder: Path) -> None:
+    assert listed(folder / "parts")[0] == 2
+
+
+def check_zipped_lines(folder: Path) -> None:
+    _, files = listed(folder / "found")
+    lines = [line for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
+    assert ids([json.loads(line) for line in lines]) == [7, 8]
+
+
+def check_tabs(folder: Path) -> None:
+    found = [line.split("\t") for line in (folder / "found.csv").read_text().splitlines()]
+    assert sorted(row[0] for row in found) == ["7", "8"] and len(found[0]) == 4
+
+
+#: What of an example tells it from the others -> what it must have done, in its folder.
+IN_FILES: dict[str, Callable[[Path], None]] = {
+    "unload -t shop.orders -o out/": lambda folder: listed(folder / "out")[0] == ROWS or fail(),
+    "-o north/": lambda folder: check_north(folder / "north"),
+    "gzip > orders.csv.gz": check_zipped,
+    "-o totals/": lambda folder: check_totals(folder / "totals"),
+    "-o dialect/": lambda folder: check_dialect(folder / "dialect"),
+    "--dry-run": lambda folder: (folder / "later").exists() and fail(),
+    "--keys pairs.jsonl": check_events,
+    "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
+    "-o found/": check_zipped_lines,
+    "-o parts/": check_parts,
+    "lookup -t shop.orders --keys ids.csv -d": check_tabs,
+    "lookup -t shop.orders --keys ids.csv >": check_found,
+    "--no-values-header --order any > found.csv": check_found,
+}
+#: The same of what comes out: rows, as dicts of text.
+ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
+    "count -t shop.orders": lambda rows: rows == [{"count": str(ROWS)}],
+    "count -k shop": lambda rows: rows == [{"count": str(ROWS // 2)}],
+    "--top 10": lambda rows: [row["count"] for row in rows] == [16, 14, 12, 10, 8, 6, 4, 2],
+    "count -t shop.orders --by host": lambda rows: [int(row["count"]) for row in rows] == [ROWS],
+    "ORDER BY 2 DESC": lambda rows: sorted(row["region"] for row in rows) == list(REGIONS),
+    "count(DISTINCT id)": lambda rows: [list(row.values()) for row in rows] == [[ROWS]],
+    "--range day:": lambda rows: len(rows) == 14,
+    "cat days.txt": lambda rows: len(rows) == 7,
+}
+#: Examples that change tables: what is in the table then.
+IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    "UPDATE shop.hits": ("SELECT page, n FROM shop.hits", [("/", 3), ("/about", 4)]),
+    "DELETE FROM": ("SELECT id FROM shop.orders WHERE id IN (6, 7, 8, 9)", [(6,), (9,)]),
+}
+
+
+def fail() -> None:
+    raise AssertionError
+
+
+def of_line(line: str, known: dict[str, Any]) -> Any:
+    """What is known of the line: the longest key that is in it."""
+    keys = sorted((key for key in known if key in line), key=len)
+    return known[keys[-1]] if keys else None
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_an_example_does_what_it_says(
+    fleet: Ringhaul, cassandra_session: Session, shop: str, at_work: Path, line: str
+) -> None:
+    detached = "--detach" in line
+    done = run_line(fleet, shop, line)
+    assert done.code == (7 if detached else 0), done
+    in_table = of_line(line, IN_TABLES)
+    if detached:
+        wait_until(lambda: fleet.run("status", done.out.strip()).code == 0, "the detached unload")
+        assert fleet.run("resume", done.out.strip()).code == 0
+        assert listed(at_work / "later")[0] == ROWS
+    elif in_table is not None:
+        query, expected = in_table
+        found = read_query(cassandra_session, query.replace("shop.", f"{shop}."))
+        assert found == expected
+        if "DELETE" in line:  # what it deleted is for the examples after it
+            restored = [(n, REGIONS[n % 2], n) for n in (7, 8)]
+            insert = cassandra_session.prepare(
+                f"INSERT INTO {shop}.orders (id, region, total, placed) "
+                "VALUES (?, ?, ?, '2024-06-01')"
+            )
+            execute_concurrent_with_args(cassandra_session, insert, restored)
+    elif (check := of_line(line, IN_FILES)) is not None:
+        check(at_work)
+    else:
+        is_json = done.out.startswith("{")
+        rows = [json.loads(row) for row in done.out.splitlines()] if is_json else csv_rows(done.out)
+        assert of_line(line, ON_STDOUT)(rows), done
+
+
+def read_query(session: Session, query: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in session.execute(query))
+
+
+def test_each_option_is_in_an_example() -> None:
+    """But for those of every job, and of transforms, which have examples and tests of their own."""
+    shared = documented(shared_options("Options of every job")) | {"--transform", "--max-errors"}
+    used: dict[str, set[str]] = {name: set() for name in READS}
+    for line in EXAMPLES:
+        for name, *arguments in ringhaul_calls(line):
+            context = COMMANDS[name].make_context(name, arguments)
+            used[name] |= {
+                given
+                for given in context.params
+                if context.get_parameter_source(given) is ParameterSource.COMMANDLINE
+            }
+    answers = used["lookup"] | used["exec"]
+    used["lookup"], used["exec"] = answers, answers
+    missing = {
+        (name, option.opts[-1])
+        for name in READS
+        for option in options(COMMANDS[name])
+        if option.name not in used[name] and not shared & {*option.opts, *option.secondary_opts}
+    }
+    assert missing == set()

@@ -1,0 +1,321 @@
+"""Inputs and outputs behind URLs: every row arrives, and what cannot be used is told in words.
+
+The store is moto's server: S3's protocol over real HTTP, on loopback.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import redis
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from producer.local.stack import Endpoints
+from ringhaul.ledger.connection import Caller, connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import Row, assert_report, assert_table, create_table
+from tests.object_store import ObjectStore, running_object_store
+from tests.services import running_valkey
+from tests.web_server import running_web_server
+
+COLUMNS = "id int PRIMARY KEY, name text, amount bigint"
+NAMES = "id, name, amount"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with running_object_store(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def fleet_on_s3(
+    endpoints: Endpoints, store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """A worker with the store's credentials in its environment, and its own broker."""
+    folder = tmp_path_factory.mktemp("s3-fleet")
+    with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as client:
+        env = cluster_env(endpoints, folder / "state") | store.env
+        env |= {
+            "RINGHAUL_BROKER_URL": valkey.url,
+            "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+            "RINGHAUL_WORKER_SWEEP_S": "1",
+            "RINGHAUL_WORKER_LEASE_S": "30",
+            "RINGHAUL_STORAGE_PRIVATE_ADDRESSES": "true",
+        }
+        with Ringhaul(env, folder).started("worker", "-c", 2, log=folder / "worker.log"):
+            workers = Workers(Caller(client))
+            wait_until(lambda: workers.slots() == 2, f"the worker; see {folder / 'worker.log'}")
+            yield env
+
+
+@pytest.fixture
+def ringhaul(fleet_on_s3: dict[str, str], tmp_path: Path) -> Ringhaul:
+    return Ringhaul(fleet_on_s3, tmp_path)
+
+
+@pytest.fixture
+def table(cassandra_session: Session, keyspace: str) -> str:
+    return create_table(cassandra_session, keyspace, COLUMNS)
+
+
+def rows(count: int, first: int = 0) -> list[Row]:
+    return [(n, f'line 1 of {n}\n"line, 2"', n * 1_000_003) for n in range(first, first + count)]
+
+
+def csv_of(records: list[Row]) -> bytes:
+    lines = ["id,name,amount\n"]
+    for number, name, amount in records:
+        quoted = str(name).replace('"', '""')
+        lines.append(f'{number},"{quoted}",{amount}\n')
+    return "".join(lines).encode()
+
+
+def jsonl_of(records: list[Row]) -> bytes:
+    return b"".join(
+        json.dumps(dict(zip(NAMES.split(", "), record, strict=True))).encode() + b"\n"
+        for record in records
+    )
+
+
+def parquet_of(records: list[Row]) -> bytes:
+    out = io.BytesIO()
+    columns = zip(*records, strict=True)
+    table = pa.table(dict(zip(NAMES.split(", "), map(list, columns), strict=True)))
+    pq.write_table(table, out, row_group_size=1500)
+    return out.getvalue()
+
+
+def test_a_csv_of_many_ranges(
+    ringhaul: Ringhaul, store: ObjectStore, cassandra_session: Session, table: str
+) -> None:
+    records = rows(30_000)
+    url = store.put("one/orders.csv", csv_of(records))
+    before = len(store.requests())
+    done = ringhaul.run("load", url, "-t", table, "--unit-size", "256K", "--json")
+    summary = assert_report(done, rows=30_000)
+    assert summary["units"] > 5
+    assert_table(cassandra_session, table, NAMES, records)
+    reads = [path for _, path, _ in store.requests()[before:] if path.endswith("orders.csv")]
+    # A unit: is it the same, its bytes, is it still the same. The command: some for its plan.
+    assert len(reads) <= 3 * summary["units"] + 15
+
+
+def test_a_glob_of_all_kinds_of_file(
+    ringhaul: Ringhaul, store: ObjectStore, cassandra_session: Session, table: str
+) -> None:
+    records = rows(20_000)
+    parts = [records[at : at + 4000] for at in range(0, 20_000, 4000)]
+    store.put("days/a.csv.gz", gzip.compress(csv_of(parts[0])))
+    store.put("days/b.csv.bz2", bz2.compress(csv_of(parts[1])))
+    store.put("days/c.jsonl", jsonl_of(parts[2]))
+    store.put("days/d.parquet", parquet_of(parts[3]))
+    store.put("days/deep/e.csv", csv_of(parts[4]))
+    store.put("days/notes.md", b"not data")
+    done = ringhaul.run("load", store.url("days/*.*"), "-t", table, "--json")
+    assert done.code == 2 and "notes.md" in done.err, "a glob means what it matches"
+    done = ringhaul.run("load", store.url("days/[a-d].*"), store.url("days/deep"), "-t", table,
+                        "--json")  # fmt: skip
+    summary = assert_report(done, rows=20_000)
+    assert [source["path"] for source in summary["sources"]] == [
+        store.url(f"days/{name}")
+        for name in ("a.csv.gz", "b.csv.bz2", "c.jsonl", "d.parquet", "deep/e.csv")
+    ]
+    assert_table(cassandra_session, table, NAMES, records)
+    assert_report(ringhaul.run("load", store.url("days"), "-t", table, "--json"), rows=20_000)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_unload_goes_there_and_comes_back(
+    ringhaul: Ringhaul,
+    store: ObjectStore,
+    cassandra_session: Session,
+    keyspace: str,
+    table: str,
+    kind: str,
+) -> None:
+    records = rows(20_000)
+    store.put("fill.csv", csv_of(records))
+    assert_report(ringhaul.run("load", store.url("fill.csv"), "-t", table, "--json"), rows=20_000)
+    out = f"out-{kind}"
+    done = ringhaul.run("unload", "-t", table, "-o", store.url(out), "--format", kind, "--json")
+    assert done.code == 0, done
+    check_unloaded(store, out, done, 20_000)
+    again = create_table(cassandra_session, keyspace, COLUMNS, "again")
+    loaded = ringhaul.run("load", store.url(out), "-t", again, "--json")
+    assert_report(loaded, rows=20_000)
+    assert_table(cassandra_session, again, NAMES, records)
+    refused = ringhaul.run("unload", "-t", table, "-o", store.url(out))
+    assert refused.code == 2 and "is not empty" in refused.err
+
+
+def check_unloaded(store: ObjectStore, folder: str, done: Finished, count: int) -> list[str]:
+    """The manifest lists the objects that there are, and no others, with what they hold; them."""
+    manifest: dict[str, Any] = json.loads(store.get(f"{folder}/manifest.json"))
+    names = [part["name"] for part in manifest["parts"]]
+    assert store.keys(f"{folder}/") == sorted([*names, "manifest.json"])
+    for part in manifest["parts"]:
+        data = store.get(f"{folder}/{part['name']}")
+        assert (part["bytes"], part["checksum"]) == (len(data), f"crc32:{zlib.crc32(data):08x}")
+    assert done.summary["rows"] == manifest["totals"]["rows"] == count
+    return names
+
+
+@pytest.mark.parametrize("point", ["mid_write", "after_write"])
+def test_an_attempt_that_is_killed_leaves_no_part_that_counts(
+    endpoints: Endpoints,
+    store: ObjectStore,
+    cassandra_session: Session,
+    table: str,
+    tmp_path: Path,
+    point: str,
+) -> None:
+    """
+    1. A process dies in the middle of a unit, or when its objects are there and not committed.
+    2. Another does the unit. What the first one left is gone, and each row is there once.
+    """
+    records = rows(5000)
+    insert = cassandra_session.prepare(f"INSERT INTO {table} ({NAMES}) VALUES (?, ?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, records, concurrency=100)
+    struck, out = tmp_path / "struck", f"struck-{point}"
+    env = cluster_env(endpoints, tmp_path / "state") | store.env
+    env["_RINGHAUL_FAILPOINT"] = f"{point}:3:{struck}"
+    done = Ringhaul(env, tmp_path).run(
+        "unload", "-t", table, "-o", store.url(out), "--json", "-c", 2
+    )
+    assert done.code == 0 and struck.exists(), done
+    assert done.summary["repeated_units"] == 1
+    found: list[Row] = []
+    for name in check_unloaded(store, out, done, 5000):
+        text = store.get(f"{out}/{name}").decode()
+        for row in csv.DictReader(text.splitlines(keepends=True)):
+            found.append((int(row["id"]), row["name"], int(row["amount"])))
+    assert sorted(found) == records
+
+
+def test_a_web_server(ringhaul: Ringhaul, cassandra_session: Session, table: str) -> None:
+    records = rows(9000)
+    with running_web_server() as server:
+        server.files = {
+            "x.csv": csv_of(records[:3000]),
+            "x.jsonl": jsonl_of(records[3000:6000]),
+            "x.csv.gz": gzip.compress(csv_of(records[6000:])),
+        }
+        urls = [f"{server.url}/{name}" for name in server.files]
+        done = ringhaul.run("load", *urls, "-t", table, "--unit-size", "64K", "--json")
+        summary = assert_report(done, rows=9000)
+        assert summary["units"] > 3
+    assert_table(cassandra_session, table, NAMES, records)
+
+
+def test_an_object_that_is_replaced_meanwhile_ends_the_job(
+    ringhaul: Ringhaul, store: ObjectStore, table: str
+) -> None:
+    records = rows(20_000)
+    url = store.put("changing.csv", csv_of(records))
+    slow = ("--unit-size", "64K", "--rate", 4000, "--job-id", "ld-changing")
+    client = connect(ringhaul.env["RINGHAUL_BROKER_URL"])
+    ledger = Ledger(client)
+    with ringhaul.started("load", url, "-t", table, *slow) as load:
+
+        def begun() -> bool:
+            return any(job.job == "ld-changing" and job.done > 0 for job in ledger.jobs(1))
+
+        wait_until(begun, "a first unit")
+        store.put("changing.csv", csv_of([*records[:-1], (19_999, "another", 1)]))
+        _, told = load.communicate(timeout=60)
+    client.close()
+    assert load.returncode == 4
+    assert "changing.csv: the file is" in told and "load it again" in told
+
+
+# --- what cannot be used
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "told"),
+    [
+        ("s3://acme/none.csv", 2, "no such object or folder"),
+        ("s3://acme/*.none", 2, "no object matches"),
+        ("s3://nobucket/x.csv", 2, "there is no bucket nobucket"),
+        ("s3://nobucket/*.csv", 2, "there is no bucket nobucket"),
+        ("s3://Bad_Bucket!/x.csv", 2, "Bad_Bucket!"),
+        ("ftp://host/x.csv", 2, "storage.schemes"),
+        ("s3://key:sentinel@acme/x.csv", 2, "credentials do not belong into a URL"),
+        ("http://169.254.169.254/x.csv", 2, "is link-local"),
+        ("http://nowhere.invalid/x.csv", 4, "does not resolve"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_told(
+    ringhaul: Ringhaul, table: str, source: str, code: int, told: str
+) -> None:
+    done = ringhaul.run("load", source, "-t", table)
+    assert (done.code, told in done.err, "sentinel" in done.err) == (code, True, False), done
+
+
+@pytest.mark.parametrize(
+    ("env", "code", "told"),
+    [
+        ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, 2, "no credentials for S3"),
+        ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://nowhere.invalid"}, 4, "does not resolve"),
+        ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://127.0.0.1:9"}, 4, "does not serve"),
+        ({"RINGHAUL_STORAGE_SCHEMES": "https"}, 2, "s3:// is not among"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_told(
+    ringhaul: Ringhaul, store: ObjectStore, table: str, env: dict[str, str], code: int, told: str
+) -> None:
+    store.put("x.csv", csv_of(rows(3)))
+    done = ringhaul.run("load", store.url("x.csv"), "-t", table, **env)
+    assert (done.code, told in done.err) == (code, True), done
+    done = ringhaul.run("unload", "-t", table, "-o", store.url("denied"), **env)
+    assert (done.code, told in done.err) in [(code, True), (4, True)], done
+
+
+def test_a_missing_package_is_told_with_what_brings_it(
+    ringhaul: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    (tmp_path / "s3fs.py").write_text("raise ImportError('not here')")
+    done = ringhaul.run("load", "s3://acme/x.csv", "-t", table, PYTHONPATH=str(tmp_path))
+    assert done.code == 2 and 'pip install "ringhaul[s3]"' in done.err, done
+
+
+def test_rights_that_are_missing_are_told(ringhaul: Ringhaul, table: str, tmp_path: Path) -> None:
+    """A store that looks at keys: one it does not know, and one that may do nothing."""
+    import boto3
+
+    # moto asks nobody for a right until so many requests were made.
+    with running_object_store(tmp_path, INITIAL_NO_AUTH_ACTION_COUNT="4") as strict:
+        iam = boto3.client(
+            "iam",
+            endpoint_url=strict.endpoint_url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            region_name="us-east-1",
+        )
+        strict.put("x.csv", csv_of(rows(3)))
+        iam.create_user(UserName="nobody")
+        key = iam.create_access_key(UserName="nobody")["AccessKey"]
+        powerless = {
+            "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+        }
+        for env, told in (({}, "access denied"), (powerless, "access denied")):
+            given = strict.env | env
+            done = ringhaul.run("load", strict.url("x.csv"), "-t", table, **given)
+            assert (done.code, told in done.err) == (2, True), done

@@ -1,0 +1,177 @@
+"""Outputs that do not take what is read: told in words, with the exit code of docs/cli.md."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import resource
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import TIMEOUT_S, Ringhaul
+from tests.acceptance.oracle import create_table
+
+ROWS = 2_000
+NOTE = "n" * 200
+
+
+@pytest.fixture(scope="module")
+def table(cassandra_session: Session, module_keyspace: str) -> str:
+    """Rows of 200 bytes."""
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, note text")
+    insert = cassandra_session.prepare(f"INSERT INTO {name} (id, note) VALUES (?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, [(n, NOTE) for n in range(ROWS)])
+    return name
+
+
+@contextmanager
+def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
+    """The fleet's processes cannot write larger files while the block runs, as on a full disk."""
+    with redis.Redis.from_url(fleet.env["RINGHAUL_BROKER_URL"]) as client:
+        parents = [psutil.Process(worker.pid) for worker in Workers(Caller(client)).alive()]
+    pids = [child.pid for parent in parents for child in parent.children(recursive=True)]
+    before = {
+        pid: resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
+        for pid in pids
+    }
+    assert before
+    try:
+        yield
+    finally:
+        for pid, limits in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def test_an_unload_to_a_full_disk_goes_on_when_there_is_room(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with small_disk(fleet, 20_000):
+        full = fleet.run("unload", "-t", table, "-o", out)
+    assert full.code == 4, full
+    assert "--max-file-size" in full.err and "Traceback" not in full.err
+    assert not (out / "manifest.json").exists()
+    (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
+    assert fleet.run("resume", job).code == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        ["manifest.json", *(part["name"] for part in manifest["parts"])]
+    )
+    found = []
+    for part in manifest["parts"]:
+        with (out / part["name"]).open(newline="") as file:
+            found += [(int(row["id"]), row["note"]) for row in csv.DictReader(file)]
+    assert sorted(found) == [(n, NOTE) for n in range(ROWS)]
+
+
+@pytest.mark.parametrize("command", ["unload", "lookup"])
+def test_rows_to_a_standard_output_that_is_full(
+    fleet: Ringhaul, table: str, tmp_path: Path, command: str
+) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n2\n")
+    given = ["--keys", keys] if command == "lookup" else []
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            fleet.argv(command, "-t", table, *given, "-o", "-"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=fleet.env,
+            cwd=fleet.cwd,
+            timeout=TIMEOUT_S,
+        )
+    told = done.stderr.decode().splitlines()
+    assert done.returncode == 4, told
+    assert told[-1] == (
+        "error: standard output cannot be written: No space left on device; the job is cancelled"
+    )
+    assert not any(line.startswith("Traceback") for line in told)
+
+
+def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            fleet.argv("count", "-t", table),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=fleet.env,
+            cwd=fleet.cwd,
+            timeout=TIMEOUT_S,
+        )
+    told = done.stderr.decode()
+    assert done.returncode == 4, told
+    found = re.search(r"No space left on device; `ringhaul resume (ct-[0-9a-f]{6})`", told)
+    assert found is not None, told
+    again = fleet.run("resume", found[1])
+    assert (again.code, again.out) == (0, f"count\n{ROWS}\n"), again
+
+
+@pytest.mark.parametrize("command", ["count", "lookup"])
+def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, command: str) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n2\n")
+    given = ["--keys", keys] if command == "lookup" else []
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        fleet.argv(command, "-t", table, *given),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=fleet.env,
+        cwd=fleet.cwd,
+        timeout=TIMEOUT_S,
+    )
+    os.close(writing)
+    told = done.stderr.decode()
+    # A result is all there; of rows some are missing.
+    assert done.returncode == (0 if command == "count" else 6), told
+    assert ("standard output was closed" in told) == (command == "lookup")
+    assert "Traceback" not in told
+
+
+REFUSED = {
+    "a folder with files": (["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "{here}"], "empty"),
+    "exec into it": (
+        ["exec", "SELECT id FROM {t} WHERE id = ?", "--params", "{keys}", "-o", "{here}"],
+        "is not empty",
+    ),
+    "a folder for a result": (["query", "SELECT count(*) FROM {t}", "-o", "{here}"], "give a file"),
+    "nowhere": (
+        ["query", "SELECT count(*) FROM {t}", "-o", "{here}/no/result.csv"],
+        "there is no folder {here}/no",
+    ),
+    "consistency": (["unload", "-t", "{t}", "-o", "out", "--consistency", "SOME"], '"SOME"'),
+    "consistency of a count": (["count", "-t", "{t}", "--consistency", "SOME"], '"SOME"'),
+    "consistency of keys": (
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "--consistency", "SOME"],
+        '"SOME"',
+    ),
+    "rows as Parquet": (["unload", "-t", "{t}", "-o", "-", "--format", "parquet"], "give a folder"),
+    "rows and summary": (["unload", "-t", "{t}", "-o", "-", "--json"], "give one of them"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_at_once(fleet: Ringhaul, table: str, tmp_path: Path, case: str) -> None:
+    arguments, words = REFUSED[case]
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n")
+    names = {"t": table, "keys": keys, "here": tmp_path}
+    done = fleet.run(*(argument.format(**names) for argument in arguments))
+    assert done.code == 2, done
+    assert words.format(**names) in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["keys.csv"]

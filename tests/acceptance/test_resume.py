@@ -1,0 +1,168 @@
+"""Jobs of all kinds are cancelled half way and resumed: what was done is not done again, and what
+was not is. Loads of CSV are in `test_jobs`, a killed command in `tests/chaos`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.oracle import assert_report, assert_table, create_table, write_times
+
+ROWS = 400
+#: Rows of a second: half the job is done in one.
+RATE = 250
+
+
+@pytest.fixture
+def ledger(fleet: Ringhaul) -> Iterator[Ledger]:
+    """The ledger of `fleet`'s jobs."""
+    with connect(fleet.env["RINGHAUL_BROKER_URL"]) as client:
+        yield Ledger(client)
+
+
+@pytest.fixture
+def table(cassandra_session: Session, keyspace: str) -> str:
+    return create_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+
+
+@pytest.fixture
+def filled(cassandra_session: Session, table: str) -> str:
+    """The table with rows that the driver wrote."""
+    insert = cassandra_session.prepare(f"INSERT INTO {table} (id, v) VALUES (?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, [(n, f"v{n}") for n in range(ROWS)])
+    return table
+
+
+def cut_short(
+    fleet: Ringhaul, ledger: Ledger, log: Path, *args: object, rate: int = RATE
+) -> dict[str, Any]:
+    """The summary of a command whose job was cancelled when some units were done and not all."""
+    with fleet.started(*args, "--json", "--rate", rate, log=log) as process:
+        found: list[str] = []
+
+        def some_done() -> bool:
+            found[:] = re.findall(r"^[a-z]{2}-[0-9a-f]{6}", log.read_text(), re.MULTILINE)
+            return bool(found) and ledger.status(found[0]).done >= 2
+
+        wait_until(some_done, "some units to be done")
+        ledger.cancel(found[0])
+        assert process.wait(60) == 6
+    lines = [line for line in log.read_text().splitlines() if line.startswith("{")]
+    summary = Finished(6, "\n".join(lines), "").summary
+    assert summary["state"] == "CANCELLED"
+    assert 2 <= summary["units_done"] < summary["units"]
+    return summary
+
+
+def resumed(fleet: Ringhaul, before: dict[str, Any]) -> dict[str, Any]:
+    """The summary of the job's second half."""
+    done = fleet.run("resume", before["job"], "--json")
+    assert done.code == 0, done
+    assert f"{before['units_done']} units are done" in done.err
+    summary = done.summary
+    assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
+    return summary
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_load(
+    fleet: Ringhaul,
+    ledger: Ledger,
+    cassandra_session: Session,
+    table: str,
+    tmp_path: Path,
+    form: str,
+) -> None:
+    rows = [(n, f"v{n}") for n in range(ROWS)]
+    path = fleet.cwd / f"in.{form}"
+    if form == "jsonl":
+        path.write_text("".join(json.dumps({"id": n, "v": v}) + "\n" for n, v in rows))
+    else:
+        columns = {"id": [n for n, _ in rows], "v": [v for _, v in rows]}
+        pq.write_table(pa.table(columns), path, row_group_size=20)
+    before = cut_short(
+        fleet, ledger, tmp_path / "log", "load", path, "-t", table, "--unit-size", 500
+    )
+    done = fleet.run("resume", before["job"], "--json")
+    summary = assert_report(done, rows=ROWS)
+    assert f"{before['units_done']} units are done already" in done.err
+    assert_table(cassandra_session, table, "id, v", rows)
+    base_us = summary["first_timestamp_us"]
+    assert write_times(cassandra_session, table, "id", "v") == {n: base_us + n for n, _ in rows}
+
+
+def listed(out: Path) -> list[Path]:
+    """The files of the manifest; there are no others."""
+    names = [part["name"] for part in json.loads((out / "manifest.json").read_text())["parts"]]
+    assert sorted(path.name for path in out.iterdir()) == sorted([*names, "manifest.json"])
+    return [out / name for name in names]
+
+
+def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    before = cut_short(
+        fleet, ledger, tmp_path / "log", "unload", "-t", filled, "-o", out, "--format", "parquet"
+    )
+    assert not (out / "manifest.json").exists()
+    kept = set(out.glob("part-*.parquet"))
+    assert len(kept) == before["files"]
+    summary = resumed(fleet, before)
+    assert summary["rows"] == ROWS
+    assert kept < set(listed(out)), "what was done is not done again"
+    found = [row for path in listed(out) for row in pq.read_table(path).to_pylist()]
+    assert sorted((row["id"], row["v"]) for row in found) == [(n, f"v{n}") for n in range(ROWS)]
+
+
+def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
+    # A unit of a look-up is 64 KiB of its keys at least.
+    wanted = [n * 7 % (ROWS + 10) for n in range(ROWS)]
+    keys = fleet.cwd / "keys.jsonl"
+    keys.write_text("".join(json.dumps({"id": n, "of_no_use": "x" * 1000}) + "\n" for n in wanted))
+    out = tmp_path / "out"
+    before = cut_short(
+        fleet, ledger, tmp_path / "log", "lookup", "-t", filled, "--keys", keys, "-o", out
+    )
+    summary = resumed(fleet, before)
+    expected = [{"id": str(n), "v": f"v{n}"} for n in wanted if n < ROWS]
+    assert (summary["records"], summary["rows"]) == (ROWS, len(expected))
+    found: list[dict[str, str]] = []
+    for path in listed(out):
+        with path.open(newline="") as file:
+            found += csv.DictReader(file)
+    assert found == expected, "in the order of the keys"
+    # A command that went before it wrote the manifest is made good for.
+    (out / "manifest.json").unlink()
+    again = fleet.run("resume", before["job"])
+    assert (again.code, "its manifest is written" in again.err) == (0, True), again
+    assert len(listed(out)) == summary["files"]
+
+
+def test_what_must_not_be_done_twice_is_not_resumed(
+    fleet: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, n counter")
+    before = cut_short(
+        *(fleet, ledger, tmp_path / "log", "exec"),
+        *(f"UPDATE {name} SET n = n + 1 WHERE id = ?", "--range", "id:0..19999"),
+        rate=10_000,
+    )
+    again = fleet.run("resume", before["job"])
+    assert again.code == 2
+    assert "runs a statement that must not be done twice" in again.err
+    # What is counted as done was done once, and what is not at most once.
+    counts = [row.n for row in cassandra_session.execute(f"SELECT n FROM {name}")]
+    assert set(counts) == {1}
+    assert len(counts) >= before["answered"]

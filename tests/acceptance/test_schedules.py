@@ -1,0 +1,370 @@
+"""Schedules as an operator has them: two beats, one of them killed; files that arrive; by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from cassandra.cluster import Session
+
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.schedules import ScheduleBook
+from ringhaul.ledger.states import JobState
+from ringhaul.schedule.arrivals import FAILED
+from ringhaul.schedule.runs import Run, RunState
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.oracle import assert_table, create_table
+
+COLUMNS = "id int PRIMARY KEY, a text"
+LEASE_S = 3
+DUE_EVERY_S = 5
+#: For several commands, each of which takes a second or two, on a machine that is busy.
+LONG_S = 120.0
+
+
+class Etl:
+    """The command in front of the standing workers, with a schedule file of the test's own."""
+
+    def __init__(self, fleet: Ringhaul, table: str, client: redis.Redis) -> None:
+        self.name = f"s-{secrets.token_hex(4)}"
+        self.table = table
+        self.folder = fleet.cwd
+        self.file = self.folder / "schedule.toml"
+        settings = {
+            "RINGHAUL_SCHEDULE_FILE": str(self.file),
+            "RINGHAUL_SCHEDULE_LEASE_S": str(LEASE_S),
+            "RINGHAUL_STATE_DIR": str(self.folder / "state"),
+        }
+        self.ringhaul = Ringhaul(fleet.env | settings, self.folder)
+        self.ledger = Ledger(client)
+        self.book = ScheduleBook(self.ledger.caller)
+
+    def write(self, keys: str) -> None:
+        """The schedule file, with one schedule."""
+        self.file.write_text(f"[schedule.{self.name}]\n{keys}\n")
+
+    @contextlib.contextmanager
+    def beat(self, log: str = "beat.log") -> Iterator[subprocess.Popen[str]]:
+        with self.ringhaul.started("beat", log=self.folder / log) as process:
+            yield process
+
+    def runs(self) -> list[Run]:
+        """Every run of the history, in the order of due times."""
+        return sorted(self.book.runs(self.name, 1000), key=lambda run: run.due_ms)
+
+    def done(self) -> list[Run]:
+        return [run for run in self.runs() if run.state is RunState.DONE]
+
+    def jobs(self) -> list[JobStatus]:
+        """The jobs of the schedule that the ledger lists."""
+        return [job for job in self.ledger.jobs(10_000) if job.job.startswith(f"{self.name}-")]
+
+    def sources(self) -> dict[str, list[int]]:
+        """Path of a file that was loaded -> its size in each job that loaded it."""
+        found: dict[str, list[int]] = {}
+        for job in self.jobs():
+            if job.labels["kind"] == "load" and job.state is JobState.COMPLETE:
+                for source in json.loads(self.ledger.job_spec(job.job))["sources"]:
+                    found.setdefault(source["path"], []).append(source["size"])
+        return found
+
+    def idle(self) -> bool:
+        return self.book.standing(self.name).run is None
+
+
+@pytest.fixture
+def etl(fleet: Ringhaul, cassandra_session: Session, keyspace: str) -> Iterator[Etl]:
+    table = create_table(cassandra_session, keyspace, COLUMNS)
+    with redis.Redis.from_url(fleet.env["RINGHAUL_BROKER_URL"]) as client:
+        yield Etl(fleet, table, client)
+
+
+def write_rows(path: Path, first: int, count: int) -> list[tuple[int, str]]:
+    """A file of `count` records; what the table must hold of it."""
+    rows = [(number, f"a{number}") for number in range(first, first + count)]
+    path.write_text("id,a\n" + "".join(f"{number},{text}\n" for number, text in rows))
+    return rows
+
+
+def read_csv_folder(folder: Path) -> list[tuple[int, str]]:
+    """The rows of the files that an unload's manifest lists."""
+    names = [part["name"] for part in json.loads((folder / "manifest.json").read_text())["parts"]]
+    rows = []
+    for name in names:
+        with (folder / name).open(newline="") as file:
+            rows += [(int(row["id"]), row["a"]) for row in csv.DictReader(file)]
+    return sorted(rows)
+
+
+def test_two_beats_one_of_them_killed_make_one_run_for_each_due_time(
+    etl: Etl, cassandra_session: Session
+) -> None:
+    # Given three chained jobs every few seconds
+    rows = write_rows(etl.folder / "in.csv", 0, 300)
+    etl.write(
+        f"""
+        every = "{DUE_EVERY_S}s"
+        overlap = "queue"
+        catch_up = "all"
+        steps = [
+            ["load", "in.csv", "-t", "{etl.table}"],
+            ["count", "-t", "{etl.table}"],
+            ["unload", "-t", "{etl.table}", "-o", "out/{{due}}"],
+        ]
+        """
+    )
+    # and two beats at once
+    with etl.beat("one.log") as one, etl.beat("two.log") as two:
+        beats = {str(process.pid): process for process in (one, two)}
+
+        # When the beat whose run is in its second step is killed
+        def second_step() -> bool:
+            runs = etl.runs()
+            return bool(runs) and runs[0].steps[1].under_way
+
+        wait_until(second_step, f"a second step; see {etl.folder}")
+        victim = etl.runs()[0]
+        host, _, pid = victim.host.rpartition(":")
+        killed = beats.pop(pid)
+        orphans = psutil.Process(killed.pid).children(recursive=True)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        (survivor,) = beats.values()
+        # Then the other one goes on with that run, and with those after it
+        wait_until(lambda: len(etl.done()) >= 3, f"three runs; see {etl.folder}", LONG_S)
+        assert etl.ringhaul.run("schedule", "pause", etl.name).code == 0
+        wait_until(etl.idle, "the last run")
+        survivor.send_signal(signal.SIGTERM)
+        assert survivor.wait(30) == 0
+    assert psutil.wait_procs(orphans, timeout=30)[1] == [], "the step of the killed beat ended"
+
+    # Then the history has one run for each due time, none left out
+    runs = etl.runs()
+    dues = [run.due_ms // 1000 for run in runs]
+    assert dues == list(range(dues[0], dues[0] + len(dues) * DUE_EVERY_S, DUE_EVERY_S))
+    assert {run.state for run in runs} == {RunState.DONE}
+    # each with three steps that are done, after one try each
+    for run in runs:
+        assert [(step.code, step.tries, step.rows) for step in run.steps] == [(0, 1, 300)] * 3, run
+        assert run.started_ms is not None and run.ended_ms is not None
+        times = [run.started_ms]
+        for step in run.steps:
+            assert step.started_ms is not None and step.ended_ms is not None
+            times += [step.started_ms, step.ended_ms]
+        assert times == sorted(times), "one after the other"
+    # the one that was taken over says so
+    assert [run.takeovers for run in runs] == [1] + [0] * (len(runs) - 1)
+    assert {run.host for run in runs} == {f"{host}:{survivor.pid}"}
+    # and there is one job for each step of each due time, and no other
+    jobs = etl.jobs()
+    named = [f"{etl.name}-{run.id}-{number}" for run in runs for number in (1, 2, 3)]
+    assert sorted(job.job for job in jobs) == sorted(named)
+    assert {job.state for job in jobs} == {JobState.COMPLETE}
+    # What they did is right, row by row
+    assert_table(cassandra_session, etl.table, "id, a", rows)
+    for run in runs:
+        assert read_csv_folder(etl.folder / "out" / run.id) == rows
+    # and programs are told the same
+    told = json.loads(etl.ringhaul.run("schedule", "history", etl.name, "--json").out)
+    assert [run["run"] for run in reversed(told)] == [run.id for run in runs]
+    assert {run["state"] for run in told} == {"DONE"}
+    assert [step["exit_code"] for step in told[0]["steps"]] == [0, 0, 0]
+    (listed,) = json.loads(etl.ringhaul.run("schedule", "list", "--json").out)["schedules"]
+    assert (listed["state"], listed["last"]["run"]) == ("paused", runs[-1].id)
+
+
+def test_each_file_that_arrives_is_loaded_once(etl: Etl, cassandra_session: Session) -> None:
+    # Given a folder that files arrive in, and two beats that look for them
+    drop = etl.folder / "drop"
+    drop.mkdir()
+    etl.write(
+        f"""
+        arrive = "drop/*.csv"
+        every = "1s"
+        settle = "1s"
+        steps = [["load", "{{files}}", "-t", "{etl.table}"]]
+        """
+    )
+    rows = []
+    with etl.beat("one.log"), etl.beat("two.log"):
+        # When 50 files arrive, one of which is still being written when it is first seen
+        growing = drop / "n49.csv"
+        stop, grown = threading.Event(), [(49_000, "a49000")]
+        with growing.open("w", buffering=1) as file:
+            file.write("id,a\n49000,a49000\n")
+            writer = threading.Thread(target=grow, args=(file, grown, stop))
+            writer.start()
+            try:
+                for number in range(49):
+                    rows += write_rows(drop / f"n{number:02}.csv", number * 1000, 20)
+                # Then those that are whole are loaded, and that one waits
+                wait_until(lambda: len(etl.sources()) >= 49, f"49 loads; see {etl.folder}", LONG_S)
+                assert str(growing) not in etl.sources()
+            finally:
+                stop.set()
+                writer.join()
+        wait_until(lambda: str(growing) in etl.sources(), "the last file")
+        wait_until(etl.idle, "the end of its run")
+        rows += grown
+
+        # Then each was loaded once, as it was when it was whole
+        sizes = {str(path): [path.stat().st_size] for path in drop.iterdir()}
+        assert etl.sources() == sizes
+        assert_table(cassandra_session, etl.table, "id, a", rows)
+        jobs = len(etl.jobs())
+
+        # When one is touched, one changed, one new, and one cannot be loaded
+        os.utime(drop / "n00.csv")
+        (drop / "n01.csv").write_text("id,a\n1000,changed\n")
+        new = write_rows(drop / "n50.csv", 50_000, 20)
+        bad = drop / "n51.csv"
+        bad.write_text("id,no_such_column\n1,x\n")
+        wait_until(
+            lambda: (
+                len(etl.sources().get(str(drop / "n50.csv"), [])) == 1
+                and len(etl.sources()[str(drop / "n01.csv")]) == 2
+                and etl.book.remembered(etl.name, [str(bad)]).get(str(bad)) is not None
+                and etl.book.remembered(etl.name, [str(bad)])[str(bad)].state == FAILED
+            ),
+            f"the changed and the new file, tried one by one; see {etl.folder}",
+            LONG_S,
+        )
+        wait_until(etl.idle, "the end of the last run")
+
+    # Then what changed was loaded again, what was touched was not, and the bad one holds up nobody
+    sources = etl.sources()
+    assert len(sources[str(drop / "n00.csv")]) == 1
+    assert str(bad) not in sources
+    assert sum(map(len, sources.values())) == 52
+    expected = dict([*rows, *new]) | {1000: "changed"}
+    assert_table(cassandra_session, etl.table, "id, a", list(expected.items()))
+    assert len(etl.jobs()) == jobs + 2, "the changed one and the new one, each in a job of its own"
+    failed = [run for run in etl.runs() if run.state is RunState.FAILED]
+    assert [len(run.files) for run in failed] == [3, 1]
+    assert failed[1].files[0].path == str(bad)
+    # When somebody mends it, it is a new file; and by hand there is nothing left to do
+    bad.write_text("id,a\n51000,mended\n")
+    by_hand = etl.ringhaul.run("schedule", "run", etl.name)
+    assert by_hand.code == 0, by_hand
+    assert etl.sources()[str(bad)] == [bad.stat().st_size]
+    again = etl.ringhaul.run("schedule", "run", etl.name)
+    assert (again.code, "no file that is not loaded yet" in again.err) == (0, True)
+
+
+def grow(file, rows: list[tuple[int, str]], stop: threading.Event) -> None:  # type: ignore[no-untyped-def]
+    """Write a record now and then until told to stop, in two pieces each."""
+    while not stop.wait(0.3):
+        number = 49_000 + len(rows)
+        file.write(f"{number},a")
+        file.flush()
+        time.sleep(0.05)
+        file.write(f"{number}\n")
+        rows.append((number, f"a{number}"))
+
+
+def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
+    etl: Etl, cassandra_session: Session
+) -> None:
+    # Given a chain whose second step has no input, and somebody who wants to be told
+    told = etl.folder / "told.json"
+    etl.write(
+        f"""
+        cron = "30 1 * * *"
+        timezone = "Europe/Berlin"
+        steps = [
+            ["count", "-t", "{etl.table}"],
+            ["load", "in-{{due:%Y-%m-%d}}.csv", "-t", "{etl.table}"],
+            ["count", "-t", "{etl.table}"],
+        ]
+        [[schedule.{etl.name}.notify]]
+        on = ["success", "failure"]
+        command = ["/bin/sh", "-c", "cat > {told}"]
+        """
+    )
+    # When the run of a due time is worked on by hand
+    command = ("schedule", "run", etl.name, "--due", "2026-11-19T00:30")
+    failed = etl.ringhaul.run(*command)
+
+    # Then it fails with the second step, the third does not run
+    assert failed.code == 4, failed
+    assert "in-2026-11-19.csv: no such file" in failed.err
+    (run,) = etl.runs()
+    assert (run.state, run.id) == (RunState.FAILED, "20261119T003000Z")
+    assert [(step.code, step.tries) for step in run.steps] == [(0, 1), (2, 1), (None, 0)]
+    assert [job.job for job in etl.jobs()] == [f"{etl.name}-{run.id}-1"]
+    document = json.loads(told.read_text())
+    assert (document["schedule"], document["state"], document["late_s"] > 0) == (
+        *(etl.name, "FAILED"),
+        True,
+    )
+    assert [step["exit_code"] for step in document["steps"]] == [0, 2, None]
+    assert etl.runs()[0].notified == ("ok",)
+
+    # When the input is there, it goes on with the step that failed
+    rows = write_rows(etl.folder / "in-2026-11-19.csv", 0, 50)
+    mended = etl.ringhaul.run(*command)
+    assert mended.code == 0, mended
+    (run,) = etl.runs()
+    assert [(step.code, step.tries) for step in run.steps] == [(0, 1)] * 3
+    assert len(etl.jobs()) == 3
+    assert_table(cassandra_session, etl.table, "id, a", rows)
+    assert json.loads(told.read_text())["state"] == "DONE"
+    # and a due time that is done is not done again
+    again = etl.ringhaul.run(*command)
+    assert (again.code, "not done again" in again.err) == (0, True)
+    assert len(etl.jobs()) == 3
+
+    # Then people are told, too
+    listed = etl.ringhaul.run("schedule", "list")
+    assert re.search(rf"{etl.name} +waiting .* 20261119T003000Z +DONE", listed.out), listed
+    assert "no beat is up" in listed.err
+    history = etl.ringhaul.run("schedule", "history", etl.name).out.splitlines()
+    assert re.match(rf"{etl.name}  20261119T003000Z  DONE  .* late", history[0]), history
+    assert re.match(rf" +load 0 +{etl.name}-20261119T003000Z-2  COMPLETE  50 rows", history[2])
+    # A file that is not right is told at once
+    etl.write('cron = "30 25 * * *"\nsteps = [["count", "-t", "k.t"]]')
+    wrong = etl.ringhaul.run("beat")
+    assert wrong.code == 2
+    assert f'{etl.file}: schedule {etl.name}: cron = "30 25 * * *": hour "25"' in wrong.err
+
+
+def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Session) -> None:
+    # Given a load with an id of its own, whose command is killed
+    rows = write_rows(etl.folder / "in.csv", 0, 600)
+    job = f"{etl.name}-load"
+    load = ("load", "in.csv", "-t", etl.table, "--job-id", job, "--rate", 900, "--unit-size", 500)
+    with etl.ringhaul.started(*load, log=etl.folder / "load.log") as killed:
+        wait_until(lambda: [found.job for found in etl.jobs()] == [job], "the job")
+        killed.kill()
+        killed.wait()
+    # When it is given again, it goes on with the job; and again, it tells the end
+    for _ in range(2):
+        done = etl.ringhaul.run(*load, "--json")
+        assert (done.code, done.summary["rows"], done.summary["job"]) == (0, 600, job), done
+    assert_table(cassandra_session, etl.table, "id, a", rows)
+    # and so do the commands that read
+    out = etl.folder / "out"
+    unload = ("unload", "-t", etl.table, "-o", out, "--job-id", f"{etl.name}-unload")
+    count = ("count", "-t", etl.table, "--job-id", f"{etl.name}-count")
+    for _ in range(2):
+        assert etl.ringhaul.run(*unload).code == 0
+        assert etl.ringhaul.run(*count).out.splitlines()[-1] == "600"
+        assert read_csv_folder(out) == rows
+    assert len(etl.jobs()) == 3
+    # A job of another kind is not gone on with
+    other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
+    assert (other.code, "it is a load" in other.err) == (2, True)

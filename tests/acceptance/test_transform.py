@@ -1,0 +1,457 @@
+"""Transforms in front of a real cluster: rows, rejects and counts, and who may run what."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import random
+import re
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.oracle import assert_table, create_table, read_rows, write_times
+from tests.acceptance.test_jobs import job_in, wait_for_rows
+
+FOLDER = Path(__file__).parent / "transforms"
+HOST = socket.gethostname()
+KEY = (FOLDER / "mask.key").read_bytes().rstrip()
+
+
+def masked(email: str) -> str:
+    return hashlib.blake2b(email.encode(), key=KEY, digest_size=16).hexdigest()
+
+
+def counts(finished: Finished, **expected: Any) -> dict[str, Any]:
+    """The summary, in which every record is accounted for."""
+    summary = finished.summary
+    assert summary["records"] == (
+        summary["loaded"] + summary["dropped"] + summary["filtered"] + summary["rejected"]
+    ), finished
+    assert {name: summary[name] for name in expected} == expected, finished
+    assert finished.code == summary["exit_code"], finished
+    return summary
+
+
+def rejects(command: Ringhaul, job: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in command.run("errors", job, "--json").out.splitlines()]
+
+
+def test_masked_columns_are_in_the_table_and_nothing_else_changed(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(
+        cassandra_session, keyspace, "id int PRIMARY KEY, email text, card text, n double"
+    )
+    people = [
+        (n, f"p{n % 700}@example.org" if n % 10 else None, f"4000{n:012}", n / 8)
+        for n in range(2000)
+    ]
+    with (fleet.cwd / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "email", "card", "n"), *people])
+
+    done = fleet.run("load", "people.csv", "-t", table, "--json", "--unit-size", "20K",
+                     "--transform", "rh_etl:mask", "--transform", "rh_etl:card")  # fmt: skip
+
+    summary = counts(done, records=2000, rows=2000, loaded=2000, rejected=0, state="COMPLETE")
+    assert summary["units"] > 3
+    assert_table(
+        cassandra_session,
+        table,
+        "id, email, card, n",
+        [(i, m and masked(m), "*" * 12 + c[-4:], n) for i, m, c, n in people],
+    )
+    base_us = summary["first_timestamp_us"]
+    assert write_times(cassandra_session, table, "id", "n") == {n: base_us + n for n in range(2000)}
+
+
+def test_a_wide_record_becomes_a_row_for_each_of_its_fields(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given census-like records of 200 counts, a few of which are not known
+    table = create_table(
+        cassandra_session, keyspace,
+        "logrecno int, item text, matrix text, value bigint, PRIMARY KEY (logrecno, item)",
+    )  # fmt: skip
+    with (FOLDER / "fields.csv").open(newline="") as file:
+        fields = [(row["item"], row["matrix"]) for row in csv.DictReader(file)]
+    assert len(fields) == 200
+    numbers = random.Random(4)
+    records = [
+        [numbers.choice([None, *range(50)]) if numbers.random() < 0.1 else numbers.randrange(9**9)
+         for _ in fields]
+        for _ in range(120)
+    ]  # fmt: skip
+    with (fleet.cwd / "census.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["fileid", "logrecno", *(item for item, _ in fields)])
+        writer.writerows(["uSF1", number, *values] for number, values in enumerate(records))
+
+    done = fleet.run("load", "census.csv", "-t", table, "--json", "--unit-size", "60K",
+                     "--transform", "rh_etl:census")  # fmt: skip
+
+    expected = [
+        (number, item, matrix, value)
+        for number, values in enumerate(records)
+        for (item, matrix), value in zip(fields, values, strict=True)
+        if value is not None
+    ]
+    assert len(expected) > 23_000
+    summary = counts(done, records=120, loaded=120, rows=len(expected), rejected=0, dropped=0)
+    assert summary["units"] > 2
+    found = {(n, item): rest for n, item, *rest in read_rows(
+        cassandra_session, table, "logrecno, item, matrix, value, writetime(value)")}  # fmt: skip
+    # Each row has the write timestamp of its record
+    base_us = summary["first_timestamp_us"]
+    assert found == {
+        (number, item): [matrix, value, base_us + number]
+        for number, item, matrix, value in expected
+    }
+    # and the closing words tell records from rows
+    shown = fleet.run("status", summary["job"])
+    assert "records  120: 120 loaded, 0 dropped by rh_etl:census, 0 rejected" in shown.err
+
+
+def test_records_on_which_a_function_raises_are_rejects_with_their_place(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given records for which the function raises, exits, and runs out of memory
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
+    lines = [f"{n},a{n}" for n in range(1500)]
+    words = {3: "raise", 700: "exit", 701: "memory", 1499: "raise"}
+    for number, word in words.items():
+        lines[number] = f"{number},{word}"
+    lines[50] = "x,a50"
+    (fleet.cwd / "in.csv").write_text("id,a\n" + "\n".join(lines) + "\n")
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", "8K",
+                     "--transform", "rh_etl:picky")  # fmt: skip
+
+    # Then exactly these are rejects, with file, line, bytes and the words of the exception
+    summary = counts(done, records=1500, rows=1495, loaded=1495, rejected=5, exit_code=1)
+    assert summary["reject_reasons"] == {"transform": 4, "cast id": 1}
+    told = [(r["file"], r["line"], r["stage"], r["reason"]) for r in rejects(fleet, summary["job"])]
+    path = str(fleet.cwd / "in.csv")
+    assert sorted(told) == [
+        (path, 5, "transform", "rh_etl:picky: ValueError: no such thing"),
+        (path, 52, "cast", 'cast int: "x" is not a whole number'),
+        (path, 702, "transform", "rh_etl:picky: SystemExit: leaving"),
+        (path, 703, "transform", "rh_etl:picky: MemoryError"),
+        (path, 1501, "transform", "rh_etl:picky: ValueError: no such thing"),
+    ]
+    bad = {*words, 50}
+    assert_table(
+        cassandra_session, table, "id, a", [(n, f"a{n}") for n in range(1500) if n not in bad]
+    )
+    # and they load again once mended
+    fleet.run("errors", summary["job"], "--export", "bad.csv")
+    mended = (fleet.cwd / "bad.csv").read_text()
+    mended = re.sub("raise|exit|memory", "mended", mended).replace("x,", "50,")
+    (fleet.cwd / "bad.csv").write_text(mended)
+    again = fleet.run("load", "bad.csv", "-t", table, "--json", "--transform", "rh_etl:picky")
+    counts(again, rows=5, rejected=0)
+    assert len(read_rows(cassandra_session, table, "id")) == 1500
+
+
+def test_records_that_become_several_rows_or_none_are_counted_apart(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(
+        cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
+    )
+    (fleet.cwd / "in.jsonl").write_text("".join(f'{{"id": {n}}}\n' for n in range(200)))
+
+    done = fleet.run("load", "in.jsonl", "-t", table, "--json", "--transform", "rh_etl:thrice",
+                     "--where", "part > 0 AND id < 150", "--unit-size", "500")  # fmt: skip
+
+    wanted = [n for n in range(150) if n % 7]
+    counts(done, records=200, loaded=len(wanted), rows=2 * len(wanted),
+           dropped=len(range(0, 200, 7)), filtered=len([n for n in range(150, 200) if n % 7]),
+           rejected=0)  # fmt: skip
+    assert_table(
+        cassandra_session,
+        table,
+        "id, part, a",
+        [(n, part, None if n % 11 else "x" * n) for n in wanted for part in (1, 2)],
+    )
+
+
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_where_loads_the_rows_that_a_condition_wants(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, file_format: str
+) -> None:
+    table = create_table(
+        cassandra_session, keyspace, "id int PRIMARY KEY, at timestamp, total decimal, tag text"
+    )
+    rows = [(n, f"2026-01-{1 + n % 28:02}T00:00:00Z", f"{n}.50", "ab"[n % 2]) for n in range(500)]
+    path = fleet.cwd / f"in.{file_format}"
+    names = ("id", "at", "total", "tag")
+    if file_format == "csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([names, *rows, ("x", rows[0][1], "9", "a")])
+    elif file_format == "jsonl":
+        bad = {"id": "x", "at": rows[0][1], "total": 9, "tag": "a"}
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        path.write_text("".join(json.dumps(record) + "\n" for record in [*records, bad]))
+    else:
+        columns = [*zip(*rows, (2**40, rows[0][1], "9", "a"), strict=True)]
+        pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), path)
+
+    where = "at >= '2026-01-15' AND total < 300 AND tag = 'a' OR id < 3"
+    done = fleet.run("load", path.name, "-t", table, "--json", "--where", where)
+
+    wanted = [
+        row for n, row in enumerate(rows)
+        if (n % 28 >= 14 and n + 0.5 < 300 and row[3] == "a") or n < 3
+    ]  # fmt: skip
+    summary = counts(done, records=501, rows=len(wanted), filtered=500 - len(wanted), rejected=1,
+                     dropped=0)  # fmt: skip
+    found = read_rows(cassandra_session, table, "id, total, tag")
+    assert sorted((i, str(total), tag) for i, total, tag in found) == [
+        (i, total, tag) for i, _, total, tag in wanted
+    ]
+    base_us = summary["first_timestamp_us"]
+    assert write_times(cassandra_session, table, "id", "tag") == {
+        row[0]: base_us + row[0] for row in wanted
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--where", "nothing = 1"), "no column 'nothing' in table"),
+        (("--where", "b = 1", "--skip-columns", "b"), "nothing is loaded into column 'b'"),
+        (("--transform", "os:system"), f"transform os:system on host {HOST} is not"),
+    ],
+)
+def test_what_cannot_work_is_told_before_a_row_is_written(
+    fleet: Ringhaul,
+    cassandra_session: Session,
+    keyspace: str,
+    options: tuple[str, ...],
+    told: str,
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text, b int")
+    (fleet.cwd / "in.csv").write_text("id,a,b\n1,x,2\n")
+
+    done = fleet.run("load", "in.csv", "-t", table, *options)
+
+    assert done.code == 2, done
+    assert told in done.err.replace("\n", " "), done
+    assert read_rows(cassandra_session, table, "id") == []
+
+
+def test_a_worker_that_does_not_allow_a_function_ends_the_job(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a command whose own settings allow more than those of the worker
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
+    (fleet.cwd / "in.csv").write_text("id,a\n1,x\n")
+
+    (fleet.cwd / "more").mkdir()
+    (fleet.cwd / "more" / "rh_more.py").write_text("def same(batch):\n    return batch\n")
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--transform", "rh_more:same",
+                     RINGHAUL_TRANSFORM_ALLOWED="rh_more:same",
+                     RINGHAUL_TRANSFORM_PATH=str(fleet.cwd / "more"))  # fmt: skip
+
+    # Then the job has failed, and its last words name host, setting and function
+    summary = counts(done, rows=0, state="FAILED", exit_code=4)
+    assert summary["last_error"] == (
+        f"transform rh_more:same on host {HOST} is not allowed: the setting "
+        "transform.allowed, which lists what is, has rh_etl:*; add it there and start the worker "
+        "anew"
+    )
+    assert read_rows(cassandra_session, table, "id") == []
+    # and the worker goes on with others
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--transform", "rh_etl:picky")
+    counts(done, rows=1, state="COMPLETE")
+
+
+def test_a_function_that_gives_no_result_ends_the_job(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
+    lines = "".join(f"{n},{'a' * 500}\n" for n in range(1, 400))
+    (fleet.cwd / "in.csv").write_text("id,a\n" + lines)
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--unit-size", "50K",
+                     "--transform", "rh_etl:short")  # fmt: skip
+
+    summary = counts(done, state="FAILED", exit_code=4)
+    assert "transform rh_etl:short gave no column 'a'" in summary["last_error"]
+
+
+def test_embedded_workers_obey_the_same_settings_and_dry_runs_run_the_function(
+    embedded: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, email text")
+    (embedded.cwd / "in.csv").write_text("id,email\n1,a@example.org\n2,\n")
+    load = ("load", "in.csv", "-t", table, "--transform", "rh_etl:mask")
+
+    refused = embedded.run(*load)
+
+    assert refused.code == 2
+    assert "is not allowed: the setting transform.allowed, which lists what is, has none" in (
+        refused.err.replace("\n", " ")
+    )
+    (embedded.cwd / "ringhaul.toml").write_text(
+        f'[transform]\nallowed = ["rh_etl:mask"]\npath = "{FOLDER}"\n'
+    )
+    dry = embedded.run(*load, "--dry-run")
+    assert dry.code == 0
+    assert "2 records, 2 rows, 0 dropped, 0 rejected" in dry.out
+    assert f"id=1, email={masked('a@example.org')}" in dry.out
+    assert read_rows(cassandra_session, table, "id") == []
+    counts(embedded.run(*load, "--json", "-c", 1), rows=2, state="COMPLETE")
+    assert_table(cassandra_session, table, "id, email", [(1, masked("a@example.org")), (2, None)])
+
+
+def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a load through a transform that takes seconds
+    table = create_table(
+        cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
+    )
+    (fleet.cwd / "in.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(300)))
+    log = tmp_path / "load.log"
+    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 200)
+    with fleet.started(
+        "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
+    ) as load:
+        job = job_in(log)
+        wait_for_rows(log, 20)
+        # When its command is killed, and the job ended in the middle
+        load.send_signal(signal.SIGKILL)
+        load.wait(30)
+    assert fleet.run("cancel", job).code == 0
+    part = fleet.run("status", job, "--json").out
+    assert 0 < json.loads(part)["rows"] < 500
+
+    done = fleet.run("resume", job, "--json")
+
+    # Then the rows are those of the whole file, with the timestamps the job was given at first
+    wanted = [n for n in range(300) if n % 7]
+    summary = counts(done, records=300, loaded=len(wanted), rows=2 * len(wanted),
+                     dropped=300 - len(wanted), filtered=0, rejected=0)  # fmt: skip
+    base_us = summary["first_timestamp_us"]
+    rows = read_rows(cassandra_session, table, "id, part, a, writetime(a)")
+    assert sorted(rows, key=lambda row: row[:2]) == [
+        (n, p, None if n % 11 else "x" * n, None if n % 11 else base_us + n)
+        for n in wanted
+        for p in (0, 1)
+    ]
+
+
+def test_a_share_of_errors_is_one_of_records_and_not_of_rows(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given 2,000 records that become 3 rows each, 4 % of them bad: 1.3 % of the rows
+    table = create_table(
+        cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
+    )
+    lines = [f"{7 * n + 1}" if n % 25 else "bad" for n in range(2000)]
+    (fleet.cwd / "in.csv").write_text("id\n" + "\n".join(lines) + "\n")
+
+    done = fleet.run("load", "in.csv", "-t", table, "--json", "--transform", "rh_etl:thrice",
+                     "--max-errors", "3%", "--unit-size", "2K", "--rate", 9000)  # fmt: skip
+
+    assert done.code == 3, done
+    assert done.summary["state"] == "STOPPED"
+
+
+# Unload.
+
+
+@pytest.fixture(scope="module")
+def notes(cassandra_session: Session, module_keyspace: str) -> str:
+    """A table of 3,000 rows with words; every tenth is null, row 777 has 100 characters."""
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, a text, u uuid")
+    insert = cassandra_session.prepare(f"INSERT INTO {name} (id, a) VALUES (?, ?)")
+    rows = [(n, note(n)) for n in range(3000)]
+    execute_concurrent_with_args(cassandra_session, insert, rows, concurrency=200)
+    return name
+
+
+def note(n: int) -> str | None:
+    return "x" * 100 if n == 777 else None if n % 10 == 0 else f'w{n} "two"'
+
+
+def parts(folder: Path) -> tuple[dict[str, Any], str]:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    texts = [(folder / part["name"]).read_text() for part in manifest["parts"]]
+    return manifest, "".join(texts)
+
+
+def test_an_unload_writes_what_comes_out_of_a_function(fleet: Ringhaul, notes: str) -> None:
+    done = fleet.run("unload", "-t", notes, "-o", "out", "--format", "jsonl", "--json",
+                     "--transform", "rh_etl:counted")  # fmt: skip
+
+    # Then every row is in a file, left out, or a reject
+    summary = done.summary
+    assert (done.code, summary["state"]) == (1, "PARTIAL"), done
+    assert (summary["rows"], summary["rows_given"], summary["dropped"], summary["rejected"]) == (
+        2699, 3000, 300, 1,
+    )  # fmt: skip
+    manifest, text = parts(fleet.cwd / "out")
+    found = {row["id"]: row for row in map(json.loads, text.splitlines())}
+    texts = {n: note(n) for n in range(3000) if n != 777}
+    assert found == {
+        n: {"id": n, "words": text.split(), "length": 100 // (100 - len(text))}
+        for n, text in texts.items()
+        if text is not None
+    }
+    assert manifest["columns"] == [
+        {"name": "id", "type": "int"},
+        {"name": "words", "type": "list<text>"},
+        {"name": "length", "type": "bigint"},
+    ]
+    assert manifest["transform"] == {
+        "functions": ["rh_etl:counted"], "rows_given": 3000, "dropped": 300, "rejected": 1,
+    }  # fmt: skip
+    assert manifest["totals"]["rows"] == 2699
+    # and the reject is the row, with what was wrong
+    (reject,) = rejects(fleet, summary["job"])
+    assert reject["file"] == notes
+    assert "rh_etl:counted: ZeroDivisionError" in reject["reason"]
+    fleet.run("errors", summary["job"], "--export", "bad.jsonl")
+    assert json.loads((fleet.cwd / "bad.jsonl").read_text()) == {"id": 777, "a": "x" * 100}
+    assert "777" in fleet.run("errors", summary["job"]).out
+    shown = fleet.run("status", summary["job"]).err
+    assert "rh_etl:counted: 3,000 rows became 2,699, 300 dropped, 1 rejected" in shown
+
+
+def test_an_unload_to_standard_output_and_what_it_refuses(fleet: Ringhaul, notes: str) -> None:
+    done = fleet.run("unload", "--query", f"SELECT id AS age, a FROM {notes} WHERE id < 40",
+                     "-o", "-", "--transform", "rh_etl:grown_ups")  # fmt: skip
+    assert done.code == 0, done
+    found = list(csv.DictReader(done.out.splitlines()))
+    assert sorted(int(row["age"]) for row in found) == list(range(18, 40))
+    assert {row["a"] or None for row in found} == {note(n) for n in range(18, 40)}
+
+    dry = fleet.run("unload", "-t", notes, "-o", "out", "--transform", "rh_etl:counted",
+                    "--dry-run")  # fmt: skip
+    assert "columns    id int, words list<text>, length bigint" in dry.out, dry
+    refused = fleet.run("unload", "-t", notes, "-o", "out", "--transform", "rh_etl:mask")
+    assert refused.code == 2, refused
+    assert "rh_etl:mask raises KeyError" in refused.err.replace("\n", " ")
+
+
+def test_an_unload_that_fails_on_too_many_rows_stops(fleet: Ringhaul, notes: str) -> None:
+    done = fleet.run("unload", "-t", notes, "-o", "out", "--json", "--transform", "rh_etl:counted",
+                     "--max-errors", "0")  # fmt: skip
+    assert (done.code, done.summary["state"]) == (3, "STOPPED"), done
+    again = fleet.run("resume", done.summary["job"], "--json", "--max-errors", "1")
+    assert (again.code, again.summary["rows"], again.summary["rejected"]) == (1, 2699, 1), again
+    assert len(parts(fleet.cwd / "out")[1].splitlines()) == 2699 + len(
+        parts(fleet.cwd / "out")[0]["parts"]
+    )

@@ -1,0 +1,59 @@
+"""Transforms of the tests, as a user would have them in the folder of `transform.path`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringhaul.transform import each_row
+from ringhaul.transform.examples import hashed, split_wide, starred
+
+HERE = Path(__file__).parent
+
+mask = hashed("email", key_file=str(HERE / "mask.key"))
+card = starred("card")
+census = split_wide(["logrecno"], dictionary=str(HERE / "fields.csv"))
+
+
+def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Raises in all the ways that a function can, each for one value of `a`."""
+    values = batch.column("a").to_pylist()
+    if "exit" in values:
+        sys.exit("leaving")
+    if "memory" in values:
+        raise MemoryError
+    if "raise" in values:
+        raise ValueError("no such thing")
+    return batch
+
+
+def short(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The right thing for the first records, and another for others."""
+    return batch if "1" in batch.column("id").to_pylist() else batch.drop_columns("a")
+
+
+def grown_ups(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Leaves rows out."""
+    return batch.filter(pc.greater_equal(pc.cast(batch.column("age"), "int64"), 18))
+
+
+@each_row
+def thrice(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Some records become three rows, some none, and some nothing good."""
+    number = int(row["id"])
+    if number % 7:
+        for part in range(3):
+            yield {"id": number, "part": part, "a": None if number % 11 else "x" * number}
+
+
+@each_row(columns={"id": pa.int32(), "words": pa.list_(pa.string()), "length": pa.int64()})
+def counted(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Rows of a table; one of them cannot be counted."""
+    if row["a"] is None:
+        return None
+    return {"id": row["id"], "words": row["a"].split(), "length": 100 // (100 - len(row["a"]))}

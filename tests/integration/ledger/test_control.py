@@ -1,0 +1,174 @@
+"""A job under control while it runs: pause, limits, shares, and what can be seen of it."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from ringhaul.ledger.fleet import OpenJob, look_at_fleet
+from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
+from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
+from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.ledger.states import JobState
+from ringhaul.ledger.workers import Worker, Workers
+from tests.integration.ledger.conftest import Clock, new_job
+
+LEASE_MS = 60_000
+
+
+def test_a_paused_job_issues_nothing_and_takes_back_what_is_in_the_queue(ledger: Ledger) -> None:
+    # Given a job with a unit that runs and two in the queue
+    job = new_job(ledger, 4)
+    assert ledger.issue(job, 3).units == [0, 1, 2]
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    # When it is paused, twice
+    assert ledger.pause(job) is ledger.pause(job) is JobState.RUNNING
+    # Then messages of the queue get nothing, and no more is issued
+    assert ledger.claim(job, 1, 1, "b", LEASE_MS) is Refusal.PAUSED
+    assert ledger.issue(job, 8).units == []
+    status = ledger.status(job)
+    assert (status.shown, status.state, status.issued) == ("PAUSED", JobState.RUNNING, 0)
+    # And the unit that runs is told, and is given back without blame
+    assert ledger.renew(job, 0, "a", LEASE_MS, Live(rows=7)).lease is Lease.PAUSE
+    assert ledger.release(job, 0, "a") is Lease.OK
+    assert ledger.status(job).live == Live()
+    # When it goes on, then each of its units is issued once more, as if for the first time
+    assert ledger.unpause(job) is True
+    assert ledger.unpause(job) is False
+    assert sorted(ledger.issue(job, 8).units) == [0, 1, 2, 3]
+    assert ledger.claim(job, 0, 1, "c", LEASE_MS) == Claimed(1, "spec-0")
+    assert ledger.status(job).shown == "RUNNING"
+
+
+def test_a_unit_that_cannot_be_given_back_is_finished_in_a_pause(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    ledger.pause(job)
+    assert ledger.checkpoint(job, 0, "a", b"half") is Lease.OK
+    assert ledger.commit(job, 0, 1, "a", "r", {"rows": 1}) is Commit.COUNTED
+    # It was the last one: the job is over, and not paused any more
+    status = ledger.status(job)
+    assert (status.shown, status.paused) == ("COMPLETE", False)
+
+
+def test_a_claim_whose_answer_was_lost_is_the_same_attempt_in_a_pause(ledger: Ledger) -> None:
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    claimed = ledger.claim(job, 0, 1, "a", LEASE_MS)
+    ledger.pause(job)
+    assert ledger.claim(job, 0, 1, "a", LEASE_MS) == claimed
+
+
+def test_a_worker_that_dies_in_a_pause_is_found_out(clocked: Ledger, clock: Clock) -> None:
+    job = new_job(clocked, 1)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clocked.pause(job)
+    clock.advance(LEASE_MS)
+    assert clocked.sweep(job).expired == 1
+    clocked.unpause(job)
+    assert clocked.issue(job, 1).units == [0]
+    assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(2, "spec-0")
+
+
+def test_a_paused_job_can_be_cancelled_and_resumed(clocked: Ledger, clock: Clock) -> None:
+    job = new_job(clocked, 2)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clock.advance(10_000)
+    clocked.pause(job)
+    clock.advance(5_000)
+    assert clocked.status(job).worked_s == 10.0
+    clock.advance(15_000)
+    assert clocked.cancel(job) is JobState.CANCELLED
+    status = clocked.status(job)
+    assert (status.shown, status.elapsed_s, status.worked_s) == ("CANCELLED", 30.0, 10.0)
+    assert clocked.pause(job) is JobState.CANCELLED
+    clocked.resume(job)
+    assert clocked.status(job).shown == "RUNNING"
+    assert clocked.issue(job, 4).units == [0, 1]
+
+
+def test_a_job_that_is_not_there_cannot_be_controlled(ledger: Ledger) -> None:
+    for control in (ledger.pause, ledger.unpause, lambda job: ledger.throttle(job, NO_PACE)):
+        with pytest.raises(JobMissing):
+            control("ld-none")  # type: ignore[operator]
+
+
+def test_limits_come_with_the_claim_and_with_each_renewal(ledger: Ledger) -> None:
+    job = new_job(ledger, 3, pace=Pace(limits=Limits(rows_per_s=500)))
+    ledger.issue(job, 3)
+    assert ledger.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0", Limits(rows_per_s=500))
+    assert ledger.throttle(job, Pace(limits=Limits(0, 10, 9))) is JobState.RUNNING
+    # What may be in flight is shared by the units that run
+    assert ledger.renew(job, 0, "a", LEASE_MS) == (Lease.OK, Limits(0, 10, 9))
+    assert ledger.claim(job, 1, 1, "b", LEASE_MS) == Claimed(1, "spec-1", Limits(0, 10, 4))
+    assert ledger.renew(job, 0, "a", LEASE_MS).limits == Limits(0, 10, 4)
+    ledger.throttle(job, NO_PACE)
+    assert ledger.renew(job, 0, "a", LEASE_MS).limits == NO_LIMITS
+    # A job that is over has the limits it had, and a resume begins with them
+    ledger.throttle(job, Pace(limits=Limits(7)))
+    ledger.cancel(job)
+    assert ledger.throttle(job, NO_PACE) is JobState.CANCELLED
+    ledger.resume(job)
+    assert ledger.status(job).pace == Pace(limits=Limits(7))
+
+
+def test_limits_by_the_hour_go_by_the_servers_clock(clocked: Ledger, clock: Clock) -> None:
+    # The clock stands at 08:53 UTC
+    job = new_job(clocked, 1, pace=Pace.of(Limits(5), ("08:00-08:54",)))
+    clocked.issue(job, 1)
+    claimed = clocked.claim(job, 0, 1, "a", LEASE_MS)
+    assert isinstance(claimed, Claimed) and claimed.limits == Limits(5)
+    clock.advance(60_000)
+    assert clocked.renew(job, 0, "a", LEASE_MS).limits == NO_LIMITS
+    assert clocked.status(job).pace.between
+
+
+def test_the_fleet_is_who_is_alive_and_what_is_open(clocked: Ledger, clock: Clock) -> None:
+    workers = Workers(clocked.caller)
+    one = Worker("host1", 10, 4, ("ringhaul.load", "ringhaul.load@dc:1"))
+    workers.heartbeat(one, 20_000)
+    workers.heartbeat(Worker("host2", 11, 8), 5_000)
+    clock.advance(6_000)
+    clocked.create("ld-0", {"queue": "ringhaul.load"}, "{}", priority="high")
+    clocked.add_units("ld-0", 1, 0, ["a", "b"])
+    clocked.throttle("ld-0", Pace(limits=Limits(in_flight=3)))
+    paused, over, other = (new_job(clocked, 5) for _ in range(3))
+    clocked.pause(paused)
+    clocked.cancel(over)
+    fleet = look_at_fleet(clocked.caller)
+    assert fleet.workers == [one]
+    assert fleet.jobs == {
+        "ld-0": OpenJob("ringhaul.load", "high", 2, Limits(in_flight=3)),
+        other: OpenJob("", "normal", 5, NO_LIMITS),
+    }
+
+
+def test_units_at_work_are_told_by_their_time(clocked: Ledger, clock: Clock) -> None:
+    job = new_job(clocked, 3)
+    clocked.issue(job, 3)
+    for unit in range(3):
+        clocked.claim(job, unit, 1, f"task{unit}@w{unit}@host{unit}:4{unit}", LEASE_MS)
+        clock.advance(1_000)
+    clocked.renew(job, 1, "task1@w1@host1:41", LEASE_MS, Live(rows=5))
+    clocked.release(job, 0, "task0@w0@host0:40")
+    slowest, last = clocked.units_at_work(job)
+    assert (slowest.unit, slowest.host, slowest.worker) == (1, "host1", "w1@host1:41")
+    assert (slowest.attempt, slowest.live) == (1, Live(rows=5))
+    assert last.unit == 2
+    assert slowest.seconds - last.seconds == pytest.approx(1.0)
+    assert [unit.unit for unit in clocked.units_at_work(job, limit=1)] == [1]
+    assert [status.job for status in clocked.unended()] == [job]
+    clocked.cancel(job)
+    assert clocked.unended() == []
+
+
+def test_open_units_of_a_paused_job_call_for_no_worker(ledger: Ledger, client: redis.Redis) -> None:
+    job = new_job(ledger, 3)
+    assert client.scard("ringhaul:open") == 3
+    ledger.pause(job)
+    assert client.scard("ringhaul:open") == 0
+    ledger.unpause(job)
+    assert client.scard("ringhaul:open") == 3

@@ -1,0 +1,250 @@
+"""Due times, runs and files of schedules in a real Valkey: each once, whoever asks."""
+
+import threading
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ringhaul.ledger import keys
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import RUNS_KEPT, Beats, Claim, ScheduleBook
+from ringhaul.schedule.arrivals import Arrived, remember
+from ringhaul.schedule.runs import Run, RunState, new_run
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.timing import Timing
+from tests.integration.ledger.conftest import Clock
+
+LEASE_MS = 30_000
+HOURLY = Schedule(
+    name="hourly",
+    timing=Timing(zone=ZoneInfo("UTC"), every_s=3600),
+    steps=(("load", "{due}", "-t", "k.t"), ("count", "-t", "k.t")),
+)
+
+
+@pytest.fixture
+def book(clocked: Ledger) -> ScheduleBook:
+    """What one beat has."""
+    return ScheduleBook(clocked.caller)
+
+
+@pytest.fixture
+def other(clocked: Ledger) -> ScheduleBook:
+    """What another beat has."""
+    return ScheduleBook(clocked.caller)
+
+
+def settled(book: ScheduleBook) -> int:
+    """The schedule as a beat sees it that looks for the first time."""
+    found = book.look("hourly", HOURLY.timing.text).settled_ms
+    assert found is not None
+    return found
+
+
+def a_run(hour: int = 1) -> Run:
+    """The run of a due time, `hour` hours after the beginning of the test's clock."""
+    return new_run(HOURLY, 1_760_000_400_000 + hour * 3_600_000, 1_760_000_400_000)
+
+
+def test_a_schedule_begins_when_it_is_first_seen(book: ScheduleBook, clock: Clock) -> None:
+    assert book.standing("hourly").settled_ms is None
+    assert settled(book) == clock.now_ms
+    clock.advance(5000)
+    assert settled(book) == clock.now_ms - 5000
+    # With other times it begins anew, and with the old ones it is where it was
+    assert book.look("hourly", "other").since_ms == clock.now_ms
+    assert book.look("hourly", HOURLY.timing.text).since_ms == clock.now_ms - 5000
+    assert book.standing("hourly").now_ms == clock.now_ms
+
+
+def test_a_due_time_has_one_run(book: ScheduleBook, other: ScheduleBook) -> None:
+    at = settled(book)
+    run = a_run()
+    assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
+    assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.BUSY
+    assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED, "asked again"
+    standing = other.standing("hourly")
+    assert (standing.run, standing.settled_ms) == (run.id, run.due_ms)
+    # When it is over, another beat that decided before cannot begin it again
+    assert book.keep(run, lease_ms=LEASE_MS, end=True)
+    assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
+    assert other.standing("hourly").run is None
+    # nor can one that decides by a clock or a file that is wrong
+    now = other.standing("hourly").settled_ms
+    assert other.claim(run, settled_ms=now, lease_ms=LEASE_MS) is Claim.KNOWN
+    assert book.run("hourly", run.id) == run
+
+
+def test_a_crowd_of_beats_makes_one_run(ledger: Ledger) -> None:
+    books = [ScheduleBook(ledger.caller) for _ in range(8)]
+    at = settled(books[0])
+    answers: list[Claim] = []
+
+    def claim(book: ScheduleBook) -> None:
+        for _ in range(20):
+            answers.append(book.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS))
+
+    threads = [threading.Thread(target=claim, args=(book,)) for book in books]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # One beat has it, however often it asks; all others are told so
+    assert answers.count(Claim.CLAIMED) == 20
+    assert answers.count(Claim.BUSY) == 140
+    assert len(books[0].runs("hourly", 10)) == 1
+
+
+def test_a_run_whose_beat_is_silent_is_taken_over(
+    book: ScheduleBook, other: ScheduleBook, clock: Clock
+) -> None:
+    run = a_run()
+    assert other.take_over("hourly", LEASE_MS) is None, "there is none"
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    clock.advance(LEASE_MS - 1)
+    assert other.take_over("hourly", LEASE_MS) is None
+    assert book.renew(run, LEASE_MS)
+    clock.advance(LEASE_MS - 1)
+    assert other.take_over("hourly", LEASE_MS) is None
+    clock.advance(1)
+    assert other.take_over("hourly", LEASE_MS) == run
+    # The first beat learns that it lost it, and changes nothing
+    assert not book.renew(run, LEASE_MS)
+    assert not book.keep(replace(run, reason="late"), lease_ms=LEASE_MS, end=True)
+    assert other.run("hourly", run.id) == run
+    # and the second one keeps it, asked twice or not
+    assert other.take_over("hourly", LEASE_MS) == run
+    assert other.keep(replace(run, takeovers=1), lease_ms=LEASE_MS)
+    assert book.run("hourly", run.id) == replace(run, takeovers=1)
+
+
+def test_a_beat_that_stops_lets_its_run_go_at_once(book: ScheduleBook, other: ScheduleBook) -> None:
+    run = a_run()
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    assert book.keep(run, lease_ms=0)
+    assert other.take_over("hourly", LEASE_MS) == run
+
+
+def test_due_times_that_are_passed_over_are_in_the_history(
+    book: ScheduleBook, other: ScheduleBook
+) -> None:
+    at = settled(book)
+    skipped = replace(a_run(), state=RunState.SKIPPED, steps=())
+    assert book.pass_over(skipped, settled_ms=at)
+    assert not other.pass_over(skipped, settled_ms=at), "it is settled already"
+    assert book.runs("hourly", 10) == [skipped]
+    assert book.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
+    # One stretch of them is one entry
+    later = replace(a_run(2), state=RunState.SKIPPED, steps=(), missed_from_ms=skipped.due_ms)
+    assert book.pass_over(later, settled_ms=skipped.due_ms, instead_of=skipped)
+    assert book.runs("hourly", 10) == [later]
+    assert book.run("hourly", skipped.id) is None
+    skipped = later
+    # By hand it can be made up for
+    by_hand = replace(a_run(2), by_hand=True)
+    assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS) is Claim.KNOWN
+    assert other.claim(by_hand, settled_ms=None, lease_ms=LEASE_MS, before=skipped) is Claim.CLAIMED
+    assert book.runs("hourly", 10) == [by_hand]
+
+
+def test_a_due_time_that_was_run_by_hand_is_not_run_again(
+    book: ScheduleBook, other: ScheduleBook
+) -> None:
+    at = settled(book)
+    run = replace(a_run(), by_hand=True)
+    assert book.claim(run, settled_ms=None, lease_ms=LEASE_MS) is Claim.CLAIMED
+    assert other.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.BUSY
+    book.keep(run, lease_ms=LEASE_MS, end=True)
+    assert book.standing("hourly").settled_ms == at, "by hand settles nothing"
+    assert other.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.KNOWN
+    assert book.standing("hourly").settled_ms == run.due_ms
+
+
+def test_nothing_begins_while_a_schedule_is_paused(
+    book: ScheduleBook, other: ScheduleBook, clock: Clock
+) -> None:
+    at = settled(book)
+    book.pause("hourly")
+    paused_at = clock.now_ms
+    clock.advance(10)
+    book.pause("hourly")
+    assert book.standing("hourly").paused_ms == paused_at, "the first pause counts"
+    assert other.claim(a_run(), settled_ms=at, lease_ms=LEASE_MS) is Claim.PAUSED
+    clock.advance(3_600_000)
+    book.resume("hourly")
+    standing = book.standing("hourly")
+    # What passed meanwhile is settled
+    assert (standing.paused_ms, standing.settled_ms) == (None, clock.now_ms)
+    book.resume("hourly")
+    assert book.standing("hourly").settled_ms == clock.now_ms
+    # By hand it runs although it is paused
+    book.pause("hourly")
+    assert other.claim(a_run(), settled_ms=None, lease_ms=LEASE_MS) is Claim.CLAIMED
+
+
+def test_the_history_is_bounded_and_keeps_the_run_that_is_not_over(book: ScheduleBook) -> None:
+    at = settled(book)
+    run = a_run(0)
+    assert book.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
+    at = run.due_ms
+    for hour in range(1, RUNS_KEPT + 10):
+        skipped = replace(a_run(hour), state=RunState.SKIPPED, steps=())
+        assert book.pass_over(skipped, settled_ms=at)
+        at = skipped.due_ms
+    found = book.runs("hourly", 10 * RUNS_KEPT)
+    assert len(found) == RUNS_KEPT
+    assert found[-1] == run
+    assert found[0].due_ms == at
+    assert book.keep(run, lease_ms=LEASE_MS, end=True)
+
+
+def test_files_are_remembered_with_the_end_of_their_load(
+    book: ScheduleBook, other: ScheduleBook, clock: Clock
+) -> None:
+    files = [Arrived(f"/in/{n}.csv", n, str(n), f"sum{n}") for n in range(2500)]
+    run = a_run()
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    paths = [file.path for file in files]
+    assert other.remembered("hourly", paths) == {}
+    remembered = remember(files, run.id, clock.now_ms, loaded=True)
+    assert book.keep(run, lease_ms=LEASE_MS, files=remembered)
+    assert other.remembered("hourly", paths) == remembered
+    # A beat that lost the run remembers nothing
+    clock.advance(LEASE_MS)
+    assert other.take_over("hourly", LEASE_MS)
+    failed = remember(files, run.id, clock.now_ms, loaded=False)
+    assert not book.keep(run, lease_ms=LEASE_MS, files=failed)
+    assert other.remembered("hourly", paths[:1]) == {paths[0]: remembered[paths[0]]}
+    # Files that are gone are forgotten after a while, others are not
+    there = set(paths[:2000])
+    assert book.forget("hourly", there, clock.now_ms - LEASE_MS) == 0, "not long enough gone"
+    assert book.forget("hourly", there, clock.now_ms) == 500
+    assert set(book.remembered("hourly", paths)) == there
+
+
+def test_keys_of_a_schedule_live_on_for_more_than_a_year(
+    book: ScheduleBook, ledger: Ledger
+) -> None:
+    run = a_run()
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    file = Arrived("/in/a", 1, "1", "c")
+    book.keep(run, lease_ms=LEASE_MS, files=remember([file], run.id, 0, loaded=True))
+    names = ledger.caller.command("KEYS", "ringhaul:schedule:*")
+    assert {name.decode().rpartition(":")[2] for name in names} == {
+        *("state", "runs", "records", "files")
+    }
+    for name in names:
+        ttl_s = ledger.caller.command("TTL", name.decode())
+        assert 366 * 86_400 < ttl_s <= keys.SCHEDULE_TTL_S
+
+
+def test_beats_that_are_alive(clocked: Ledger, clock: Clock) -> None:
+    beats = Beats(clocked.caller)
+    beats.heartbeat("h1:1", 1000)
+    beats.heartbeat("h2:7", 5000)
+    assert beats.alive() == ["h1:1", "h2:7"]
+    clock.advance(1000)
+    assert beats.alive() == ["h2:7"]
+    beats.leave("h2:7")
+    assert beats.alive() == []

@@ -1,0 +1,119 @@
+"""What the limits of a job leave to a unit of `pipeline`: rows at once, requests in flight."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ringhaul.load.pacing import BOUNDLESS, FREE, Leave
+from tests.integration.load.pipeline_client import (
+    ROWS,
+    Client,
+    check_all_written,
+    connected_client,
+    encoded_rows,
+    quicken,
+)
+from tests.scripted_server import SILENCE, Answer, Execute, ScriptedServer, scripted_servers, void
+
+
+class Stop(Exception):
+    """What a test's hook raises to stop a unit."""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    quicken(monkeypatch)
+
+
+@pytest.fixture
+def servers() -> Iterator[list[ScriptedServer]]:
+    with scripted_servers(3) as three:
+        yield three
+
+
+@pytest.fixture
+def client(servers: list[ScriptedServer]) -> Iterator[Client]:
+    with connected_client(servers) as only:
+        yield only
+
+
+@pytest.mark.parametrize("requests", [1, 7, 100])
+def test_while_nothing_is_answered_no_more_is_sent_to_all_servers_together(
+    servers: list[ScriptedServer], client: Client, requests: int
+) -> None:
+    for server in servers:
+        server.script = lambda request: SILENCE
+
+    def enough() -> None:
+        if client.ticks == 10:
+            raise Stop
+
+    client.on_tick = enough
+    client.leave = Leave(BOUNDLESS, requests)
+    with pytest.raises(Stop):
+        client.load(ROWS)
+    assert requests / 2 <= sum(server.seen.total() for server in servers) <= requests
+
+
+@pytest.mark.parametrize("requests", [1, 7, 100])
+def test_with_few_in_flight_every_row_arrives(
+    servers: list[ScriptedServer], client: Client, requests: int
+) -> None:
+    client.leave = Leave(BOUNDLESS, requests)
+    writer = client.writer()
+    lock, arrived, most = threading.Lock(), 0, 0
+
+    def counted(request: Execute) -> Answer:
+        nonlocal arrived, most
+        with lock:
+            arrived += 1
+            most = max(most, arrived - writer.stats.written)
+        return void(request)
+
+    for server in servers:
+        server.script = counted
+    for first in range(0, ROWS, 500):
+        writer.write(encoded_rows(first, 500))
+    writer.flush()
+    check_all_written(writer, *servers)
+    assert most <= requests
+
+
+def test_a_limit_is_heard_of_while_rows_are_sent(
+    servers: list[ScriptedServer], client: Client
+) -> None:
+    # Given a unit that may have one request in flight, to servers that hold all but the first
+    client.leave = Leave(BOUNDLESS, 1)
+    free = threading.Event()
+
+    def held(request: Execute) -> Answer:
+        if not free.is_set():
+            # When the limit is taken away, the others are sent although none is answered
+            client.leave = FREE
+            free.set()
+            return SILENCE
+        return void(request)
+
+    for server in servers:
+        server.script = held
+    seen: list[int] = []
+
+    def enough() -> None:
+        seen.append(sum(server.seen.total() for server in servers))
+        if seen[-1] > ROWS / 2:
+            raise Stop
+
+    client.on_tick = enough
+    with pytest.raises(Stop):
+        client.load(ROWS)
+
+
+def test_rows_are_paid_for_a_few_at_a_time(servers: list[ScriptedServer], client: Client) -> None:
+    client.leave = Leave(5, BOUNDLESS)
+    paid: list[int] = []
+    client.on_throttle = paid.append
+    check_all_written(client.load(ROWS), *servers)
+    assert max(paid) == 5

@@ -1,0 +1,128 @@
+"""An object store by itself: what is found, how it is read, and what can be seen of a file when."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ringhaul.errors import SourceChanged, SourceMissing
+from ringhaul.formats.remote import check_unchanged, list_files, stat_file
+from ringhaul.formats.sources import find_sources, open_range
+from ringhaul.read.folders import open_folder, try_writing
+from ringhaul.storage.access import Access, access, set_access
+from tests.object_store import ObjectStore, running_object_store
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    before = access()
+    with (
+        running_object_store(tmp_path_factory.mktemp("store")) as running,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in running.env.items():
+            patch.setenv(name, value)
+        set_access(Access(s3_endpoint_url=running.endpoint_url))
+        yield running
+        set_access(before)
+
+
+def test_a_listing_and_a_look_tell_the_same_of_an_object(store: ObjectStore) -> None:
+    for number in range(3):
+        store.put(f"days/{number}.csv", b"x\n" * number)
+    store.put("days/.hidden.csv", b"x\n")
+    store.put("days/folder/", b"")
+    found = list_files(store.url("days"))
+    assert [(file.path, file.size_bytes) for file in found] == [
+        (store.url(f"days/{number}.csv"), 2 * number) for number in range(3)
+    ]
+    assert found == list_files(store.url("days/")) == list_files(store.url("days/*.csv"))
+    assert found == [stat_file(file.path) for file in found]
+    assert all(file.version for file in found)
+    assert list_files(store.url("nothing")) == list_files(store.url("nothing/*")) == []
+
+
+def test_an_object_that_is_replaced_by_one_of_the_same_size(store: ObjectStore) -> None:
+    url = store.put("changing.csv", b"1\n")
+    file = stat_file(url)
+    store.put("changing.csv", b"1\n")
+    check_unchanged(file)  # the same bytes, put there again, are the same
+    store.put("changing.csv", b"2\n")
+    with pytest.raises(SourceChanged, match="was replaced since the job began"):
+        check_unchanged(file)
+    store.client().delete_object(Bucket=store.bucket, Key="changing.csv")
+    with pytest.raises(SourceChanged, match="is gone"):
+        check_unchanged(file)
+    with pytest.raises(SourceMissing, match="no such object"):
+        stat_file(url)
+
+
+def test_a_unit_of_64_mib_is_a_handful_of_requests(store: ObjectStore) -> None:
+    data = os.urandom(MIB) * 70
+    (source,) = find_sources([store.put("large.csv", data)])
+    before = len(store.requests())
+    with open_range(source, 3 * MIB, 64 * MIB) as stream:
+        found = b"".join(iter(lambda: stream.read(MIB), b""))
+    assert found == data[3 * MIB : 67 * MIB]
+    asked = store.requests()[before:]
+    assert [method for method, _, _ in asked].count("GET") == 8
+    assert len(asked) == 9, "one to see whether it is the same"
+
+
+def uploads(store: ObjectStore) -> list[str]:
+    """Keys of uploads that were begun and not completed."""
+    found = store.client().list_multipart_uploads(Bucket=store.bucket).get("Uploads", [])
+    return [upload["Key"] for upload in found]
+
+
+@pytest.mark.parametrize("size_bytes", [100, 40 * MIB])
+def test_a_file_is_seen_when_it_is_whole(store: ObjectStore, size_bytes: int) -> None:
+    folder = open_folder(store.url("out"))
+    file = folder.create("part")
+    for _ in range(10):
+        file.write(bytes(size_bytes // 10))
+    assert store.keys("out/") == []
+    file.publish()
+    assert folder.sizes() == {"part": size_bytes}
+    assert len(folder.read("part") or b"") == size_bytes
+    folder.remove("part")
+    assert store.keys("out/") == uploads(store) == []
+
+
+@pytest.mark.parametrize("size_bytes", [100, 40 * MIB])
+def test_a_file_that_is_discarded_leaves_nothing(store: ObjectStore, size_bytes: int) -> None:
+    file = open_folder(store.url("out")).create("part")
+    file.write(bytes(size_bytes))
+    file.discard()
+    del file
+    assert store.keys("out/") == uploads(store) == []
+
+
+def test_what_a_killed_process_was_writing_is_never_seen(
+    store: ObjectStore, tmp_path: Path
+) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from ringhaul.read.folders import open_folder\n"
+        "from ringhaul.storage.access import Access, set_access\n"
+        "set_access(Access(s3_endpoint_url=sys.argv[2]))\n"
+        "file = open_folder(sys.argv[1]).create('part')\n"
+        "file.write(bytes(40 << 20))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", script, store.url("killed"), store.endpoint_url]
+    assert subprocess.run(command, timeout=60).returncode == -9
+    assert store.keys("killed/") == []
+    assert uploads(store) == ["killed/part"], "the bucket's own rules drop it"
+
+
+def test_trying_to_write_leaves_nothing(store: ObjectStore) -> None:
+    try_writing(store.url("tried"))
+    assert store.keys("tried/") == []

@@ -1,0 +1,242 @@
+"""Inputs of web servers: real ones, with their faults."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
+from ringhaul.formats.dialect import RFC_4180
+from ringhaul.formats.sources import (
+    SourceFile,
+    check_unchanged,
+    find_sources,
+    open_range,
+    open_whole,
+)
+from ringhaul.formats.split import Stream
+from ringhaul.storage import web
+from ringhaul.storage.access import Access, access, set_access
+from tests.web_server import WebServer, running_web_server
+
+DATA = b"id,name\n" + b"".join(b"%d,name %d\n" % (n, n) for n in range(1_200_000))  # 20 MB
+
+
+@pytest.fixture(autouse=True)
+def private_addresses() -> Iterator[None]:
+    before = access()
+    set_access(Access(private_addresses=True))
+    yield
+    set_access(before)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    monkeypatch.setattr(web, "_PAUSES_S", (0.0, 0.0))
+    with running_web_server() as running:
+        running.files = {"x.csv": DATA, "x.csv.gz": gzip.compress(DATA[:1000]), "none.csv": b""}
+        yield running
+
+
+def find(server: WebServer, name: str = "x.csv") -> SourceFile:
+    (source,) = find_sources([f"{server.url}/{name}"])
+    return source
+
+
+def read_all(stream: Stream) -> bytes:
+    return b"".join(iter(lambda: stream.read(1 << 20), b""))
+
+
+def test_a_range_is_read_by_few_requests_over_few_connections(server: WebServer) -> None:
+    source = find(server)
+    assert source == SourceFile(f"{server.url}/x.csv", len(DATA), False, '"1"')
+    server.requests.clear()
+    server.connections = 0
+    with open_range(source, 5, len(DATA) - 10) as stream:
+        assert read_all(stream) == DATA[5:-5]
+    ranges = [wanted for _, wanted in server.requests]
+    assert ranges[0] == "bytes=0-0", "whether it is still the same"
+    assert len(ranges) == 4
+    assert server.connections <= 4
+
+
+def test_a_compressed_file_is_one_request(server: WebServer) -> None:
+    source = find(server, "x.csv.gz")
+    assert source.whole
+    server.requests.clear()
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == DATA[:1000]
+    assert [wanted for _, wanted in server.requests] == ["bytes=0-0", ""]
+
+
+def test_a_query_is_no_part_of_the_name(server: WebServer) -> None:
+    server.files["x.csv.gz?day=1"] = server.files["x.csv.gz"]
+    assert find(server, "x.csv.gz?day=1").whole
+
+
+def test_a_server_without_ranges_makes_one_unit(server: WebServer) -> None:
+    server.ranges = False
+    source = find(server)
+    assert source.whole and source.size_bytes == len(DATA)
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == DATA
+    server.files["x.parquet"] = b"PAR1"
+    with pytest.raises(UsageError, match="which Parquet needs"):
+        find(server, "x.parquet")
+
+
+def test_an_empty_file_has_no_bytes(server: WebServer) -> None:
+    assert find(server, "none.csv").size_bytes == 0
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(server: WebServer) -> None:
+    plain, packed = find(server), find(server, "x.csv.gz")
+    server.cut_after_bytes, server.cuts_left = 100, 2
+    with open_range(plain, 0, 1 << 20) as stream:
+        assert read_all(stream) == DATA[: 1 << 20]
+    assert server.cuts_left == 0
+    server.cuts_left = 2
+    with open_whole(packed, RFC_4180) as stream:
+        assert read_all(stream) == DATA[:1000]
+    assert server.cuts_left == 0
+
+
+def test_an_answer_that_breaks_off_always_is_told(server: WebServer) -> None:
+    source = find(server)
+    server.cut_after_bytes, server.cuts_left = 100, 1000
+    with (
+        open_range(source, 0, 1 << 20) as stream,
+        pytest.raises(SourceUnavailable, match="broke off"),
+    ):
+        read_all(stream)
+
+
+def test_a_stream_of_a_server_without_ranges_cannot_be_taken_up_again(server: WebServer) -> None:
+    server.ranges = False
+    source = find(server)
+    # Some answers only say whether the file is the same.
+    server.cut_after_bytes, server.cuts_left = 100, 10
+    with (
+        open_whole(source, RFC_4180) as stream,
+        pytest.raises(SourceUnavailable, match="broke off"),
+    ):
+        read_all(stream)
+
+
+def test_a_file_that_is_replaced_is_found_out(server: WebServer) -> None:
+    source = find(server)
+    with open_range(source, 0, len(DATA)) as stream:
+        stream.read(1)
+        server.etag = '"2"'
+        with pytest.raises(SourceChanged):
+            read_all(stream)
+            check_unchanged(source)
+    with pytest.raises(SourceChanged, match="was replaced"):
+        check_unchanged(source)
+    del server.files["x.csv"]
+    with pytest.raises(SourceMissing, match="no such file"):
+        check_unchanged(source)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "told"),
+    [
+        (404, SourceMissing, "no such file on the server"),
+        (403, SourceMissing, "the server refuses access"),
+        (500, SourceUnavailable, "does not serve now: 500"),
+        (418, SourceMissing, "the server answers 418"),
+    ],
+)
+def test_what_a_server_answers_is_told(
+    server: WebServer, status: int, error: type[Exception], told: str
+) -> None:
+    server.statuses["x.csv"] = [status] * 5
+    with pytest.raises(error, match=told):
+        find(server)
+
+
+def test_what_passes_is_waited_for(server: WebServer) -> None:
+    source = find(server)
+    server.statuses["x.csv"] = []
+    with open_range(source, 0, 1000) as stream:
+        server.statuses["x.csv"] = [503, 429]
+        assert read_all(stream) == DATA[:1000]
+
+
+def test_a_file_whose_size_is_not_told(server: WebServer) -> None:
+    server.ranges = server.tells_size = False
+    with pytest.raises(SourceMissing, match=r"how large the file is; pipe it in"):
+        find(server)
+
+
+def test_an_unload_behind_a_web_server(server: WebServer) -> None:
+    server.files["out/manifest.json"] = b'{"parts": [{"name": "p.csv"}]}'
+    server.files["out/p.csv"] = b"x\n1\n"
+    assert [source.path for source in find_sources([f"{server.url}/out/"])] == [
+        f"{server.url}/out/p.csv"
+    ]
+    with pytest.raises(UsageError, match="does not list its files"):
+        find_sources([f"{server.url}/other/"])
+
+
+def test_nobody_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1 does not answer"):
+        find_sources([f"http://127.0.0.1:{port}/x.csv"])
+    with pytest.raises(SourceUnavailable, match=r"the name nowhere\.invalid does not resolve"):
+        find_sources(["http://nowhere.invalid/x.csv"])
+
+
+# --- where a URL may lead
+
+
+def test_loopback_is_refused_unless_it_is_allowed(server: WebServer) -> None:
+    set_access(Access())
+    for host in ("127.0.0.1", "localhost", "0x7f000001", "[::ffff:127.0.0.1]"):
+        with pytest.raises(SourceMissing, match="is loopback"):
+            find_sources([f"http://{host}:{server.server_port}/x.csv"])
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "[fd00:ec2::254]"])
+def test_a_hosts_credentials_are_never_asked_for(address: str) -> None:
+    with pytest.raises(SourceMissing, match="is link-local"):
+        find_sources([f"http://{address}/latest/meta-data/x.csv"])
+
+
+def test_a_redirection_is_followed_and_looked_at(server: WebServer) -> None:
+    server.redirects["moved.csv"] = "/x.csv"
+    source = find(server, "moved.csv")
+    assert source.path.endswith("/moved.csv") and source.size_bytes == len(DATA)
+    with open_range(source, 0, 100) as stream:
+        assert read_all(stream) == DATA[:100]
+    for target, told in (
+        ("http://169.254.169.254/latest/meta-data/", "is link-local"),
+        ("file:///etc/passwd", "is redirected to file://"),
+        ("s3://bucket/x.csv", "is redirected to s3://"),
+        ("/moved.csv", "is redirected more than 5 times"),
+    ):
+        server.redirects["moved.csv"] = target
+        with pytest.raises(SourceMissing, match=told):
+            find(server, "moved.csv")
+
+
+def test_a_name_may_not_lead_inside_after_it_was_looked_at(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that first resolves to a public address and then to a private one."""
+    set_access(Access())
+    looked_up = []
+
+    def resolve(host: str, port: int, *_: object) -> list[tuple[object, ...]]:
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.server_port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(SourceMissing, match="is loopback"):
+        find_sources(["http://rebinding.example/x.csv"])
+    assert looked_up == ["rebinding.example"] and server.connections == 0

@@ -1,0 +1,69 @@
+"""Connections of a pool process that break: the next unit has others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.connection import ConnectionShutdown
+
+from config.settings import load_settings
+from producer.local.stack import Endpoints
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.types import parse_type
+from ringhaul.read.ranges import FULL_RING
+from ringhaul.read.scan import RangeScan, ScanOptions
+from tasks.child import Child
+from tests.integration.load.conftest import make_table
+from tests.proxy import Proxy, proxied
+
+ROWS = 300
+
+
+@pytest.fixture
+def cut_off(endpoints: Endpoints, child: Child) -> Iterator[tuple[Child, Proxy]]:
+    """A child with the settings of `child`, whose way to the node can be cut."""
+    with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
+        found = Child(load_settings({"cluster.port": port}).settings)
+        yield found, proxy
+        found.close()
+        found.ledger.caller.client.close()
+
+
+def test_the_session_of_a_process_that_reads_comes_back(
+    cut_off: tuple[Child, Proxy], cassandra_session: Session, keyspace: str
+) -> None:
+    """
+    1. A process has two sessions, one of them for reading.
+    2. The connection of the first breaks: the driver gives its pool up and, as the second is
+       connected still, does not take the node for one that went down and will come back.
+    3. The next unit begins, and the first session answers again.
+    4. The connection of the second breaks: the pages of the unit that runs come by another.
+    """
+    child, proxy = cut_off
+    make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
+    execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
+    child.begin_unit()
+    target = child.scan_target(
+        f"SELECT id FROM {keyspace}.t WHERE token(id) > ? AND token(id) <= ?", keyspace
+    )
+
+    proxy.cut_answers()
+    with pytest.raises(ConnectionShutdown):
+        child.session().execute("SELECT * FROM system_schema.columns")
+    (state,) = child.session().get_pool_state().values()
+    assert state["shutdown"], "the driver has learnt better: `renew_pools` may not be needed"
+    child.begin_unit()
+    assert list(child.session().execute("SELECT release_version FROM system.local"))
+
+    cut = proxy.cut
+    options = ScanOptions(consistency=ConsistencyLevel.ONE, request_timeout_s=200.0)
+    decoder = PageDecoder(["id"], [parse_type("int")])
+    scan = RangeScan(target, [FULL_RING], decoder, options)
+    found = [number for batch in scan.batches() for number in batch["id"].to_pylist()]
+    assert sorted(found) == list(range(ROWS))
+    assert proxy.cut > cut and scan.stats.retries > 0

@@ -1,0 +1,125 @@
+"""Looks of workers' parent processes, asked for and answered through Redis."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from config.celery_config import QUEUE_LOAD
+from config.settings import load_settings
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.looks import Looks
+from ringhaul.ledger.workers import Worker
+from ringhaul.storage import look
+from tasks import looking
+from tasks.looking import Looking
+
+ME = Worker("here", 1, 2, (QUEUE_LOAD,))
+
+
+@pytest.fixture
+def caller(broker_url: str) -> Iterator[Caller]:
+    with redis.Redis.from_url(broker_url) as client:
+        yield Caller(client)
+
+
+@pytest.fixture
+def mine(caller: Caller) -> Iterator[Looking]:
+    one = Looking(caller, ME, load_settings().settings)
+    yield one
+    one.end()
+    for process in one._leaving:
+        process.wait(10)
+
+
+def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
+    """Poll as keepers do, until there is a last word."""
+    give_up = time.monotonic() + 30
+    while True:
+        longest_s = 0.0
+        for one in workers:
+            began = time.monotonic()
+            one.poll()
+            longest_s = max(longest_s, time.monotonic() - began)
+        assert longest_s < 1, "a worker's parent process was held up"
+        found = Looks(caller).answers(name).get(ME, {})
+        if found.keys() - {"begun"}:
+            return found
+        assert time.monotonic() < give_up, found
+        time.sleep(0.02)
+
+
+def ask(caller: Caller, *paths: Path, queue: str = QUEUE_LOAD) -> str:
+    files = [(str(path), 2, "") for path in paths]
+    return Looks(caller).ask({"queues": [queue], "what": look.request(files)})
+
+
+def test_a_look_is_asked_for_and_answered(caller: Caller, mine: Looking, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x\n")
+    name = ask(caller, tmp_path / "x.csv", tmp_path / "none.csv")
+    assert answer(caller, name, mine) == {
+        "wrong": [[f"{tmp_path}/none.csv", "No such file or directory"]]
+    }
+    assert not mine.busy
+    assert 0 < caller.command("TTL", keys.look_key(name)) <= keys.LOOK_TTL_S
+    assert 0 < caller.command("TTL", keys.seen_key(name)) <= keys.LOOK_TTL_S
+    Looks(caller).forget(name)
+    assert caller.command("KEYS", "ringhaul:look*") == []
+
+
+def test_a_look_of_another_queue_is_not_ours(caller: Caller, mine: Looking, tmp_path: Path) -> None:
+    other = ask(caller, tmp_path, queue="ringhaul.load.dc2")
+    name = ask(caller, tmp_path / "none.csv")
+    answer(caller, name, mine)
+    assert Looks(caller).answers(other) == {}
+
+
+def test_a_look_that_hangs_is_left_alone(
+    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a mount whose server is gone. Others are answered meanwhile."""
+    hanging = tmp_path / "hanging.py"
+    hanging.write_text(
+        'import os, time\nos.write(1, b\'{"at": "/mnt/dead"}\\n\')\ntime.sleep(600)\n'
+    )
+    monkeypatch.setattr(looking, "PATHS_S", 1.0)
+    right = look.__file__
+    monkeypatch.setattr(look, "__file__", str(hanging))
+    stuck = ask(caller, tmp_path)
+    while not mine.busy:
+        mine.poll()
+    monkeypatch.setattr(look, "__file__", right)
+    quick = ask(caller, tmp_path / "none.csv")
+    assert "wrong" in answer(caller, quick, mine)
+    assert answer(caller, stuck, mine) == {"stuck": "/mnt/dead"}
+    assert not mine.busy
+
+
+def test_a_look_that_fails_says_so(
+    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing.py").write_text("raise SystemExit(7)")
+    monkeypatch.setattr(look, "__file__", str(tmp_path / "failing.py"))
+    assert answer(caller, ask(caller, tmp_path), mine) == {"failed": "the look ended with 7"}
+
+
+def test_a_look_that_cannot_begin_says_so(
+    caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    found = answer(caller, ask(caller, tmp_path), mine)
+    assert "No such file or directory" in str(found["failed"])
+    assert not mine.busy
+
+
+def test_a_look_behind_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
+    files = [("s3://bucket/x.csv", 2, "")]
+    name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": look.request(files)})
+    mine._access |= {"schemes": ("https",)}
+    ((url, why),) = answer(caller, name, mine)["wrong"]  # type: ignore[misc, attr-defined]
+    assert url == "s3://bucket/x.csv" and "s3:// is not among" in why

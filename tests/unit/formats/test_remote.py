@@ -1,0 +1,260 @@
+"""Files behind URLs: what is found, and how few requests read it. The store is fsspec's own."""
+
+import gzip
+import io
+import threading
+from collections.abc import Iterator
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ringhaul.errors import SourceChanged, SourceMissing, UsageError
+from ringhaul.formats import remote
+from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
+from ringhaul.formats.sources import (
+    SourceFile,
+    check_unchanged,
+    estimate_records,
+    find_sources,
+    open_parquet,
+    open_range,
+    open_whole,
+)
+from ringhaul.formats.split import Stream
+from ringhaul.storage.access import SCHEMES, Access, access, set_access
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[fsspec.AbstractFileSystem]:
+    """An empty store in memory."""
+    before = access()
+    set_access(Access(schemes=(*SCHEMES, "memory")))
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    yield memory
+    memory.store.clear()
+    set_access(before)
+
+
+def names(found: list[SourceFile]) -> list[str]:
+    return [source.path.removeprefix("memory://") for source in found]
+
+
+def read_all(stream: Stream, size: int = 1 << 20) -> bytes:
+    return b"".join(iter(lambda: stream.read(size), b""))
+
+
+class Counted:
+    """Ranges of bytes at hand; remembers what was asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.asked: list[tuple[int, int]] = []
+        self.lock = threading.Lock()
+        self.at_once = self.at_once_max = 0
+
+    def fetch(self, start: int, end: int) -> bytes:
+        with self.lock:
+            self.asked.append((start, end))
+            self.at_once += 1
+            self.at_once_max = max(self.at_once_max, self.at_once)
+        assert 0 <= start < end <= len(self.data)
+        try:
+            return self.data[start:end]
+        finally:
+            with self.lock:
+                self.at_once -= 1
+
+    def close(self) -> None: ...
+
+
+DATA = bytes(range(256)) * (50 << 12)  # 50 MiB
+
+
+def test_an_object_a_glob_and_a_folder(store: fsspec.AbstractFileSystem) -> None:
+    for path in ("b/2.csv", "b/1.csv", "b/deep/3.jsonl.gz", "b/.x.csv", "b/notes.md", "b/d/"):
+        store.pipe(f"/{path}", b"x\n")
+    assert names(find_sources(["memory://b/2.csv"])) == ["b/2.csv"]
+    assert names(find_sources(["memory://b/*.csv"])) == ["b/1.csv", "b/2.csv"]
+    assert names(find_sources(["memory://b/**/*.gz"])) == ["b/deep/3.jsonl.gz"]
+    for folder in ("memory://b", "memory://b/"):
+        assert names(find_sources([folder])) == ["b/1.csv", "b/2.csv", "b/deep/3.jsonl.gz"]
+    assert names(find_sources(["memory://b"], RFC_4180, "jsonl")) == ["b/deep/3.jsonl.gz"]
+    twice = find_sources(["memory://b/*.csv", "memory://b/1.csv"])
+    assert names(twice) == ["b/1.csv", "b/2.csv"]
+    assert [source.whole for source in find_sources(["memory://b"])] == [False, False, True]
+    assert [file.size_bytes for file in list_files("memory://b/*.csv")] == [2, 2]
+
+
+def test_an_object_whose_name_looks_like_a_glob(store: fsspec.AbstractFileSystem) -> None:
+    store.pipe("/b/x[1].csv", b"1\n")
+    store.pipe("/b/x1.csv", b"1\n")
+    assert names(find_sources(["memory://b/x[1].csv"])) == ["b/x[1].csv"]
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "told"),
+    [
+        ("memory://b/none.csv", SourceMissing, "no such object or folder"),
+        ("memory://b/*.parquet", SourceMissing, "no object matches"),
+        ("memory://b/deep", UsageError, "holds no .csv"),
+        ("memory://b/**.csv", UsageError, "entire path component"),
+        ("memory://b/x.parquet.gz", UsageError, "compressed within"),
+        ("file://elsewhere/x.csv", UsageError, "of this host"),
+        ("https://host/days/*.csv", UsageError, "does not list its files"),
+        ("https://host/days/x.csv?token=1", UsageError, "holds a secret"),
+    ],
+)
+def test_what_gives_nothing_to_read(
+    store: fsspec.AbstractFileSystem, url: str, error: type[Exception], told: str
+) -> None:
+    store.pipe("/b/deep/notes.md", b"x\n")
+    store.pipe("/b/x.parquet.gz", b"x\n")
+    with pytest.raises(error, match=told):
+        find_sources([url])
+
+
+def test_a_folder_that_an_unload_has_written(store: fsspec.AbstractFileSystem) -> None:
+    store.pipe("/out/manifest.json", b'{"parts": [{"name": "p2.csv"}, {"name": "p1.csv"}]}')
+    for name in ("p1.csv", "p2.csv", "orphan.csv"):
+        store.pipe(f"/out/{name}", b"x\n")
+    assert names(find_sources(["memory://out"])) == ["out/p2.csv", "out/p1.csv"]
+    store.rm("/out/p1.csv")
+    with pytest.raises(SourceMissing, match=r"lists p1\.csv, which is not there"):
+        find_sources(["memory://out"])
+    store.pipe("/out/manifest.json", b'{"parts": [{"name": "../b/p2.csv"}]}')
+    with pytest.raises(UsageError, match="outside the folder"):
+        find_sources(["memory://out"])
+    store.pipe("/out/manifest.json", b'{"of": "something else"}')
+    assert names(find_sources(["memory://out"])) == ["out/orphan.csv", "out/p2.csv"]
+
+
+def test_file_urls_are_paths(tmp_path: object) -> None:
+    path = f"{tmp_path}/a b.csv"
+    with open(path, "w") as file:
+        file.write("x\n")
+    assert find_sources([f"file://{tmp_path}/a%20b.csv"]) == [SourceFile(path, 2, False)]
+
+
+def test_a_range_takes_a_handful_of_requests() -> None:
+    ranges = Counted(DATA)
+    start, end = 3 << 20, 35 << 20
+    with RemoteReader(ranges, len(DATA), end) as reader:
+        reader.seek(start)
+        found = b""
+        while len(found) < end - start:
+            found += reader.read(min(1 << 20, end - start - len(found)))
+    assert found == DATA[start:end]
+    assert sorted(ranges.asked) == [
+        (at, min(at + PIECE_BYTES, end)) for at in range(start, end, PIECE_BYTES)
+    ]
+    assert len(ranges.asked) == 4
+
+
+def test_the_beginning_of_a_file_is_not_all_of_it() -> None:
+    ranges = Counted(DATA)
+    with RemoteReader(ranges, len(DATA)) as reader:
+        reader.read(64 << 10)
+    assert ranges.asked == [(0, FIRST_BYTES)]
+
+
+def test_who_reads_on_gets_pieces_that_grow_and_run_ahead() -> None:
+    ranges = Counted(DATA)
+    with RemoteReader(ranges, len(DATA)) as reader:
+        assert read_all(reader, 64 << 10) == DATA
+        assert reader.read(10) == b""
+    asked = sorted(ranges.asked)
+    assert [end for _, end in asked] == [start for start, _ in asked[1:]] + [len(DATA)]
+    sizes = [end - start for start, end in asked]
+    assert sizes[:4] == [FIRST_BYTES, FIRST_BYTES * 4, FIRST_BYTES * 16, PIECE_BYTES]
+    assert len(sizes) == 9 and max(sizes) == PIECE_BYTES
+
+
+def test_no_more_runs_ahead_than_is_meant_to() -> None:
+    ranges = Counted(DATA)
+    with RemoteReader(ranges, len(DATA), len(DATA)) as reader:
+        reader.read(1)
+        assert len(ranges.asked) <= AHEAD + 1
+
+
+def test_places_here_and_there_bring_little_else() -> None:
+    ranges = Counted(DATA)
+    with RemoteReader(ranges, len(DATA), 0) as reader:
+        assert reader.seek(-100, io.SEEK_END) == len(DATA) - 100
+        assert reader.read(1000) == DATA[-100:]
+        reader.seek(10 << 20)
+        assert reader.read(3 << 20) == DATA[10 << 20 : 13 << 20]
+        reader.seek(10 << 20)
+        assert reader.read(5) == DATA[10 << 20 : (10 << 20) + 5]
+    assert ranges.asked == [(len(DATA) - 100, len(DATA)), (10 << 20, 13 << 20)]
+
+
+def test_what_goes_wrong_ahead_is_told_when_it_is_read() -> None:
+    class Broken(Counted):
+        def fetch(self, start: int, end: int) -> bytes:
+            if start >= PIECE_BYTES:
+                raise SourceMissing("gone")
+            return super().fetch(start, end)
+
+    with RemoteReader(Broken(DATA), len(DATA), len(DATA)) as reader:
+        assert len(reader.read(PIECE_BYTES)) == PIECE_BYTES
+        with pytest.raises(SourceMissing, match="gone"):
+            reader.read(1)
+
+
+def test_a_range_and_a_compressed_file(store: fsspec.AbstractFileSystem) -> None:
+    store.pipe("/b/x.csv", DATA)
+    store.pipe("/b/x.csv.gz", gzip.compress(b"a,b\n" * 1000))
+    plain, packed = find_sources(["memory://b/*"])
+    with open_range(plain, 5, 9 << 20) as stream:
+        assert read_all(stream) == DATA[5 : 5 + (9 << 20)]
+    with open_whole(packed, RFC_4180) as stream:
+        assert read_all(stream) == b"a,b\n" * 1000
+    assert estimate_records([packed]) == 1001
+    (wide,) = find_sources(["memory://b/x.csv"], CsvDialect(encoding="utf-16"))
+    assert wide.whole
+
+
+def test_a_file_that_changes_is_found_out(store: fsspec.AbstractFileSystem) -> None:
+    store.pipe("/b/x.csv", b"1\n")
+    (source,) = find_sources(["memory://b/x.csv"])
+    check_unchanged(source)
+    with pytest.raises(SourceChanged, match="was replaced"):
+        check_unchanged(source._replace(version="another"))
+    store.pipe("/b/x.csv", b"1\n2\n")
+    with pytest.raises(SourceChanged, match="4 bytes now and was 2"):
+        check_unchanged(source)
+    store.rm("/b/x.csv")
+    with pytest.raises(SourceChanged, match="is gone"):
+        check_unchanged(source)
+
+
+@pytest.mark.parametrize("columns", [30, 2])
+def test_a_row_group_is_read_without_the_rest_of_the_file(
+    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    table = pa.table({f"c{n}": range(n, n + 300_000) for n in range(30)})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, row_group_size=100_000, compression="none", use_dictionary=False)
+    store.pipe("/b/x.parquet", buffer.getvalue())
+    (source,) = find_sources(["memory://b/x.parquet"])
+    wanted = table.column_names[:columns]
+    asked: list[int] = []
+    fetch = remote._StoreRanges.fetch
+
+    def counted(self: remote._StoreRanges, start: int, end: int) -> bytes:
+        asked.append(end - start)
+        return fetch(self, start, end)
+
+    monkeypatch.setattr(remote._StoreRanges, "fetch", counted)
+    with open_parquet(source, 1, wanted) as file:
+        batches = list(file.iter_batches(row_groups=[1], columns=wanted, use_threads=False))
+    assert pa.Table.from_batches(batches).equals(table.select(wanted).slice(100_000, 100_000))
+    group_bytes = len(buffer.getvalue()) // 3
+    if columns == 30:
+        assert len(asked) == 4 and sum(asked) < group_bytes + (1 << 20)  # the footer, three pieces
+    else:
+        assert sum(asked) < group_bytes // 10

@@ -1,0 +1,128 @@
+"""The schedule file in front of the commands that its steps name; and the example that is
+shipped."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from config.settings import load_settings
+from producer.schedule_file import find_schedule_file, read_schedule_file
+from ringhaul.errors import UsageError
+from ringhaul.schedule.parse import parse_schedules
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "config" / "schedule.example.toml"
+
+
+def write(folder: Path, steps: str, more: str = "") -> Path:
+    path = folder / "schedule.toml"
+    path.write_text(f'[schedule.a]\nevery = "1h"\nsteps = [{steps}]\n{more}')
+    return path
+
+
+def test_the_shipped_example_is_right() -> None:
+    found = read_schedule_file(EXAMPLE)
+    assert list(found.schedules) == ["nightly", "totals", "drop-box"]
+    assert [step[0] for step in found.schedules["nightly"].steps] == ["load", "count", "unload"]
+    assert len(found.schedules["nightly"].notify) == 2
+    assert found.schedules["drop-box"].arrive
+    assert found.folder == EXAMPLE.parent
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        '["load", "/in/{due:%Y}/*.csv", "-t", "k.t", "--max-errors", "0.1%", "--max-rows", 5]',
+        '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
+        '["count", "-t", "k.t", "--where", "a > 1"]',
+        '["query", "SELECT count(*) FROM k.t", "-o", "/out/n.csv"]',
+        '["lookup", "-t", "k.t", "--keys", "/in/k.csv", "-o", "/out/{due}"]',
+        '["exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:{due-30d:%Y-%m-%d}..2026-01-01"]',
+    ],
+)
+def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
+    found = read_schedule_file(write(tmp_path, step))
+    assert len(found.schedules["a"].steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ('["load", "a.csv", "-t", "k.t", "--no-such"]', "No such option"),
+        ('["load", "-t", "k.t"]', "Missing argument"),
+        ('["load", "a.csv"]', "Missing option"),
+        ('["load", "a.csv", "-t", "k.t", "--max-rows", "x"]', "'x' is not a valid integer"),
+        ('["count", "--help"]', "no call for help"),
+        ('["load", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
+        ('["load", "a.csv", "-t", "k.t", "--dry-run"]', "--dry-run: a step does something"),
+        ('["count", "-t", "k.t", "--job-id", "x"]', "--job-id: the id follows from"),
+        ('["count", "-t", "k.t", "--on-interrupt", "cancel"]', "--on-interrupt: "),
+        ('["count", "-t", "k.t", "--config", "x"]', "--config: the settings are beat's own"),
+        ('["count", "-t", "k.t", "--broker", "redis://h"]', "--broker: the broker is beat's"),
+        ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
+        ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
+        ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
+        ('["unload", "-t", "k.t", "-o", "-"]', "not to standard output"),
+        ('["lookup", "-t", "k.t", "--keys", "a.csv"]', "not to standard output"),
+        ('["unload", "-t", "k.t", "-o", "/out"]', "the second run would find this folder full"),
+    ],
+)
+def test_a_step_that_would_fail_at_night_is_refused_now(
+    tmp_path: Path, step: str, told: str
+) -> None:
+    path = write(tmp_path, f'["count", "-t", "k.t"], {step}')
+    with pytest.raises(UsageError) as error:
+        read_schedule_file(path)
+    assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
+    assert told in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read .*none.toml: No such file"):
+        read_schedule_file(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"is not UTF-8 text \(byte 0\)"):
+        read_schedule_file(tmp_path / "bytes.toml")
+
+
+def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", str(tmp_path / "state"))
+
+    def found() -> Path | None:
+        return find_schedule_file(load_settings().settings)
+
+    assert found() is None
+    for name in ("xdg/ringhaul", "config"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "schedule.toml").touch()
+        assert found() == tmp_path / name / "schedule.toml"
+    monkeypatch.setenv("RINGHAUL_SCHEDULE_FILE", "other.toml")
+    with pytest.raises(UsageError, match=r"no such schedule file: .*other\.toml"):
+        found()
+    (tmp_path / "other.toml").touch()
+    assert found() == tmp_path / "other.toml"
+
+
+def test_every_key_is_in_the_docs_and_every_example_in_them_is_right(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "schedules.md").read_text()
+    source = (ROOT / "ringhaul" / "schedule" / "parse.py").read_text()
+    keys = set(re.findall(r'table\.take\("(\w+)"', source))
+    assert len(keys) > 15
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) >= 5
+    named = set()
+    for example in examples:
+        path = tmp_path / "schedule.toml"
+        path.write_text(example)
+        read_schedule_file(path)
+        named |= {
+            key for key in keys if re.search(rf"(?:^ *|[{{,] ){key} = ", example, re.MULTILINE)
+        }
+        named |= {"notify"} if ".notify]]" in example else set()
+    assert keys - named == set(), "each key has an example"
+    assert parse_schedules(examples[0], "docs")

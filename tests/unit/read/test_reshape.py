@@ -1,0 +1,196 @@
+"""Rows through transforms into the columns of an unload, which are known before."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from ringhaul.cql.types import CqlType, parse_type
+from ringhaul.errors import UsageError
+from ringhaul.read.reshape import Reshaped, Reshaper, kind_of, planned_results
+from ringhaul.transform import each_row
+from ringhaul.transform.chain import Transform
+from ringhaul.transform.errors import TransformError
+from tests.unit.transform.functions import raising_on
+
+COLUMNS = {
+    "id": "int", "key": "uuid", "price": "decimal", "at": "timestamp", "note": "ascii",
+    "from_": "list<inet>",
+}  # fmt: skip
+NAMES = list(COLUMNS)
+TYPES = [parse_type(text) for text in COLUMNS.values()]
+KEY = uuid.UUID("8a6e0804-2bd0-4672-b79d-d97027f9071a")
+
+
+def transforms(*functions: Any) -> list[Transform]:
+    return [Transform(f"t:{number}", function) for number, function in enumerate(functions)]
+
+
+def planned(*functions: Any) -> dict[str, str]:
+    return {n: str(kind) for n, kind in planned_results(NAMES, TYPES, transforms(*functions))}
+
+
+def batch(rows: int = 2) -> pa.RecordBatch:
+    values: dict[str, list[Any]] = {
+        "id": list(range(rows)),
+        "key": [KEY.bytes] * rows,
+        "price": ["1.50"] * rows,
+        "at": [datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)] * rows,
+        "note": [f"n{n}" for n in range(rows)],
+        "from_": [["10.0.0.1"]] * rows,
+    }
+    arrays = [pa.array(values[name], kind.arrow()) for name, kind in zip(NAMES, TYPES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, NAMES)
+
+
+def reshaped(rows: pa.RecordBatch, *functions: Any) -> Reshaped:
+    chosen = transforms(*functions)
+    return Reshaper(chosen, planned_results(NAMES, TYPES, chosen)).run(rows)
+
+
+def rows_of(found: Reshaped) -> list[dict[str, Any]]:
+    return [row for out in found.rows for row in out.to_pylist()]
+
+
+def test_columns_keep_their_types_unless_they_are_texts_that_may_be_anything_now() -> None:
+    assert planned(lambda batch: batch) == {
+        "id": "int", "key": "uuid", "price": "text", "at": "timestamp", "note": "text",
+        "from_": "list<text>",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arrow", "kind"),
+    [
+        (pa.int64(), "bigint"),
+        (pa.uint16(), "int"),
+        (pa.uint64(), "text"),
+        (pa.float16(), "float"),
+        (pa.string(), "text"),
+        (pa.large_string(), "text"),
+        (pa.dictionary(pa.int8(), pa.string()), "text"),
+        (pa.binary(16), "blob"),
+        (pa.binary(), "blob"),
+        (pa.timestamp("ns"), "timestamp"),
+        (pa.date32(), "date"),
+        (pa.date64(), "date"),
+        (pa.time32("s"), "time"),
+        (pa.decimal128(5, 2), "text"),
+        (pa.null(), "text"),
+        (pa.bool_(), "boolean"),
+        (pa.list_(pa.int16()), "list<smallint>"),
+        (pa.map_(pa.string(), pa.float64()), "map<text, double>"),
+        (pa.struct([("a", pa.int8())]), None),
+        (pa.list_(pa.struct([("a", pa.int8())])), None),
+        (pa.duration("s"), None),
+    ],
+)
+def test_new_columns_are_written_by_their_arrow_type(arrow: pa.DataType, kind: str | None) -> None:
+    found = kind_of(arrow)
+    assert (None if found is None else str(found)) == kind
+
+
+def test_functions_of_rows_say_their_columns_or_keep_those_that_they_get() -> None:
+    same = each_row(lambda row: row)
+    said = each_row(columns={"id": pa.int64(), "day": pa.date32()})(lambda row: row)
+    named = each_row(columns=["key", "new"])(lambda row: row)
+    assert planned(same) == planned(lambda batch: batch)
+    assert planned(said) == {"id": "bigint", "day": "date"}
+    assert planned(named) == {"key": "uuid", "new": "text"}
+    assert planned(said, lambda batch: batch.append_column("n", batch.column("id"))) == {
+        "id": "bigint", "day": "date", "n": "bigint",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "told"),
+    [
+        (lambda batch: batch.select([]), UsageError, "t:0 gives no column"),
+        (
+            lambda batch: batch.select(["id"]).append_column(
+                "s", pa.array([], pa.struct([("a", pa.int8())]))
+            ),
+            UsageError,
+            "gives column 's' as struct<a: int8>, which has no form in files",
+        ),
+        (lambda batch: batch.column("id")[0], TransformError, "on a batch without rows"),
+        (lambda batch: 5, TransformError, "gave a int where"),
+    ],
+)
+def test_what_has_no_columns_is_refused(function: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error) as caught:
+        planned(function)
+    assert told in str(caught.value)
+
+
+def test_rows_come_out_in_the_planned_order_and_types() -> None:
+    def turned(batch: pa.RecordBatch) -> pa.RecordBatch:
+        shuffled = batch.select(["note", "id", "_record"])
+        if batch.num_rows:  # other forms of the same types, and another order
+            shuffled = shuffled.set_column(1, "id", pc.cast(shuffled.column("id"), "int64"))
+            return shuffled.select(["id", "note", "_record"])
+        return shuffled
+
+    found = reshaped(batch(), turned)
+
+    assert [out.schema.field("id").type for out in found.rows] == [pa.int32()]
+    assert [out.schema.names for out in found.rows] == [["note", "id"]]
+    assert rows_of(found) == [{"note": "n0", "id": 0}, {"note": "n1", "id": 1}]
+    assert (found.dropped, found.errors) == (0, {})
+
+
+def test_rows_left_out_and_rows_at_fault_are_told() -> None:
+    def odd(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.equal(pc.bit_wise_and(batch.column("id"), 1), 1))
+
+    found = reshaped(batch(200), raising_on("id", 7, 8), odd)
+
+    assert [row["id"] for row in rows_of(found)] == [n for n in range(1, 200, 2) if n != 7]
+    assert found.dropped == 99  # the even ones but for 8
+    assert found.errors == {n: f"t:0: ValueError: {n} it is" for n in (7, 8)}
+
+
+def test_values_that_their_column_cannot_take_cost_their_row_and_all_that_came_of_it() -> None:
+    @each_row(columns={"id": pa.int32(), "key": pa.binary(16), "note": pa.string()})
+    def spread(row: dict[str, Any]) -> Any:
+        yield {"id": row["id"], "key": KEY, "note": row["id"]}
+        if row["id"] == 1:
+            yield {"id": "one"}
+
+    found = reshaped(batch(3), spread)
+
+    assert rows_of(found) == [{"id": n, "key": KEY.bytes, "note": str(n)} for n in (0, 2)]
+    assert list(found.errors) == [1]
+    assert "t:0: column 'id': ArrowInvalid: " in found.errors[1]
+
+
+def test_times_finer_than_a_timestamp_cost_their_row() -> None:
+    def finer(batch: pa.RecordBatch) -> pa.RecordBatch:
+        microseconds = pc.add(
+            pc.cast(pc.cast(batch.column("at"), pa.timestamp("us", "UTC")), "int64"),
+            pc.cast(batch.column("id"), "int64"),
+        )
+        return pa.RecordBatch.from_pydict({"us": microseconds.cast(pa.timestamp("us", "UTC"))})
+
+    found = reshaped(batch(2), finer)
+
+    assert len(rows_of(found)) == 1
+    assert list(found.errors) == [1] and "lose data" in found.errors[1]
+
+
+def test_other_columns_than_planned_end_the_job() -> None:
+    def moody(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.select(["id"] if batch.num_rows else ["id", "note"])
+
+    with pytest.raises(TransformError, match="gave the columns id, and id, note for a batch"):
+        reshaped(batch(), moody)
+
+
+def test_types_travel_with_the_job_as_json() -> None:
+    results = planned_results(NAMES, TYPES, transforms(lambda batch: batch))
+    assert tuple((n, CqlType.from_json(kind.to_json())) for n, kind in results) == results

@@ -1,0 +1,136 @@
+"""A run's steps: which is next, when it is tried again, how the run ends."""
+
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ringhaul.schedule.arrivals import Arrived
+from ringhaul.schedule.runs import (
+    GO_ON_MS,
+    Run,
+    RunState,
+    begin_step,
+    end_step,
+    new_run,
+    take_over,
+    try_again,
+)
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.timing import Timing
+
+DUE = 1_795_138_200_000
+SCHEDULE = Schedule(
+    name="nightly",
+    timing=Timing(zone=ZoneInfo("UTC"), every_s=600),
+    steps=(("load", "{due:%Y}.csv", "-t", "k.t"), ("count", "-t", "k.t")),
+    retries=2,
+    backoff_s=60,
+)
+
+
+def a_run(schedule: Schedule = SCHEDULE, started_ms: int = DUE) -> Run:
+    return new_run(schedule, DUE, started_ms)
+
+
+def ended(run: Run, code: int, now_ms: int = DUE, schedule: Schedule = SCHEDULE) -> Run:
+    """The run after a try of its step."""
+    return end_step(begin_step(run, now_ms), code, now_ms, schedule=schedule)
+
+
+def test_jobs_are_named_by_schedule_due_time_and_step() -> None:
+    run = a_run()
+    assert run.id == "20261120T013000Z"
+    assert [step.job for step in run.steps] == [
+        "nightly-20261120T013000Z-1",
+        "nightly-20261120T013000Z-2",
+    ]
+    assert run.steps[0].arguments == ("load", "2026.csv", "-t", "k.t")
+
+
+def test_a_chain_ends_when_its_last_step_is_done() -> None:
+    run = a_run()
+    assert run.current == 0
+    run = ended(run, 0, DUE + 10)
+    assert (run.state, run.current) == (RunState.RUNNING, 1)
+    run = ended(run, 0, DUE + 20)
+    assert (run.state, run.current) == (RunState.DONE, None)
+    assert [(step.code, step.tries, step.ended_ms) for step in run.steps] == [
+        (0, 1, DUE + 10),
+        (0, 1, DUE + 20),
+    ]
+
+
+@pytest.mark.parametrize("code", [2, 3, 6])
+def test_what_would_be_the_same_again_fails_at_once(code: int) -> None:
+    run = ended(a_run(), code)
+    assert run.state is RunState.FAILED
+    assert run.reason.startswith("step 1: ")
+    assert run.steps[1].tries == 0, "a failed step stops the chain"
+
+
+@pytest.mark.parametrize("code", [4, 5, -9])
+def test_what_may_work_later_is_tried_again_with_growing_pauses(code: int) -> None:
+    run = ended(a_run(), code, DUE)
+    assert (run.state, run.current, run.not_before_ms) == (RunState.RUNNING, 0, DUE + 60_000)
+    run = ended(run, code, DUE + 100_000)
+    assert run.not_before_ms == DUE + 100_000 + 120_000
+    run = ended(run, code, DUE + 300_000)
+    assert (run.state, run.steps[0].tries) == (RunState.FAILED, 3)
+    # One that works after all goes on
+    again = ended(ended(a_run(), code), 0)
+    assert (again.current, again.not_before_ms) == (1, 0)
+
+
+def test_rejected_records_fail_a_step_unless_they_are_ok() -> None:
+    run = ended(a_run(), 1)
+    assert (run.state, "rejects_ok" in run.reason) == (RunState.FAILED, True)
+    assert ended(a_run(), 1, schedule=replace(SCHEDULE, rejects_ok=True)).current == 1
+
+
+@pytest.mark.parametrize("code", [7, 130])
+def test_a_command_that_let_go_of_its_job_is_followed_by_another(code: int) -> None:
+    run = a_run()
+    for _ in range(5):
+        run = ended(run, code, DUE)
+        assert (run.state, run.steps[0].tries) == (RunState.RUNNING, 0), "that is no try"
+        assert run.not_before_ms == DUE + GO_ON_MS
+
+
+def test_another_beat_goes_on_with_the_step_that_was_under_way() -> None:
+    run = take_over(begin_step(a_run(), DUE))
+    assert (run.takeovers, run.current, run.steps[0].tries) == (1, 0, 0)
+    # a step that waits for its next try keeps its tries and its pause
+    waiting = ended(a_run(), 4)
+    taken = take_over(waiting)
+    assert (taken.steps[0].tries, taken.not_before_ms) == (1, waiting.not_before_ms)
+    # and a run whose steps are done has none to go on with
+    done = ended(ended(a_run(), 0), 0)
+    assert take_over(done).state is RunState.DONE
+
+
+def test_a_run_that_failed_goes_on_where_it_failed() -> None:
+    failed = ended(ended(a_run(), 0, DUE + 5), 3)
+    again = try_again(failed)
+    assert (again.state, again.current, again.reason) == (RunState.RUNNING, 1, "")
+    assert again.steps[0] == failed.steps[0]
+    assert again.steps[1].tries == 0
+    assert ended(again, 0).state is RunState.DONE
+
+
+def test_a_late_start_says_how_late() -> None:
+    assert a_run(started_ms=DUE + 4_000).late_ms == 0, "beats look every second or so"
+    assert a_run(started_ms=DUE + 90_000).late_ms == 90_000
+
+
+def test_a_run_is_the_same_after_a_way_through_json() -> None:
+    import json
+
+    files = (Arrived("/in/a.csv", 3, "1", "ab"), Arrived("/in/b.csv", 4, "2", "cd"))
+    loads = replace(SCHEDULE, steps=(("count",), ("load", "{files}")), arrive=("/in",))
+    run = new_run(loads, DUE, DUE + 9, files=files, missed_from_ms=5)
+    run = replace(ended(run, 0), notified=("ok",), host="h:1")
+    assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
+    assert run.files_step == 1
+    assert run.steps[1].arguments == ("load", "/in/a.csv", "/in/b.csv")
+    assert a_run().files_step is None

@@ -1,0 +1,67 @@
+"""Dates and names in a step's arguments."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ringhaul.schedule.templates import Facts, fill, has_template
+
+
+def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
+    due_ms = int(datetime.fromisoformat(due).replace(tzinfo=UTC).timestamp()) * 1000
+    return Facts(name="nightly", due_ms=due_ms, zone=ZoneInfo(zone), files=("/a b.csv", "/c.csv"))
+
+
+@pytest.mark.parametrize(
+    ("template", "filled"),
+    [
+        ("{due}", "20260330T223000Z"),
+        ("/in/{due:%Y-%m-%d}/*.csv", "/in/2026-03-31/*.csv"),  # 00:30 in Berlin
+        ("{due-1d:%Y-%m-%d}", "2026-03-30"),
+        ("{due+1h:%H:%M}", "01:30"),
+        ("{due-90m:%Y%m%d-%H%M}", "20260330-2300"),
+        ("{name}-{due:%j}", "nightly-090"),
+        ("a{due:%Y}b{due:%m}c", "a2026b03c"),
+        # what is CQL's stays
+        ("{'a': 1}", "{'a': 1}"),
+        ("UPDATE k.t SET m = {street: 'x', no: 1}", "UPDATE k.t SET m = {street: 'x', no: 1}"),
+        ("{name: 'x'}", "{name: 'x'}"),
+        ("{}", "{}"),
+        ("{1, 2}", "{1, 2}"),
+        ("100%", "100%"),
+    ],
+)
+def test_what_is_filled_in(template: str, filled: str) -> None:
+    assert fill([template], facts()) == [filled]
+
+
+def test_a_day_before_is_the_calendars_and_an_hour_before_is_real() -> None:
+    # 12:00 in Berlin on the day of the jump: 11 hours after midnight
+    noon = facts("2026-03-29 10:00")
+    assert fill(["{due-1d:%H:%M}", "{due-24h:%H:%M}"], noon) == ["12:00", "11:00"]
+
+
+def test_files_are_arguments_of_their_own() -> None:
+    assert fill(["load", "{files}", "-t", "k.t"], facts()) == [
+        *("load", "/a b.csv", "/c.csv", "-t", "k.t")
+    ]
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{deu}", "{Due}", "{due:Y}", "{due-1:%Y}", "{due-1d}", "{name:%Y}", "{ due }", "{date:%Y}"],
+)
+def test_what_looks_like_a_template_and_is_none_is_refused(template: str) -> None:
+    with pytest.raises(ValueError, match=r"there are \{due\}|such as"):
+        fill([template], facts())
+
+
+def test_files_within_an_argument_are_refused() -> None:
+    with pytest.raises(ValueError, match="one by itself"):
+        fill(["x{files}"], facts())
+
+
+def test_which_arguments_differ_from_run_to_run() -> None:
+    assert has_template("/out/{due:%Y}") and has_template("{due}")
+    assert not has_template("/out/{name}") and not has_template("/out")

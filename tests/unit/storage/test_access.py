@@ -1,0 +1,74 @@
+"""Which URLs a process opens, and how they are told."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ringhaul.errors import UsageError
+from ringhaul.storage.access import Access, access, check_url, set_access, shown
+
+
+@pytest.fixture(autouse=True)
+def access_as_before() -> Iterator[None]:
+    before = access()
+    yield
+    set_access(before)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/a b?c#d/x.csv",
+        "S3://bucket/x",
+        "gs://bucket",
+        "https://host/x.csv?day=1",
+        "http://host:8080/x",
+        "file:///x",
+        "s3://bucket/odd@name:x.csv",
+    ],
+)
+def test_what_may_be_opened(url: str) -> None:
+    check_url(url)
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "memory://x", "://x"])
+def test_only_kinds_of_url_that_are_allowed(url: str) -> None:
+    with pytest.raises(UsageError, match=r"storage\.schemes"):
+        check_url(url)
+
+
+def test_the_setting_decides() -> None:
+    set_access(Access(schemes=("ftp",)))
+    check_url("ftp://host/x")
+    with pytest.raises(UsageError, match=r"s3:// is not among .*\(ftp\)"):
+        check_url("s3://bucket/x")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:sentinel@host/x.csv",
+        "https://sentinel@host/x.csv",
+        "s3://key:sentinel@bucket/x.csv",
+        "https://bucket.example/x.csv?X-Amz-Credential=a&X-Amz-Signature=sentinel",
+        "https://host/x.csv?token=sentinel",
+    ],
+)
+def test_a_url_that_holds_a_secret_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError) as error:
+        check_url(url)
+    assert "sentinel" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("s3://bucket/key?with#all", "s3://bucket/key?with#all"),
+        ("https://me:pw@host/x?a=b", "https://host/x?..."),
+        ("https://host/x", "https://host/x"),
+        ("s3://a:b@bucket/x@y", "s3://bucket/x@y"),
+        ("/a/path?x", "/a/path?x"),
+    ],
+)
+def test_how_a_url_is_shown(url: str, told: str) -> None:
+    assert shown(url) == told

@@ -1,0 +1,84 @@
+"""What a host sees of inputs and outputs."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ringhaul.storage import look
+from ringhaul.storage.look import request
+
+
+def run(asked: dict[str, object]) -> list[dict[str, object]]:
+    """The messages of a look, as workers start it for paths: with nothing but Python."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", look.__file__],
+        input=json.dumps(asked | {"sys_path": []}).encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def wrong(asked: dict[str, object]) -> list[list[str]]:
+    last = run(asked)[-1]
+    assert list(last) == ["wrong"]
+    return last["wrong"]  # type: ignore[return-value]
+
+
+def test_files_as_they_should_be(tmp_path: Path) -> None:
+    for name in ("a/1.csv", "a/2.csv", "b/1.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    names = [f"{tmp_path}/{name}" for name in ("a/1.csv", "a/2.csv", "b/1.csv")]
+    assert run(request([(name, 2, "") for name in names])) == [
+        {"at": f"{tmp_path}/a"},
+        {"at": f"{tmp_path}/b"},
+        {"wrong": []},
+    ]
+
+
+def test_files_that_are_missing_or_different(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x\n")
+    assert wrong(request([(f"{tmp_path}/x.csv", 3000, ""), (f"{tmp_path}/none/y.csv", 1, "")])) == [
+        [f"{tmp_path}/x.csv", "2 bytes there, 3,000 here"],
+        [f"{tmp_path}/none/y.csv", "No such file or directory"],
+    ]
+
+
+def test_no_more_is_told_than_anybody_reads(tmp_path: Path) -> None:
+    files = [(f"{tmp_path}/{number}", 1, "") for number in range(100)]
+    assert len(wrong(request(files))) == look.WRONG_MAX
+
+
+def test_a_pipe_does_not_hold_it_up(tmp_path: Path) -> None:
+    subprocess.run(["mkfifo", tmp_path / "pipe"], check=True)
+    assert wrong(request([(f"{tmp_path}/pipe", 0, "")])) == []
+
+
+def test_a_folder_that_is_the_same_and_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / ".probe").touch()
+    assert wrong(request([], str(tmp_path), ".probe")) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".probe"]
+
+
+def test_a_folder_that_is_another_one(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ((name, why),) = wrong(request([], str(tmp_path), ".probe"))
+    assert name == str(tmp_path) and why.startswith("is another folder there")
+    ((_, why),) = wrong(request([], f"{tmp_path}/none", ".probe"))
+    assert why.startswith("is not there")
+    assert time.monotonic() - began > look.PROBE_WAIT_S, "it may take a moment to be seen"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    ((_, why),) = wrong(request([], "/proc", "self"))
+    assert why.startswith("cannot be written there")
+
+
+def test_only_urls_need_packages() -> None:
+    assert not look.needs_packages(request([("/x", 1, "")], "/out", "p"))
+    assert look.needs_packages(request([("/x", 1, ""), ("s3://b/x", 1, "")]))
+    assert look.needs_packages(request([], "s3://b/out"))

@@ -1,0 +1,38 @@
+"""The file whose age says that a worker is alive."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tasks.heartbeat import Heartbeat
+
+
+def test_each_beat_makes_the_file_young_and_the_end_removes_it(tmp_path: Path) -> None:
+    path = tmp_path / "heartbeat"
+    heartbeat = Heartbeat(path)
+    heartbeat.beat()
+    os.utime(path, (0, 0))
+    heartbeat.beat()
+    assert path.stat().st_mtime > 1_000_000
+    heartbeat.end()
+    assert not path.exists()
+    heartbeat.end()
+
+
+def test_a_file_that_cannot_be_written_is_told_and_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "no folder" / "heartbeat"
+    heartbeat = Heartbeat(path)
+    heartbeat.beat()
+    assert f"worker.heartbeat_file: cannot write {path}: No such file or directory" in caplog.text
+    heartbeat.end()
+
+
+def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    heartbeat = Heartbeat(None)
+    heartbeat.beat()
+    heartbeat.end()
+    assert list(tmp_path.iterdir()) == []
