@@ -8,7 +8,8 @@ same. Flags of the `ringhaul` command reach its workers through the environment.
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 from celery import Celery
 
@@ -27,6 +28,15 @@ def process_settings() -> Settings:
     return load_settings().settings
 
 
-app = Celery("ringhaul", include=["tasks.load", "tasks.read", "tasks.ask", "tasks.signals"])
+class UnitCelery(Celery):  # type: ignore[misc]
+    """Celery with our worker, however it is started."""
+
+    @cached_property
+    def Worker(self) -> Any:
+        """The class of the worker's parent process."""
+        return self.subclass_with_self("tasks.stopping:UnitWorker")
+
+
+app = UnitCelery("ringhaul", include=["tasks.load", "tasks.read", "tasks.ask", "tasks.signals"])
 app.add_defaults(lambda: celery_settings(process_settings()))
 app.steps["worker"].add(Keeper)

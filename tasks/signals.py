@@ -24,6 +24,7 @@ from tasks import child
 from tasks.application import process_settings
 from tasks.nodename import set_nodename
 from tasks.profiling import Profiler, start_profiler
+from tasks.stopping import UNITS
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,12 @@ def on_setup_logging(**_: Any) -> None:
 def on_worker_name(sender: Any, **_: Any) -> None:
     """Results are told by the name that the worker was given."""
     set_nodename(sender.hostname)
+
+
+@worker_init.connect(weak=False)
+def on_worker_init_units(**_: Any) -> None:
+    """Know which processes are in the middle of a unit when the worker is to stop."""
+    UNITS.open()
 
 
 @worker_init.connect(weak=False)
@@ -68,7 +75,8 @@ def on_process_init_profile(**_: Any) -> None:
 
 @task_prerun.connect(weak=False)
 def on_unit_start(**_: Any) -> None:
-    """What is profiled is the work on units."""
+    """A worker that stops waits for it; what is profiled is the work on units."""
+    UNITS.begin()
     _profiler.unit_started()
 
 
@@ -76,6 +84,7 @@ def on_unit_start(**_: Any) -> None:
 def on_unit_end(**_: Any) -> None:
     """Sent whatever became of the unit."""
     _profiler.unit_ended()
+    UNITS.end()
 
 
 @worker_process_shutdown.connect(weak=False)
