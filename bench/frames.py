@@ -16,8 +16,9 @@ from bench.replay import EXECUTE, VERSION
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
-from ringhaul.formats.sources import find_sources, open_whole
+from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import read_blocks
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rows import RowEncoder

@@ -19,9 +19,11 @@ from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.header import read_header
-from ringhaul.formats.sources import SourceFile, estimate_records, format_of, open_whole
+from ringhaul.formats.sources import SourceFile, open_whole
 from ringhaul.formats.split import START
+from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.mapping import map_fields

@@ -28,7 +28,8 @@ from ringhaul.cluster.words import tell
 from ringhaul.cql.types import CqlType, Fields, type_texts
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.sources import SourceFile, estimate_records
+from ringhaul.formats.estimate import estimate_records
+from ringhaul.formats.sources import SourceFile
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob, SpanUnit, split_extra
 from ringhaul.read.ask_finish import publish_ask_manifest

@@ -24,7 +24,8 @@ from producer.words import bytes_text, count_text
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.sources import SourceFile, find_sources
+from ringhaul.formats.find import find_sources
+from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import LoadJob
 from tasks.connect import open_ledger

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
-from ringhaul.formats.sources import SUFFIXES, format_of
+from ringhaul.formats.suffixes import SUFFIXES, format_of
 from ringhaul.read.manifest import MANIFEST, Manifest, read_manifest
 from ringhaul.storage.access import is_url
 

@@ -11,20 +11,14 @@ import glob
 import io
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from ringhaul.errors import (
-    RinghaulError,
-    SourceChanged,
-    SourceMissing,
-    SourceUnavailable,
-    UsageError,
-)
+from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
 from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
-from ringhaul.storage.words import AWAY, trouble
+from ringhaul.storage.words import told
 
 #: Of one request, once a reader reads on. A unit of 64 MiB is eight of them; S3 gives some 80 MB/s
 #: on one connection after 20 to 50 ms of silence, so that little of the time is silence.
@@ -36,6 +30,9 @@ FIRST_BYTES = 256 << 10
 AHEAD = 3
 #: Where a store keeps what tells one content of an object from another, best first.
 _VERSION_FIELDS = ("ETag", "etag", "generation", "LastModified", "updated", "mtime", "created")
+
+#: Tells in words why a source behind a URL cannot be read.
+_told = partial(told, refused=SourceMissing, away=SourceUnavailable)
 
 
 class RemoteFile(NamedTuple):
@@ -62,7 +59,7 @@ def stat_file(url: str) -> RemoteFile:
 
         return RemoteFile(*stat_web(url))
     store, path = _store(url)
-    with told(url):
+    with _told(url):
         info = store.info(path)
     if info["type"] != "file":
         raise SourceMissing(f"{shown(url)}: is no object but a folder")
@@ -83,7 +80,7 @@ def list_files(url: str) -> list[RemoteFile]:
             )
         return [stat_file(url)]
     store, path = _store(url)
-    with told(url):
+    with _told(url):
         found = _infos(store, path, folder=url.endswith("/"))
         if not found:
             _look_at_bucket(store, url, path)
@@ -216,7 +213,7 @@ class _StoreRanges:
         self._store, self._path = _store(url)
 
     def fetch(self, start: int, end: int) -> bytes:
-        with told(self._url):
+        with _told(self._url):
             data = bytes(self._store.cat_file(self._path, start=start, end=end))
         if len(data) != end - start:
             raise SourceChanged(f"{shown(self._url)}: the file ended early; something shortened it")
@@ -369,21 +366,6 @@ class _Streamed(_ByRead):
         if not self.closed:
             self._stream.close()
         super().close()
-
-
-@contextmanager
-def told(url: str) -> Iterator[None]:
-    """Tell in words why a source behind a URL cannot be read."""
-    try:
-        yield
-    except RinghaulError:
-        raise
-    except Exception as error:
-        problem = trouble(url, error)
-        if problem is None:
-            raise
-        kind = SourceUnavailable if problem.kind == AWAY else SourceMissing
-        raise kind(problem.text) from error
 
 
 def _store(url: str) -> tuple[Any, str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from ringhaul.errors import SourceChanged, SourceMissing
+from ringhaul.formats.find import find_sources
 from ringhaul.formats.remote import check_unchanged, list_files, stat_file
-from ringhaul.formats.sources import find_sources, open_range
+from ringhaul.formats.sources import open_range
 from ringhaul.read.folders import open_folder, try_writing
 from ringhaul.storage.access import Access, access, set_access
 from tests.object_store import ObjectStore, running_object_store

@@ -13,12 +13,12 @@ import pytest
 from ringhaul.errors import SourceChanged, SourceMissing, UsageError
 from ringhaul.formats import remote
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.estimate import estimate_records
+from ringhaul.formats.find import find_sources
 from ringhaul.formats.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
 from ringhaul.formats.sources import (
     SourceFile,
     check_unchanged,
-    estimate_records,
-    find_sources,
     open_parquet,
     open_range,
     open_whole,

@@ -1,0 +1,48 @@
+"""What the name of a file tells by its suffixes: its format, and how it is compressed."""
+
+import os
+from urllib.parse import urlsplit
+
+from ringhaul.formats.compression import DECOMPRESSORS
+from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of
+
+FORMATS = ("csv", "jsonl", "parquet")
+#: Format -> the suffixes of its files, those of a compression left out.
+SUFFIXES = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet",),
+}
+
+
+def format_of(path: str, file_format: str = "auto") -> str:
+    """The format of a file: the one given, or by its suffix; CSV if that says nothing."""
+    if file_format != "auto":
+        return file_format
+    suffix = os.path.splitext(plain_name(path))[1]
+    return next((name for name, known in SUFFIXES.items() if suffix in known), "csv")
+
+
+def suffixes_of(file_format: str) -> tuple[str, ...]:
+    """The suffixes of a format's files; of all formats for "auto"."""
+    formats = FORMATS if file_format == "auto" else (file_format,)
+    return tuple(suffix for name in formats for suffix in SUFFIXES[name])
+
+
+def compression_of(path: str) -> str:
+    """The suffix of the file's compression, a key of `DECOMPRESSORS`; "": it has none."""
+    suffix = os.path.splitext(_named(path))[1].lower()
+    return suffix if suffix in DECOMPRESSORS else ""
+
+
+def plain_name(path: str) -> str:
+    """A path in lower case, without the suffix of a compression."""
+    plain = _named(path).lower()
+    for suffix in DECOMPRESSORS:
+        plain = plain.removesuffix(suffix)
+    return plain
+
+
+def _named(path: str) -> str:
+    """What has the file's suffix: of a web server's URL the path, without a query."""
+    return urlsplit(path).path if is_url(path) and scheme_of(path) in WEB_SCHEMES else path

@@ -1,0 +1,68 @@
+import bz2
+import gzip
+import lzma
+from itertools import product
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ringhaul.errors import SourceCorrupt
+from ringhaul.formats.dialect import RFC_4180
+from ringhaul.formats.find import find_sources
+from ringhaul.formats.sources import open_whole
+from ringhaul.formats.split import Stream
+
+TEXT = b"".join(b"%d,caf\xc3\xa9,%d\n" % (i, i * i) for i in range(20_000))
+COMPRESSED = {
+    ".gz": gzip.compress(TEXT),
+    ".bz2": bz2.compress(TEXT),
+    ".xz": lzma.compress(TEXT),
+    ".zst": pa.compress(TEXT, codec="zstd", asbytes=True),
+}
+
+
+def read_all(stream: Stream, size: int = 1000) -> bytes:
+    return b"".join(iter(lambda: stream.read(size), b""))
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.csv{suffix}"
+    path.write_bytes(COMPRESSED[suffix])
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == TEXT
+    # Archives may be appended to one another.
+    path.write_bytes(COMPRESSED[suffix] * 2)
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == TEXT * 2
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [
+        (suffix, damage)
+        for suffix, damage in product(COMPRESSED, ("cut", "flipped", "misnamed"))
+        # Arrow writes .zst without the checksum by which a flipped bit would be noticed.
+        if (suffix, damage) != (".zst", "flipped")
+    ],
+)
+def test_a_broken_archive_is_told_with_its_name(tmp_path: Path, suffix: str, damage: str) -> None:
+    data = COMPRESSED[suffix]
+    middle = len(data) // 2
+    broken = {
+        "cut": data[: len(data) - 9],
+        "flipped": data[:middle]
+        + bytes(b ^ 0xFF for b in data[middle : middle + 50])
+        + data[middle + 50 :],
+        "misnamed": TEXT,
+    }
+    path = tmp_path / f"a.csv{suffix}"
+    path.write_bytes(broken[damage])
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt) as raised:
+        read_all(stream)
+    assert f"a.csv{suffix}: cannot be decompressed" in str(raised.value)
+    assert raised.value.exit_code == 4

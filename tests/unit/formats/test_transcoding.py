@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.find import find_sources
+from ringhaul.formats.sources import open_whole
+from ringhaul.formats.split import Stream
+
+
+def read_all(stream: Stream, size: int = 1000) -> bytes:
+    return b"".join(iter(lambda: stream.read(size), b""))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "gbk", "cp500"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+def test_other_encodings_are_read_as_utf_8(tmp_path: Path, encoding: str, size: int) -> None:
+    text = "id,name\r\n1,é中\n" if encoding != "cp500" else "id,name\r\n1,é\n"
+    if encoding == "gbk":
+        text = text.replace("é", "")
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode(encoding))
+    dialect = CsvDialect(encoding=encoding)
+    (source,) = find_sources([str(path)], dialect)
+    with open_whole(source, dialect) as stream:
+        assert read_all(stream, size) == text.encode()
+
+
+def test_undecodable_text_becomes_invalid_utf_8_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a\x00\x00\xd8b\x00\n\x00c")
+    dialect = CsvDialect(encoding="utf-16-le")
+    (source,) = find_sources([str(path)], dialect)
+    with open_whole(source, dialect) as stream:
+        assert read_all(stream, 3) == b"a\xffb\n\xff"
