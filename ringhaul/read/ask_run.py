@@ -33,7 +33,7 @@ from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.read.order import Ints
 from ringhaul.read.parts import PartInfo, PartSet
-from ringhaul.read.requests import ReadOptions, RequestHooks, RequestStats
+from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
 from ringhaul.read.spans import parse_span, rows_between
 
 #: Rows of values that are bound together.

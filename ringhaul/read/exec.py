@@ -25,17 +25,12 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.load.write.base import Target, WriteFailed
 from ringhaul.load.write.plane import Plane
+from ringhaul.read.answers import Answers
 from ringhaul.read.effect import Effect, effect_of
 from ringhaul.read.order import Blocks, InOrder, Rows
 from ringhaul.read.replies import Ints, page, row_numbers
-from ringhaul.read.requests import (
-    Answers,
-    ReadOptions,
-    RequestHooks,
-    Requests,
-    RequestStats,
-    Values,
-)
+from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
+from ringhaul.read.requests import Requests, Values
 
 #: What a statement with a condition answers.
 APPLIED = Marked(("[applied]",), (CqlType("boolean"),))

@@ -14,13 +14,14 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
 from ringhaul.storage.stores import OBJECT_STORES, open_store
-from ringhaul.storage.words import AWAY, trouble
+from ringhaul.storage.words import told
 
 #: Small writes (Parquet's) are gathered; large ones pass by.
 _BUFFER_BYTES = 2**20
@@ -30,6 +31,9 @@ _UPLOAD_BYTES = 16 * 2**20
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
+
+#: Tells in words why a folder behind a URL cannot be used.
+_told_of_store = partial(told, refused=OutputUnusable, away=OutputUnavailable)
 
 
 class NewFile(Protocol):
@@ -279,16 +283,3 @@ def _told(folder: str) -> Iterator[None]:
                 "same folder under this name"
             ) from error
         raise OutputUnavailable(f"{folder}: {reason}") from error
-
-
-@contextmanager
-def _told_of_store(url: str) -> Iterator[None]:
-    """The same of a folder behind a URL."""
-    try:
-        yield
-    except Exception as error:
-        problem = trouble(url, error)
-        if problem is None:
-            raise
-        kind = OutputUnavailable if problem.kind == AWAY else OutputUnusable
-        raise kind(problem.text) from error

@@ -27,18 +27,13 @@ from ringhaul.errors import UsageError
 from ringhaul.load.pacing import Leave
 from ringhaul.load.write.base import Target
 from ringhaul.load.write.plane import Plane
+from ringhaul.read.answers import Answers
 from ringhaul.read.effect import Effect
 from ringhaul.read.exec import Bound
 from ringhaul.read.order import InOrder, Rows
 from ringhaul.read.replies import Ints, KeyLists, Piece, match_keys, page
-from ringhaul.read.requests import (
-    Answers,
-    ReadOptions,
-    RequestHooks,
-    Requests,
-    RequestStats,
-    Values,
-)
+from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
+from ringhaul.read.requests import Requests, Values
 
 #: Keys of a list. Measured: at 20 the server still works for the list and not for its keys, above
 #: 100 it is no faster, and a list that fails costs more.

@@ -35,11 +35,10 @@ VOID = 1
 ROWS = 2  #: the rows of an answer, all or the last of them
 MORE = 3  #: a page of rows after which there are more
 
-_KIND_ROWS = 2
+#: Of a RESULT with rows: its kind, and the flag that says that its columns are not told.
+KIND_ROWS = 2
+FLAG_NO_METADATA = 0x04
 _FLAG_WARNING = 0x08
-_FLAG_HAS_MORE_PAGES = 0x02
-_FLAG_NO_METADATA = 0x04
-_FLAG_GLOBAL_TABLE = 0x01
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -109,7 +108,7 @@ def page(pieces: Sequence[Piece], columns: int) -> bytes:
 
     size = sum(int(piece.ends.sum() - piece.starts.sum()) for piece in pieces)
     rows = sum(int(piece.counts.sum()) for piece in pieces)
-    head = struct.pack(">iiii", _KIND_ROWS, _FLAG_NO_METADATA, columns, rows)
+    head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, columns, rows)
     out = np.empty(len(head) + size, np.uint8)
     out[: len(head)] = np.frombuffer(head, np.uint8)
     at = len(head)
@@ -162,56 +161,6 @@ def match_keys(piece: Piece, columns: int, first: Ints, last: Ints, keys: KeyLis
     if not good:
         raise FrameError("a row came whose key is not one that was asked for")
     return rows
-
-
-def applied_row(body: bytes) -> bytes:
-    """The first cell of the first row of a RESULT that has its metadata: whether an `IF` held.
-
-    Section 4.2.5.2; it comes as one row with one cell. Raises `FrameError`.
-    """
-    reader = Reader(body)
-    kind, flags, columns = reader.read_int(), reader.read_int(), reader.read_int()
-    if kind != _KIND_ROWS or columns < 1:
-        raise FrameError(f"an answer of kind {kind} with {columns} columns")
-    if flags & _FLAG_HAS_MORE_PAGES:
-        reader.read_bytes()
-    if not flags & _FLAG_NO_METADATA:
-        if flags & _FLAG_GLOBAL_TABLE:
-            _skip_strings(reader, 2)
-        for _ in range(columns):
-            if not flags & _FLAG_GLOBAL_TABLE:
-                _skip_strings(reader, 2)
-            reader.read_string()
-            _skip_type(reader)
-    if reader.read_int() < 1:
-        raise FrameError("an answer without a row to a statement with a condition")
-    cell = reader.read_bytes() or b""
-    return struct.pack(">i", len(cell)) + cell
-
-
-def _skip_strings(reader: Reader, count: int) -> None:
-    for _ in range(count):
-        reader.read_string()
-
-
-def _skip_type(reader: Reader) -> None:
-    """An [option] of section 4.2.5.2."""
-    match reader.read_short():
-        case 0x0000:  # custom
-            reader.read_string()
-        case 0x0020 | 0x0022:  # list, set
-            _skip_type(reader)
-        case 0x0021:  # map
-            _skip_type(reader)
-            _skip_type(reader)
-        case 0x0030:  # user-defined type
-            _skip_strings(reader, 2)
-            for _ in range(reader.read_short()):
-                reader.read_string()
-                _skip_type(reader)
-        case 0x0031:  # tuple
-            for _ in range(reader.read_short()):
-                _skip_type(reader)
 
 
 def warm_up() -> None:

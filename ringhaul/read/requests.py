@@ -1,24 +1,20 @@
 """Many rows of values through one prepared statement, at the data plane's speed.
 
 The rows become EXECUTE frames column-wise and go to their replicas as those of a load do; see
-`load/write/dispatch.py`. The answers are found by a compiled pass over what a socket gave, and
-belong to their rows by a look into an array at their stream ids. They are handed out in batches,
-still in the server's bytes, so that whoever wants columns makes them of thousands at once.
+`load/write/dispatch.py`. The answers are found by a compiled pass over what a socket gave
+(`replies.py`), and belong to their rows by a look into an array at their stream ids. They are
+handed out in batches, whose sizes say how many requests may be unanswered (`answers.py`).
 
 A row whose answer has more pages is asked for the next one before anything else. What goes wrong
 is told as in a load, with one more case. A statement that may not be repeated (a counter, an
 addition to a list, a condition) is never sent again once the server may have begun with it: its
 row is in doubt.
-
-How many requests are unanswered is bounded in bytes, too: by the mean size of the answers so far.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -29,46 +25,23 @@ from numpy.typing import NDArray
 from ringhaul.cql.frames import (
     STREAMS_MAX,
     ErrorCode,
-    FrameError,
     Opcode,
-    Reader,
     Reply,
     ServerError,
     execute_frames,
-    frame,
     next_page_frame,
     parse_replies,
 )
-from ringhaul.errors import ClusterError
-from ringhaul.load.pacing import Leave, free
 from ringhaul.load.write.base import Target
 from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
+from ringhaul.read.answers import Answers, Gathering
 from ringhaul.read.effect import Effect
-from ringhaul.read.replies import (
-    MORE,
-    OTHER,
-    ROWS,
-    VOID,
-    Found,
-    Ints,
-    Piece,
-    applied_row,
-    paging_state,
-    scan,
-)
+from ringhaul.read.odd_replies import restated
+from ringhaul.read.replies import MORE, ROWS, VOID, Found, Ints, paging_state, scan
+from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
 
-#: Rows of an answer's page. Smaller than a scan's: a thousand may be on their way.
-PAGE_ROWS = 2000
-#: Answers, and their bytes, that are handed out together at least while more come: enough for the
-#: cost of a batch to vanish, and no longer to decode than the server takes to empty a window.
-ANSWERS_BATCH = 1024
-ANSWERS_BATCH_BYTES = 1 << 20
-#: Bytes of answers that may be on their way on one wire, by the mean of those that came, and how
-#: many requests to begin with: nothing is known then.
-ANSWERS_BYTES_MAX = 16 << 20
-REQUESTS_FIRST = 64
 #: Rows that wait to be sent at most, unless the wires of some have nothing to do.
 QUEUED_ROWS = 4096
 QUEUED_ROWS_MAX = 8 * QUEUED_ROWS
@@ -79,74 +52,12 @@ READ_FAILURES_MAX = 3
 _NOT_BEGUN = (ErrorCode.UNPREPARED, ErrorCode.IS_BOOTSTRAPPING)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadOptions:
-    """Bounds of one unit's requests."""
-
-    consistency: int
-    page_rows: int = PAGE_ROWS
-    requests_max: int = 0  #: unanswered on a wire at most; 0: the wire's own bound
-    #: Of the write of row 0 in microseconds, and one more for each further row, so that a row that
-    #: is sent again is the same write. 0: the server's clock. Not for what may not be repeated.
-    timestamp_us: int = 0
-    retries_max: int = 10  #: tries again of one request before the unit is given back
-    request_timeout_s: float = 12.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestHooks:
-    """What is called while requests are on their way."""
-
-    #: Called at least once a second while there are answers to wait for; may raise to stop.
-    tick: Callable[[], None]
-    #: Called before requests are sent, with their number; blocks while a rate limit is used up.
-    throttle: Callable[[int], None]
-    #: (number, reason) of a row that the server refuses for what it is.
-    on_reject: Callable[[int, str], None]
-    #: (number, reason) of a row that was written or was not: nobody can tell.
-    on_doubt: Callable[[int, str], None]
-    #: What may be sent together now, and be without an answer.
-    leave: Callable[[], Leave] = free
-
-
-@dataclass
-class RequestStats:
-    """Counts of one unit's requests."""
-
-    answered: int = 0  #: rows of values whose answer is complete
-    rows: int = 0  #: of the answers
-    pages: int = 0  #: beyond the first ones
-    retries: int = 0
-    rejected: int = 0
-    in_doubt: int = 0
-    request_bytes: int = 0  #: sent
-    answer_bytes: int = 0
-    latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
-    window: WindowStats | None = None
-
-    @property
-    def bytes(self) -> int:
-        """Sent and received."""
-        return self.request_bytes + self.answer_bytes
-
-
 class Values(NamedTuple):
     """Rows of values for a statement's markers."""
 
     numbers: Ints  #: of the rows; answers name them
     bound: pa.BinaryArray  #: of each, as `cells.join_rows` makes it; empty without markers
     keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate them
-
-
-class Answers(NamedTuple):
-    """Some answers, in the order in which they came; pages of one row are in theirs."""
-
-    pieces: list[Piece]
-
-    def finished(self) -> Ints:
-        """The numbers of the rows whose answers are complete with these."""
-        none = np.zeros(0, np.int64)
-        return np.concatenate([none, *(piece.numbers[piece.last] for piece in self.pieces)])
 
 
 class Unfinished(NamedTuple):
@@ -177,9 +88,7 @@ class Requests(Dispatcher[None]):
         self._effect, self._columns = effect, columns
         self.repeatable = effect.repeatable
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
-        self._pieces: list[Piece] = []
-        self._gathered = self._gathered_bytes = 0
-        self._answer_bytes_mean = 0.0
+        self._gathering = Gathering(self.stats, options.requests_max)
         window_stats = WindowStats(latencies=self.stats.latencies)
         self.stats.window = window_stats
         super().__init__(target, options, hooks, window_stats)
@@ -199,13 +108,13 @@ class Requests(Dispatcher[None]):
                 if block is not None:
                     self.ask(block)
             if not self._pending():
-                yield from self._hand_out()
+                yield from self._gathering.hand_out()
                 if not more and not self._pending():
                     return
                 continue
             self._turn()
-            if self._gathered >= ANSWERS_BATCH or self._gathered_bytes >= ANSWERS_BATCH_BYTES:
-                yield from self._hand_out()
+            if self._gathering.full:
+                yield from self._gathering.hand_out()
 
     def ask(self, rows: Values) -> None:
         """Queue rows; they are sent while `answers` is read."""
@@ -260,22 +169,9 @@ class Requests(Dispatcher[None]):
         )
         return queued < QUEUED_ROWS or (queued < QUEUED_ROWS_MAX and self._starving())
 
-    def _hand_out(self) -> Iterator[Answers]:
-        if self._pieces:
-            pieces, self._pieces = self._pieces, []
-            self._gathered = self._gathered_bytes = 0
-            yield Answers(pieces)
-
     def _borrow(self, wire: Wire[Work[None]]) -> None:
         super()._borrow(wire)
-        wire.window.cap(self._requests_cap())
-
-    def _requests_cap(self) -> int:
-        """Requests unanswered on a wire, by what their answers take."""
-        most = self._options.requests_max or STREAMS_MAX
-        if not self._answer_bytes_mean:
-            return min(REQUESTS_FIRST, most)
-        return min(max(int(ANSWERS_BYTES_MAX / self._answer_bytes_mean), 2), most)
+        wire.window.cap(self._gathering.requests_cap())
 
     def _sent(
         self, wire: Wire[Work[None]], work: Work[None], first: int, streams: NDArray[np.int64]
@@ -315,7 +211,8 @@ class Requests(Dispatcher[None]):
             return
         wire.window.answered(found.streams.astype(np.int16), now_s, looked_at_s)
         last = np.ones(count, np.bool_)
-        self._keep(wire, data, found, self._numbers_of[wire][found.streams], last)
+        self._gathering.keep(data, found, self._numbers_of[wire][found.streams], last)
+        wire.window.cap(self._gathering.requests_cap())
 
     def _take_page(
         self,
@@ -334,30 +231,8 @@ class Requests(Dispatcher[None]):
         order = work.order[index : index + 1]
         self._enqueue(Segment(Work(None, frames, order, work.replica_set, 0), 0, 1), first=True)
         self.stats.pages += 1
-        self._keep(wire, data, found.pick(np.array([i])), order, np.zeros(1, np.bool_))
-
-    def _keep(
-        self,
-        wire: Wire[Work[None]],
-        data: bytes,
-        found: Found,
-        numbers: Ints,
-        last: NDArray[np.bool_],
-    ) -> None:
-        """Answers to hand out."""
-        buffer = np.frombuffer(data, np.uint8)
-        self._pieces.append(Piece(buffer, numbers, found.starts, found.ends, found.counts, last))
-        count, size = len(numbers), int(found.ends.sum() - found.frames.sum())
-        self._gathered += count
-        self._gathered_bytes += size
-        self.stats.answered += int(np.count_nonzero(last))
-        self.stats.rows += int(found.counts.sum())
-        self.stats.answer_bytes += size
-        # The newest answers have the most to say; of thousands of small ones a few do.
-        weight = min(count / REQUESTS_FIRST, 1.0)
-        mean = self._answer_bytes_mean or size / count
-        self._answer_bytes_mean = mean + (size / count - mean) * weight
-        wire.window.cap(self._requests_cap())
+        self._gathering.keep(data, found.pick(np.array([i])), order, np.zeros(1, np.bool_))
+        wire.window.cap(self._gathering.requests_cap())
 
     def _take_other(
         self, wire: Wire[Work[None]], reply: Reply, now_s: float, looked_at_s: float
@@ -366,34 +241,11 @@ class Requests(Dispatcher[None]):
         if reply.opcode == Opcode.ERROR:
             self._take_error(wire, reply, now_s, looked_at_s)
             return
-        if reply.opcode != Opcode.RESULT:
-            raise FrameError(f"a request was answered by message {reply.opcode:#04x}")
-        body = reply.body
-        if not self._columns and not reply.is_void:
-            # A condition's answer, whose columns depend on whether it held.
-            body = b"\0\0\0\2\0\0\0\4\0\0\0\1\0\0\0\1" + applied_row(body)
-        data = frame(Opcode.RESULT, body, reply.stream)
-        data = bytes([data[0] | 0x80]) + data[1:]
-        found = scan(data, self._columns or 1)
-        if found.kinds[0] == OTHER:
-            self._check_columns(body)
-            raise FrameError("an answer that is neither rows nor VOID")
+        data, found = restated(reply, self._columns)
         if found.kinds[0] == MORE:
             self._take_page(wire, data, found, 0, now_s, looked_at_s)
         else:
             self._take_plain(wire, data, found, now_s, looked_at_s)
-
-    def _check_columns(self, body: bytes) -> None:
-        """Raise `ClusterError` if the table has other columns now than when this began."""
-        reader = Reader(body)
-        if reader.read_int() == 2:
-            reader.read_int()
-            columns = reader.read_int()
-            if columns != self._columns:
-                raise ClusterError(
-                    f"the result has {columns} columns now, {self._columns} when the job began: "
-                    "the table was changed"
-                )
 
     def _refused(self, work: Work[None], index: int, reason: str) -> None:
         self.stats.rejected += 1
@@ -441,14 +293,3 @@ class Requests(Dispatcher[None]):
         # Answers may be large, and the caller away with the last ones for long: as long as some
         # come, the one that is waited for may be behind them.
         return wire.used_at_s >= now_s
-
-
-__all__ = [
-    "Answers",
-    "ReadOptions",
-    "RequestHooks",
-    "RequestStats",
-    "Requests",
-    "Unfinished",
-    "Values",
-]

@@ -43,12 +43,15 @@ PURE = (
     "ringhaul.load.write.grouping",
     "ringhaul.load.write.window",
     "ringhaul.query",
+    "ringhaul.read.answers",
     "ringhaul.read.cursor",
     "ringhaul.read.effect",
     "ringhaul.read.kernels",
+    "ringhaul.read.odd_replies",
     "ringhaul.read.order",
     "ringhaul.read.ranges",
     "ringhaul.read.replies",
+    "ringhaul.read.request_terms",
     "ringhaul.read.reshape",
     "ringhaul.read.sizing",
     "ringhaul.read.spans",
@@ -60,7 +63,12 @@ PURE = (
     "ringhaul.transform.values",
 )
 #: ... but for these, which open files.
-IMPURE_WITHIN_PURE = ("ringhaul.formats.remote", "ringhaul.formats.sources")
+IMPURE_WITHIN_PURE = (
+    "ringhaul.formats.estimate",
+    "ringhaul.formats.find",
+    "ringhaul.formats.remote",
+    "ringhaul.formats.sources",
+)
 
 #: What a pure module must not import: services, sockets, processes.
 SERVICES = {

@@ -18,7 +18,7 @@ from ringhaul.load.write.plane import Plane
 from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.read.order import Rows
-from ringhaul.read.requests import ReadOptions, RequestHooks, RequestStats
+from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
 
 Texts = Sequence[str | None]
 

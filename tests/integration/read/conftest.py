@@ -1,4 +1,4 @@
-"""One filled table for all tests of this folder, which only read it."""
+"""One filled table for all tests of this folder, which only read it; and a scripted server."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ import pytest
 from cassandra.cluster import Session
 
 from ringhaul.read.scan import ScanTarget
+from tests.integration.load.pipeline_client import server as server
+from tests.integration.load.pipeline_client import servers as servers
 from tests.integration.read.rows import Rows, fill
 from tests.services import fresh_keyspace
 

@@ -25,7 +25,7 @@ from ringhaul.load.write.base import WriteFailed
 from ringhaul.read.effect import effect_of
 from ringhaul.read.exec import Statement
 from tests import protocol
-from tests.integration.load.pipeline_client import KEYSPACE, connected_client, quicken
+from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.read.client import Client
 from tests.scripted_server import (
     CLOSE,
@@ -59,17 +59,6 @@ def statement_of(text: str, columns: int = 0) -> Statement:
 COUNT = statement_of("UPDATE shop.orders SET n = n + 1 WHERE id = ?")
 INSERT = statement_of("INSERT INTO shop.orders (id) VALUES (?)")
 SELECT = statement_of("SELECT a, b FROM shop.orders WHERE id = ?", 2)
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    quicken(monkeypatch)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with scripted_servers() as [only]:
-        yield only
 
 
 @pytest.fixture

@@ -1,0 +1,197 @@
+"""The door: a column of any Arrow type as cells. A nested one is glued from its elements' columns.
+
+A type is taken apart as `refusal` does it, level by level, and `encode_typed` is called for the
+elements of a level as for a column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringhaul.cql.cells import NULL_LENGTH
+from ringhaul.cql.column import Mask, shown
+from ringhaul.cql.gluing import (
+    Column,
+    Fault,
+    Faults,
+    collection_cells,
+    fields_cells,
+    lift,
+    null_faults,
+    vector_cells,
+)
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.typed.scalars import Encoder, scalar_encoder
+from ringhaul.cql.typed.texts import from_json
+from ringhaul.cql.types import CqlType
+
+
+def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
+    """Why no value of an Arrow type can become `kind`, naming the two types; None: they can."""
+    arrow = _plain_type(arrow)
+    if pa.types.is_null(arrow) or pa.types.is_string(arrow):
+        return None
+    if kind.scalar:
+        return None if scalar_encoder(kind, arrow) else f"{arrow} does not become {kind.name}"
+    inner = _inner_types(kind, arrow)
+    if inner is None:
+        return f"{arrow} does not become {kind.name}"
+    return next((why for of, data_type in inner if (why := refusal(of, data_type))), None)
+
+
+def encode_typed(
+    kind: CqlType, array: pa.Array, fmt: TextFormat, *, null_length: int = NULL_LENGTH
+) -> Column:
+    """Cells of a column; an Arrow null becomes a cell of length `null_length`.
+
+    The array's type must be one that `refusal` has nothing against.
+    """
+    array = _plain(array)
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    if not array.null_count:
+        return _encode(kind, array, fmt)
+    valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
+    cells, faults = _encode(kind, array.drop_null(), fmt)
+    rows = np.flatnonzero(valid)
+    faults = {int(rows[row]): fault for row, fault in faults.items()}
+    return Column(cells.spread(valid, null_length), faults)
+
+
+def _encode(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    if kind.scalar:
+        encode = scalar_encoder(kind, array.type)
+        assert encode is not None, f"{array.type} for {kind.name}"
+        return encode(kind, array, fmt)
+    if pa.types.is_string(array.type):
+        return from_json(kind, array, fmt)
+    return _NESTED[kind.name](kind, array, fmt)
+
+
+def _plain_type(arrow: pa.DataType) -> pa.DataType:
+    """The type that `_plain` gives an array."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _plain_type(arrow.storage_type)
+    if pa.types.is_dictionary(arrow):
+        return _plain_type(arrow.value_type)
+    if pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return pa.string()
+    if pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow):
+        return pa.binary()
+    return arrow
+
+
+def _plain(array: pa.Array) -> Any:
+    """The array in the plainest type for its values: what it is made of inside stays as it is."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _plain(array.storage)
+    if pa.types.is_dictionary(array.type):
+        return _plain(array.dictionary_decode())
+    plain = _plain_type(array.type)
+    return array if array.type == plain else array.cast(plain)
+
+
+def _inner_types(kind: CqlType, arrow: pa.DataType) -> list[tuple[CqlType, pa.DataType]] | None:
+    """The element types that must become each other; None: the outer ones do not."""
+    if kind.name in ("list", "set", "vector"):
+        return [(kind.of[0], arrow.value_type)] if _is_list(arrow) else None
+    if kind.name == "map":
+        if pa.types.is_map(arrow):
+            return [(kind.of[0], arrow.key_type), (kind.of[1], arrow.item_type)]
+        if _is_list(arrow) and pa.types.is_struct(arrow.value_type):
+            types = [field.type for field in arrow.value_type]
+            return list(zip(kind.of, types, strict=True)) if len(types) == 2 else None
+        return None
+    if not pa.types.is_struct(arrow):
+        return None
+    fields = {field.name: field.type for field in arrow}
+    if kind.name == "tuple":
+        same = arrow.num_fields == len(kind.of)
+        return list(zip(kind.of, [f.type for f in arrow], strict=True)) if same else None
+    if len(fields) != arrow.num_fields or not fields.keys() <= set(kind.fields):
+        return None
+    types_of = dict(zip(kind.fields, kind.of, strict=True))
+    return [(types_of[name], data_type) for name, data_type in fields.items()]
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+    )
+
+
+def _encode_list(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    counts = pc.list_value_length(array).to_numpy().astype(np.int64)
+    cells, bad = encode_typed(kind.of[0], array.flatten(), fmt)
+    bad = null_faults(cells, kind.of[0], f"a {kind.name}") | bad
+    return Column(collection_cells([cells], counts), lift(bad, counts))
+
+
+def _encode_vector(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    counts = pc.list_value_length(array).to_numpy().astype(np.int64)
+    fits: Mask = counts == kind.size
+    if not fits.all():
+        cells, bad = _encode_vector(kind, array.filter(pa.array(fits)), fmt)
+        rows = np.flatnonzero(fits)
+        faults = {int(rows[row]): fault for row, fault in bad.items()}
+        for row in np.flatnonzero(~fits):
+            reason = f"{counts[row]} elements where the vector has {kind.size}"
+            faults[int(row)] = Fault("", kind.name, reason)
+        return Column(cells.spread(fits, NULL_LENGTH), faults)
+    cells, bad = encode_typed(kind.of[0], array.flatten(), fmt)
+    bad = null_faults(cells, kind.of[0], "a vector") | bad
+    return Column(vector_cells(kind, cells, len(array)), lift(bad, counts))
+
+
+def _encode_map(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    if pa.types.is_map(array.type):
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        counts = np.diff(offsets)
+        run = slice(int(offsets[0]), int(offsets[-1]))
+        keys, values = array.keys[run], array.items[run]
+    else:
+        counts = pc.list_value_length(array).to_numpy().astype(np.int64)
+        keys, values = array.flatten().flatten()
+    key_cells, bad_keys = encode_typed(kind.of[0], keys, fmt)
+    cells, bad = encode_typed(kind.of[1], values, fmt)
+    bad_keys = null_faults(key_cells, kind.of[0], "a key") | bad_keys
+    bad = null_faults(cells, kind.of[1], "a map") | bad
+
+    def path_of(entry: int, place: int) -> str:
+        is_text = pa.types.is_string(keys.type)
+        return f"[{shown(str(keys[entry]))}]" if is_text else f"[{place}][1]"
+
+    faults = lift(bad, counts, path_of) | lift(bad_keys, counts, lambda _, place: " key")
+    return Column(collection_cells([key_cells, cells], counts), faults)
+
+
+def _encode_struct(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    faults: Faults = {}
+    columns = []
+    for place, of in enumerate(kind.of):
+        path = f"[{place}]"
+        if kind.name == "udt":
+            path = f".{kind.fields[place]}"
+            place = array.type.get_field_index(kind.fields[place])
+        field = array.field(place) if place >= 0 else pa.nulls(len(array))
+        cells, bad = encode_typed(of, field, fmt)
+        columns.append(cells)
+        for row, fault in bad.items():
+            faults.setdefault(row, fault.within(path))
+    return Column(fields_cells(columns), faults)
+
+
+_NESTED: dict[str, Encoder] = {
+    "list": _encode_list,
+    "set": _encode_list,
+    "map": _encode_map,
+    "tuple": _encode_struct,
+    "udt": _encode_struct,
+    "vector": _encode_vector,
+}

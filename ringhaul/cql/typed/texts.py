@@ -1,0 +1,38 @@
+"""Values that are text, or whose text is exact: the encoders of CSV cells and of JSON read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ringhaul.cql.cells import NULL_LENGTH
+from ringhaul.cql.column import TextColumn
+from ringhaul.cql.gluing import Column, faults_of
+from ringhaul.cql.nested import encode_column
+from ringhaul.cql.text import ENCODERS
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.types import CqlType
+
+
+def from_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    """Scalars, as a CSV cell holds them."""
+    cells, bad = ENCODERS[kind.name](TextColumn.of(array), fmt)
+    return Column(cells, faults_of(bad, kind.name))
+
+
+def from_binary(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    """Scalars whose text stands in binary."""
+    return from_text(kind, array.cast(pa.binary()), fmt)
+
+
+def from_json(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    """Nested values."""
+    cells, faults = encode_column(kind, array.cast(pa.binary()), fmt, null_length=NULL_LENGTH)
+    return Column(cells, faults)
+
+
+def by_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
+    """Numbers whose text is exact, by that text."""
+    plain = TextFormat(epoch_unit=fmt.epoch_unit, timezone=fmt.timezone)
+    return from_text(kind, array.cast(pa.string()), plain)

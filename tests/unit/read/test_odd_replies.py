@@ -1,0 +1,85 @@
+"""Results with metadata, or with warnings in front: as those without."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from ringhaul.cql.frames import FrameError, Opcode, Reply
+from ringhaul.errors import ClusterError
+from ringhaul.read.odd_replies import applied_row, restated
+from ringhaul.read.replies import MORE, ROWS, VOID, paging_state
+from tests import protocol
+
+
+def result(body: bytes) -> Reply:
+    return Reply(7, Opcode.RESULT, body)
+
+
+def rows_body(flags: int, columns: int, *cells: bytes) -> bytes:
+    state = protocol.long_bytes(b"state") if flags & 2 else b""
+    rows = b"".join(map(protocol.long_bytes, cells))
+    return (
+        struct.pack(">iii", 2, flags, columns)
+        + state
+        + struct.pack(">i", len(cells) // columns)
+        + rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "rows"),
+    [
+        (struct.pack(">i", 1), VOID, 0),
+        (rows_body(4, 2, b"a", b"b", b"c", b"d"), ROWS, 2),
+        (rows_body(6, 2, b"a", b"b"), MORE, 1),
+    ],
+)
+def test_a_result_is_found_as_if_nothing_had_stood_in_front(
+    body: bytes, kind: int, rows: int
+) -> None:
+    data, found = restated(result(body), 2)
+    assert data.endswith(body)
+    assert found.consumed_bytes == len(data)
+    assert (found.streams.tolist(), found.kinds.tolist()) == ([7], [kind])
+    if kind == VOID:
+        return
+    assert found.counts.tolist() == [rows]
+    assert int(found.ends[0]) == len(data)
+    if kind == MORE:
+        assert paging_state(data, 0) == b"state"
+
+
+def test_of_a_conditions_answer_its_first_cell_is_left() -> None:
+    name = protocol.string("ks") + protocol.string("t") + protocol.string("[applied]") + b"\0\4"
+    body = struct.pack(">iii", 2, 1, 1) + name + struct.pack(">i", 1) + protocol.long_bytes(b"\1")
+    data, found = restated(result(body), 0)
+    assert found.kinds.tolist() == [ROWS]
+    assert data[int(found.starts[0]) : int(found.ends[0])] == protocol.long_bytes(b"\1")
+
+
+def test_what_is_no_answer_to_a_request_is_told_of() -> None:
+    with pytest.raises(ClusterError, match="has 3 columns now, 2 when the job began"):
+        restated(result(rows_body(4, 3, b"a", b"b", b"c")), 2)
+    with pytest.raises(FrameError, match="message 0x06"):
+        restated(Reply(7, Opcode.SUPPORTED, b""), 2)
+    with pytest.raises(FrameError, match="neither rows nor VOID"):
+        restated(result(struct.pack(">i", 3)), 2)
+
+
+def test_whether_a_condition_held_is_read_behind_its_metadata() -> None:
+    spec = protocol.string("[applied]") + b"\0\4"
+    table = protocol.string("ks") + protocol.string("t")
+    udt = b"\0\x30" + protocol.string("ks") + protocol.string("u") + b"\0\1"
+    udt += protocol.string("f") + b"\0\x21\0\x09\0\x22\0\x0d"
+    for applied in (b"\0", b"\1"):
+        cell = protocol.long_bytes(applied)
+        plain = struct.pack(">iii", 2, 1, 1) + table + spec + struct.pack(">i", 1) + cell
+        assert applied_row(plain) == cell
+        wide = struct.pack(">iii", 2, 0, 2) + table + spec + table + protocol.string("u") + udt
+        wide += struct.pack(">i", 1) + cell + protocol.long_bytes(None)
+        assert applied_row(wide) == cell
+        for cut in range(len(plain) - 1):
+            with pytest.raises(FrameError):
+                applied_row(plain[:cut])
