@@ -78,12 +78,7 @@ class EmbeddedBroker:
         os.environ[_PASSWORD_VARIABLE] = str(self._valkey.password_file)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # A command may look at a job first, and then begin as if it had not.
         for name, value in self._before.items():
             if value is None:

@@ -7,7 +7,6 @@ longer. This module imports the driver itself: two threads that import are in ea
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 from typing import Self
 
 from cassandra.cluster import Session
@@ -42,12 +41,7 @@ class Opening:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _open(self) -> None:

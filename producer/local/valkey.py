@@ -19,7 +19,6 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from producer.local import processes
@@ -68,12 +67,7 @@ class EmbeddedValkey:
         self.acquire()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def acquire(self, port_preferred: int = 0) -> None:

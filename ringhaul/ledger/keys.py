@@ -76,15 +76,10 @@ BEATS = "ringhaul:beats"
 #: A job's meta key, for the one script that goes over all jobs: `%s` is the job id.
 META_PATTERN = "ringhaul:{%s}:meta"
 
-#: Keys of a job that exist once, by the last part of their name.
-SINGLE = (
-    "meta",
-    "spec",
-    "extras",
-    "cursors",
-    "done",
-    "tot",
-    "lat",
+#: Keys of a job that exist once and last as long as it does, by the last part of their name.
+LASTING = ("meta", "spec", "extras", "cursors", "done", "tot", "lat")
+#: Keys of a job that exist once and tell of units that are not done: when all are, none is left.
+UNDONE = (
     "issued",
     "due",
     "lease",
@@ -96,6 +91,7 @@ SINGLE = (
     "suspects",
     "bad",
 )
+SINGLE = (*LASTING, *UNDONE)
 #: Keys of a job that exist once for every `UNITS_PER_BUCKET` units.
 BUCKETED = ("units", "results")
 

@@ -11,9 +11,11 @@ import errno
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from ringhaul.errors import RinghaulError
 from ringhaul.storage.access import scheme_of, shown
 
 #: It is not there, or not for us: trying again gives the same answer.
@@ -52,6 +54,24 @@ _NO_BUCKET = frozenset(("NoSuchBucket",))
 _DENIED = frozenset(("AccessDenied", "403", "Forbidden", "AllAccessDisabled", "AccountProblem"))
 _WRONG_KEY = frozenset(("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken"))
 _OLD_KEY = frozenset(("ExpiredToken", "TokenRefreshRequired", "RequestTimeTooSkewed"))
+
+
+@contextmanager
+def told(url: str, *, refused: type[RinghaulError], away: type[RinghaulError]) -> Iterator[None]:
+    """Tell in words why `url` cannot be used: raise the caller's error of that kind instead.
+
+    What says nothing about the store passes as it is, and so does what is told already.
+    """
+    try:
+        yield
+    except RinghaulError:
+        raise
+    except Exception as error:
+        problem = trouble(url, error)
+        if problem is None:
+            raise
+        kind = away if problem.kind == AWAY else refused
+        raise kind(problem.text) from error
 
 
 def trouble(url: str, error: BaseException) -> Trouble | None:

@@ -179,21 +179,9 @@ class Looker:
         return {int(unit): int(token.rsplit(b":", 1)[1]) for unit, token in owners.items()}
 
     def leftovers(self) -> dict[str, Any]:
-        """What a job that is over should have none of."""
+        """What a job that did all its units should have none of."""
         job = self.job
-        parts = (
-            "issued",
-            "due",
-            "lease",
-            "owner",
-            "begun",
-            "live",
-            "starts",
-            "fails",
-            "suspects",
-            "bad",
-        )
-        types = {part: self.client.type(keys.job_key(job, part)) for part in parts}
+        types = {part: self.client.type(keys.job_key(job, part)) for part in keys.UNDONE}
         return {part: kind for part, kind in types.items() if kind != b"none"}
 
 

@@ -1,4 +1,7 @@
-"""A table, a file and a unit, run by hand on a real cluster: no worker, no ledger."""
+"""A table, a file and a unit, run by hand on a real cluster: no worker, no ledger.
+
+Beside them, the fixtures of a client of scripted servers.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,9 @@ from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import Target, WriteBounds
 from ringhaul.load.write.plane import Plane
+from tests.integration.load.pipeline_client import client as client
+from tests.integration.load.pipeline_client import server as server
+from tests.integration.load.pipeline_client import servers as servers
 from tests.loads import load_job, load_source
 
 REQUEST_TIMEOUT_S = 30.0

@@ -1,4 +1,7 @@
-"""A `PipelineWriter` beside scripted servers: real driver objects, but no driver session."""
+"""A `PipelineWriter` beside scripted servers: real driver objects, but no driver session.
+
+The fixtures are for the folders whose conftest.py imports them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from ringhaul.load.write import dispatch, plane, retry
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
 from ringhaul.load.write.pipeline import PipelineWriter
 from ringhaul.load.write.plane import Plane
-from tests.scripted_server import ScriptedServer, query_id
+from tests.scripted_server import ScriptedServer, query_id, scripted_servers
 
 KEYSPACE = "shop"
 ROWS = 2000
@@ -37,13 +40,29 @@ STATEMENT = "INSERT INTO shop.orders (id, v) VALUES (?, ?) USING TIMESTAMP ?"
 PREPARED = PreparedStatement([], query_id(STATEMENT), [0], STATEMENT, None, 4, [], None)
 
 
-def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses and patience of a test."""
-    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
-    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
-    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
-    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)
+class Stop(Exception):
+    """What a test's hook raises to stop a unit."""
+
+
+@pytest.fixture
+def servers() -> Iterator[list[ScriptedServer]]:
+    """A single one; a module whose tests want more gives its own."""
+    with scripted_servers() as one:
+        yield one
+
+
+@pytest.fixture
+def server(servers: list[ScriptedServer]) -> ScriptedServer:
+    """The only one of `servers`."""
+    [only] = servers
+    return only
+
+
+@pytest.fixture
+def client(servers: list[ScriptedServer]) -> Iterator[Client]:
+    """A client of `servers`, each with its own part of the rows."""
+    with connected_client(servers) as connected:
+        yield connected
 
 
 def check_all_written(
@@ -122,7 +141,10 @@ class Client:
 def connected_client(
     servers: Sequence[ScriptedServer], *, replicas: int = 1, password: str | None = None
 ) -> Iterator[Client]:
-    """A client of a ring of these servers. It takes them for prepared, as after `prepare`."""
+    """A client of a ring of these servers. It takes them for prepared, as after `prepare`.
+
+    Within the block, its pauses and its patience are those of a test.
+    """
     auth = PlainTextAuthProvider("loader", password) if password is not None else None
     policy = RoundRobinPolicy()
     profile = ExecutionProfile(load_balancing_policy=policy)
@@ -157,10 +179,21 @@ def connected_client(
                 get_execution_profile=lambda name: cluster.profile_manager.profiles[name],
             ),
         )
-        plane = Plane(session, requests_max=1024, bytes_max=1 << 20)
-        try:
-            yield Client(session, hosts, plane)
-        finally:
-            plane.close()
+        with pytest.MonkeyPatch.context() as patch:
+            _quicken(patch)
+            plane = Plane(session, requests_max=1024, bytes_max=1 << 20)
+            try:
+                yield Client(session, hosts, plane)
+            finally:
+                plane.close()
     finally:
         cluster.shutdown()
+
+
+def _quicken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses and patience of a test."""
+    monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
+    monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
+    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
+    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)

@@ -11,33 +11,17 @@ from ringhaul.load.pacing import BOUNDLESS, FREE, Leave
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,
+    Stop,
     check_all_written,
-    connected_client,
     encoded_rows,
-    quicken,
 )
 from tests.scripted_server import SILENCE, Answer, Execute, ScriptedServer, scripted_servers, void
-
-
-class Stop(Exception):
-    """What a test's hook raises to stop a unit."""
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    quicken(monkeypatch)
 
 
 @pytest.fixture
 def servers() -> Iterator[list[ScriptedServer]]:
     with scripted_servers(3) as three:
         yield three
-
-
-@pytest.fixture
-def client(servers: list[ScriptedServer]) -> Iterator[Client]:
-    with connected_client(servers) as only:
-        yield only
 
 
 @pytest.mark.parametrize("requests", [1, 7, 100])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -21,10 +21,10 @@ from tests import protocol
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,
+    Stop,
     check_all_written,
     connected_client,
     encoded_rows,
-    quicken,
 )
 from tests.scripted_server import (
     CLOSE,
@@ -39,27 +39,6 @@ from tests.scripted_server import (
 
 OVERLOADED, WRITE_TIMEOUT, UNAVAILABLE = 0x1001, 0x1100, 0x1000
 UNAUTHORIZED, INVALID, SYNTAX = 0x2100, 0x2200, 0x2000
-
-
-class Stop(Exception):
-    """What a test's hook raises to stop a unit."""
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    quicken(monkeypatch)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with scripted_servers() as [only]:
-        yield only
-
-
-@pytest.fixture
-def client(server: ScriptedServer) -> Iterator[Client]:
-    with connected_client([server]) as only:
-        yield only
 
 
 def test_without_faults_each_row_is_sent_once(server: ScriptedServer, client: Client) -> None:

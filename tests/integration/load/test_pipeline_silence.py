@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -19,10 +19,10 @@ from tests import protocol
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,
+    Stop,
     check_all_written,
     connected_client,
     encoded_rows,
-    quicken,
 )
 from tests.scripted_server import (
     SILENCE,
@@ -32,27 +32,6 @@ from tests.scripted_server import (
     scripted_servers,
     void,
 )
-
-
-class Stop(Exception):
-    """What a test's hook raises to stop a unit."""
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    quicken(monkeypatch)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with scripted_servers() as [only]:
-        yield only
-
-
-@pytest.fixture
-def client(server: ScriptedServer) -> Iterator[Client]:
-    with connected_client([server]) as only:
-        yield only
 
 
 def test_a_prepare_that_is_not_answered_times_out(server: ScriptedServer, client: Client) -> None:

@@ -20,7 +20,6 @@ from ringhaul.read.replies import (
     Found,
     KeyLists,
     Piece,
-    applied_row,
     match_keys,
     page,
     paging_state,
@@ -215,20 +214,3 @@ def test_a_row_of_a_key_that_nobody_asked_for_is_an_error() -> None:
         piece = piece_of(data, scan(data, COLUMNS))
         with pytest.raises(FrameError, match="not one that was asked for"):
             match_keys(piece, COLUMNS, np.array([0]), np.array([1]), lists)
-
-
-def test_whether_a_condition_held_is_read_behind_its_metadata() -> None:
-    spec = protocol.string("[applied]") + b"\0\4"
-    table = protocol.string("ks") + protocol.string("t")
-    udt = b"\0\x30" + protocol.string("ks") + protocol.string("u") + b"\0\1"
-    udt += protocol.string("f") + b"\0\x21\0\x09\0\x22\0\x0d"
-    for applied in (b"\0", b"\1"):
-        cell = protocol.long_bytes(applied)
-        plain = struct.pack(">iii", 2, 1, 1) + table + spec + struct.pack(">i", 1) + cell
-        assert applied_row(plain) == cell
-        wide = struct.pack(">iii", 2, 0, 2) + table + spec + table + protocol.string("u") + udt
-        wide += struct.pack(">i", 1) + cell + protocol.long_bytes(None)
-        assert applied_row(wide) == cell
-        for cut in range(len(plain) - 1):
-            with pytest.raises(FrameError):
-                applied_row(plain[:cut])

@@ -17,7 +17,7 @@ from producer.plan import plan_source
 from producer.plan_sources import LoadRequest
 from producer.plan_transform import plan_transforms, with_results
 from ringhaul.errors import UsageError
-from ringhaul.formats.sources import find_sources
+from ringhaul.formats.find import find_sources
 from ringhaul.load.job import LoadJob
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
