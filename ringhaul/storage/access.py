@@ -77,8 +77,11 @@ def check_url(url: str) -> None:
             f"({', '.join(allowed)}): see storage.schemes, on every host"
         )
     if scheme not in WEB_SCHEMES:
-        # `container@account` is how Azure's stores are named; a password comes after a colon.
-        if ":" in url.partition("://")[2].partition("/")[0].rpartition("@")[0]:
+        # `container@account` is how Azure's stores are named; a password comes after a colon, and
+        # may hold a slash, as secret keys of Amazon do. An object's own `:` and `@` are taken for
+        # credentials only where the bucket has a colon, which no bucket may.
+        before = url.partition("://")[2].rpartition("@")[0]
+        if ":" in before.partition("/")[0]:
             raise UsageError(
                 f"{shown(url)}: credentials do not belong into a URL, which is kept with the job: "
                 "workers use those of their own host (environment, profile, instance role)"
@@ -101,8 +104,11 @@ def shown(url: str) -> str:
     scheme, found, rest = url.partition("://")
     if not found:
         return url
+    if scheme.lower() in WEB_SCHEMES:
+        rest, query, _ = rest.partition("?")
+        authority, slash, path = rest.partition("/")
+        return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}{query and '?...'}"
     authority, slash, path = rest.partition("/")
-    authority = authority.rpartition("@")[2]
-    if scheme.lower() in WEB_SCHEMES and "?" in path:
-        path = path.partition("?")[0] + "?..."
-    return f"{scheme}://{authority}{slash}{path}"
+    if ":" in authority and "@" not in authority:  # a secret with a slash: see `check_url`
+        return f"{scheme}://{rest.rpartition('@')[2]}"
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

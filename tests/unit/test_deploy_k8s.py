@@ -5,6 +5,7 @@ Their commands and probes are run by tests/acceptance/test_deploy.py. No cluster
 
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,15 @@ def test_beat_is_one_and_is_gone_before_the_next_one_starts() -> None:
     spec = named("Deployment", "beat")["spec"]
     assert spec["replicas"] == 1
     assert spec["strategy"] == {"type": "Recreate"}
+
+
+def test_beat_has_memory_for_the_runs_that_it_may_start() -> None:
+    (container,) = named("Deployment", "beat")["spec"]["template"]["spec"]["containers"]
+    settings = tomllib.loads((FOLDER / "base" / "ringhaul.toml").read_text())
+    # docs/schedules.md: some 150 MB each, and beat itself
+    needed_mb = (settings["schedule"]["runs_max"] + 1) * 150
+    limit = container["resources"]["limits"]["memory"]
+    assert {"Mi": 1, "Gi": 1024}[limit[-2:]] * int(limit[:-2]) >= needed_mb
 
 
 def test_a_broker_that_is_away_is_no_reason_to_kill_workers() -> None:

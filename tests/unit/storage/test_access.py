@@ -50,8 +50,11 @@ def test_the_setting_decides() -> None:
         "https://me:sentinel@host/x.csv",
         "https://sentinel@host/x.csv",
         "s3://key:sentinel@bucket/x.csv",
+        "s3://key:half/sentinel@bucket/x.csv",
         "https://bucket.example/x.csv?X-Amz-Credential=a&X-Amz-Signature=sentinel",
         "https://host/x.csv?token=sentinel",
+        "https://host?token=sentinel",
+        "https://host?token=half/sentinel",
     ],
 )
 def test_a_url_that_holds_a_secret_is_refused_and_not_repeated(url: str) -> None:
