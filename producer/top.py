@@ -26,6 +26,9 @@ from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0
+#: Between the two looks of a single view: units tell of their rows every 0.8 s, and a rate over
+#: less than two such words may be 0.
+ONCE_S = 2.0
 #: A look that finds no Redis says so soon.
 PATIENCE_MS = 500
 #: Jobs that are over and still shown, the newest of them.
@@ -40,7 +43,7 @@ def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
             _print_documents(look, once=once)
         elif once or not sys.stdout.isatty():
             look.view()  # rates take two looks
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(ONCE_S)
             console = Console()
             console.print(as_screen(look.view(), size=console.size, whole=True))
         else:
@@ -84,7 +87,7 @@ def _print_documents(look: Look, *, once: bool) -> None:
     """A line of JSON for each look."""
     look.view()
     while True:
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(ONCE_S if once else LOOK_EVERY_S)
         print(json.dumps(as_document(look.view())), flush=True)
         if once:
             return

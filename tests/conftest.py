@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 import redis
@@ -12,6 +13,7 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
+from tests.rooms import ByRoom
 from tests.services import (
     ProxiedRing,
     connected,
@@ -34,6 +36,11 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
+    """With `-n`, as `make test` runs them."""
+    return ByRoom(config, log)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
