@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from config.settings import Loaded
@@ -18,13 +20,24 @@ from producer.ledgers import reading_ledger
 from producer.options import settle
 from producer.schedule_beat import LOOK_SOON_S, log_folder
 from producer.schedule_file import ScheduleFile, need_schedule_file
-from producer.schedule_look import ArrivalLook
+from producer.schedule_look import ArrivalLook, odd_text
 from producer.schedule_run import RunWork, step_environment
 from producer.schedule_words import run_document, run_line, step_text, time_text
-from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_INTERRUPTED, UsageError
+from ringhaul.errors import (
+    EXIT_COMPLETE,
+    EXIT_FATAL,
+    EXIT_INTERRUPTED,
+    EXIT_STILL_RUNNING,
+    LedgerUnavailable,
+    SourceMissing,
+    Transient,
+    UsageError,
+)
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
-from ringhaul.schedule.runs import Run, RunState, new_run, try_again
+from ringhaul.ledger.states import JobState
+from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import run_id, to_ms
 
@@ -130,17 +143,30 @@ def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
     """Run `schedule run`; the exit code."""
     with _opened(config_file) as opened:
         schedule = opened.file.schedule(name)
+        lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
+        due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None
+        left = opened.book.take_over(name, lease_ms)
+        if left is not None:
+            print(f"{name} {left.id}: {left.host} left it: goes on with it", file=sys.stderr)
+            code = _work(opened, schedule, take_over(left), lease_ms)
+            if code not in (EXIT_COMPLETE, EXIT_FATAL) or due_ms in (None, left.due_ms):
+                return code
         standing = opened.book.standing(name)
-        due_ms = to_ms(due.replace(tzinfo=UTC)) if due else standing.now_ms // 1000 * 1000
-        run, before = _run_of(opened, schedule, due_ms, standing.now_ms, chosen=due is not None)
+        chosen_ms = standing.now_ms // 1000 * 1000 if due_ms is None else due_ms
+        chosen = due_ms is not None
+        if schedule.arrive:  # after that of the run before it, which beats compare
+            chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
+        run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, chosen=chosen)
         if run is None:
             return EXIT_COMPLETE
-        lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
-        claim = opened.book.claim(run, settled_ms=None, lease_ms=lease_ms, before=before)
+        # Files may be found by a beat at the same time: the first run of them counts.
+        settled_ms = (standing.settled_ms or 0) if schedule.arrive else None
+        claim = opened.book.claim(run, settled_ms=settled_ms, lease_ms=lease_ms, before=before)
         if claim is not Claim.CLAIMED:
             raise UsageError(
                 f"{name} is not run: a run of it is not over, or has just begun; see "
-                f"`ringhaul schedule history {name}`"
+                f"`ringhaul schedule history {name}`. One that nobody works on any more can be "
+                f"gone on with after {lease_ms // 1000} s (schedule.lease_s)"
             )
         return _work(opened, schedule, run, lease_ms)
 
@@ -153,20 +179,54 @@ def _run_of(
         if chosen:
             raise UsageError(f"--due: {schedule.name} is about files, and has no due times")
         look = ArrivalLook(opened.book, schedule, opened.file.folder)
+        troubles = opened.book.wait(schedule.name).troubles  # the pause after them is for beats
         look.look(now_ms, failed_too=True)
         time.sleep(schedule.settle_s)
         found = look.look(now_ms, failed_too=True)
         if not found:
+            _refuse_odd(schedule, look)
             print(f"{schedule.name}: no file that is not loaded yet", file=sys.stderr)
             return None, None
-        return new_run(schedule, due_ms, now_ms, files=found, by_hand=True), None
+        run = new_run(schedule, due_ms, now_ms, files=found, by_hand=True, troubles=troubles)
+        return run, None
     before = opened.book.run(schedule.name, run_id(due_ms))
     if before is None or before.state is RunState.SKIPPED:
         return new_run(schedule, due_ms, now_ms, by_hand=True), before
     if before.state is RunState.DONE:
         print(f"{run_line(before)}: not done again", file=sys.stderr)
         return None, None
-    return try_again(before), before
+    return _again(opened.ledger, schedule, before), before
+
+
+def _again(ledger: Ledger, schedule: Schedule, before: Run) -> Run:
+    """The run that failed, to be gone on with. Raises `UsageError` where the job of its step is
+    over: the step would only tell its end again."""
+    states = {}
+    for step in before.steps:
+        with suppress(JobMissing):
+            states[step.job] = ledger.status(step.job).state
+    run = try_again(before, schedule, states.keys())
+    if run.current is None:
+        return run
+    job = run.steps[run.current].job
+    state = states.get(job)
+    place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
+    if state in (JobState.STOPPED, JobState.CANCELLED):
+        raise UsageError(f"{place}: `ringhaul resume {job}` first, then this again goes on")
+    if state is JobState.PARTIAL and not schedule.rejects_ok:
+        raise UsageError(
+            f"{place}: it has rejected records (`ringhaul errors {job}`); with rejects_ok = true "
+            "in the schedule this goes on behind it"
+        )
+    return run
+
+
+def _refuse_odd(schedule: Schedule, look: ArrivalLook) -> None:
+    """Raise for what kept a look from finding files."""
+    for path, error in look.odd.items():
+        if isinstance(error, Transient):
+            raise error
+        raise SourceMissing(f"{schedule.name}: {odd_text(path, error)}")
 
 
 def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
@@ -183,15 +243,50 @@ def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
         logs=None,
     )
     print(f"{run.schedule} {run.id}: due {time_text(run.due_ms)}", file=sys.stderr)
-    try:
-        while work.look(opened.book.standing(schedule.name).now_ms):
+    away = False
+    with _taking_interrupts() as interrupts:
+        while not interrupts:
+            try:
+                if not work.look(opened.book.standing(schedule.name).now_ms):
+                    break
+                away = False
+            except LedgerUnavailable as error:  # the step's command waits for it, too
+                if not away:
+                    print(f"waiting: {error}", file=sys.stderr)
+                away = True
             time.sleep(LOOK_SOON_S)
-    except KeyboardInterrupt:
-        work.stop()
-        while not work.stopped:
-            time.sleep(LOOK_SOON_S)
-        work.release()
-        print("let go of: a beat goes on with the run", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        else:
+            _let_go(work)
+            return EXIT_INTERRUPTED
     print(run_line(work.run), file=sys.stderr)
-    return EXIT_COMPLETE if work.run.state is RunState.DONE else EXIT_FATAL
+    ends = {RunState.DONE: EXIT_COMPLETE, RunState.RUNNING: EXIT_STILL_RUNNING}
+    return ends.get(work.run.state, EXIT_FATAL)
+
+
+def _let_go(work: RunWork) -> None:
+    """Leave a run to whoever goes on with it."""
+    work.stop()
+    while not work.stopped:
+        time.sleep(LOOK_SOON_S)
+    with suppress(LedgerUnavailable):  # the lease runs out by itself
+        work.release()
+    again = f"`ringhaul schedule run {work.run.schedule}`"
+    print(f"let go of: a beat goes on with the run, or {again}", file=sys.stderr)
+
+
+@contextmanager
+def _taking_interrupts() -> Iterator[list[int]]:
+    """The SIGINT and SIGTERM that came. The third ends the command at once."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if len(came) > 2:
+            raise KeyboardInterrupt
+
+    before = {taken: signal.signal(taken, note) for taken in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for taken, handler in before.items():
+            signal.signal(taken, handler)

@@ -130,7 +130,7 @@ class Beat:
         work = self._works.get(name)
         if work is not None:
             if work.look(standing.now_ms):
-                self._settle_due_times(schedule, standing, busy=True)
+                self._settle_due_times(schedule, standing, work.run)
                 return LOOK_SOON_S
             del self._works[name]
             return 0.0
@@ -138,20 +138,23 @@ class Beat:
             if standing.lease_ms <= standing.now_ms and self._has_room():
                 self._take_over(schedule)
             else:
-                self._settle_due_times(schedule, standing, busy=True)
+                run = self._book.run(name, standing.run)
+                self._settle_due_times(schedule, standing, run)
             return LOOK_EVERY_S
         if standing.paused_ms is not None:
             return LOOK_EVERY_S
         if schedule.arrive:
             return self._look_for_files(schedule, standing)
-        self._settle_due_times(schedule, standing, busy=False)
+        self._settle_due_times(schedule, standing, None)
         if name in self._works:
             return 0.0
         due_ms = schedule.timing.due_after(standing.now_ms)
         return LOOK_EVERY_S if due_ms is None else (due_ms - standing.now_ms) / 1000
 
-    def _settle_due_times(self, schedule: Schedule, standing: Standing, *, busy: bool) -> None:
-        """Begin or pass over what is due. `busy`: a run of the schedule is not over."""
+    def _settle_due_times(
+        self, schedule: Schedule, standing: Standing, under_way: Run | None
+    ) -> None:
+        """Begin or pass over what is due. `under_way`: the run of the schedule that is not over."""
         if schedule.arrive or standing.paused_ms is not None:
             return
         settled_ms, since_ms = standing.settled_ms, standing.since_ms
@@ -160,7 +163,7 @@ class Beat:
             schedule,
             settled_ms=max(settled_ms, since_ms),
             now_ms=standing.now_ms,
-            busy=busy,
+            busy_since_ms=None if under_way is None else under_way.started_ms,
         )
         if isinstance(decided, PassOver):
             self._pass_over(schedule, decided, settled_ms)
@@ -202,18 +205,27 @@ class Beat:
             # Its name is the moment, to the second: after that of the run before.
             due_ms = max(now_ms // 1000 * 1000, settled_ms // 1000 * 1000 + 1000)
             if found and due_ms <= now_ms and self._has_room():
-                self._begin_files(schedule, found, due_ms, look.settled_ms, now_ms)
+                self._begin_files(schedule, look, found, due_ms, now_ms)
                 return 0.0
         elif now_ms >= look.next_ms and timing.in_window(now_ms):
-            look.start(settled_ms, now_ms)
+            wait = self._book.wait(schedule.name)
+            if now_ms < wait.until_ms:
+                return LOOK_EVERY_S
+            look.start(settled_ms, now_ms, wait.troubles)
             return LOOK_SOON_S
         return LOOK_EVERY_S
 
     def _begin_files(
-        self, schedule: Schedule, found: list[Arrived], due_ms: int, settled_ms: int, now_ms: int
+        self,
+        schedule: Schedule,
+        look: ArrivalLook,
+        found: list[Arrived],
+        due_ms: int,
+        now_ms: int,
     ) -> None:
         log.info("%s: %d files have arrived", schedule.name, len(found))
-        self._claim(schedule, new_run(schedule, due_ms, now_ms, files=found), settled_ms)
+        run = new_run(schedule, due_ms, now_ms, files=found, troubles=look.troubles)
+        self._claim(schedule, run, look.settled_ms)
 
     def _claim(self, schedule: Schedule, run: Run, settled_ms: int) -> None:
         claim = self._book.claim(run, settled_ms=settled_ms, lease_ms=self._lease_ms)

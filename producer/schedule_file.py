@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from click.exceptions import Exit
 
 from config.settings import Settings
 from ringhaul.errors import UsageError
+from ringhaul.read.effect import effect_of
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.schedules import Schedule, Schedules
-from ringhaul.schedule.templates import has_template
 
+#: Commands that write into a folder, which must be empty.
+_FOLDERS = frozenset({"unload", "lookup", "exec"})
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
@@ -114,19 +116,24 @@ def _check_step(schedule: Schedule, step: tuple[str, ...], number: int) -> None:
     assert step[0] in COMMANDS
     command = cli.get_command(click.Context(cli), step[0])
     assert command is not None
-    arguments = schedule.arguments(0, ("/file",))[number - 1]
-    try:
-        params = command.make_context(step[0], arguments[1:]).params
-    except Exit:
-        raise UsageError("a step is no call for help") from None
-    except click.ClickException as error:
-        raise UsageError(error.format_message()) from None
+
+    def parsed(due_ms: int) -> Mapping[str, Any]:
+        arguments = schedule.arguments(due_ms, ("/file",))[number - 1]
+        try:
+            return command.make_context(step[0], arguments[1:]).params
+        except Exit:
+            raise UsageError("a step is no call for help") from None
+        except click.ClickException as error:
+            raise UsageError(error.format_message()) from None
+
+    params = parsed(0)
     for name, why in _REFUSED.items():
         if params.get(name):
             flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")
     _check_input(step[0], params)
-    _check_output(step, params)
+    if step[0] in _FOLDERS:
+        _check_output(step[0], [parsed(due_ms) for due_ms in _some_dues(schedule)])
 
 
 def _check_input(command: str, params: Mapping[str, Any]) -> None:
@@ -135,13 +142,29 @@ def _check_input(command: str, params: Mapping[str, Any]) -> None:
         raise UsageError("-: a step has no standard input")
 
 
-def _check_output(step: tuple[str, ...], params: Mapping[str, Any]) -> None:
-    if step[0] not in ("unload", "lookup"):
-        return
+def _check_output(command: str, runs: Sequence[Mapping[str, Any]]) -> None:
+    """`runs`: the step's parameters in some runs that follow each other."""
+    params = runs[0]
     if params["output"] == "-":
+        if command == "exec" and not effect_of(params["statement"]).reads:
+            return  # it has no answers
         raise UsageError("-o: a step writes to a folder, not to standard output")
-    if not any(has_template(argument) for argument in step):
+    if len({run["output"] for run in runs}) < len(runs):
         raise UsageError(
             f"-o {params['output']}: the second run would find this folder full: put {{due}} into "
-            "it, or {due:%Y-%m-%d}"
+            "it, or a {due:%Y-%m-%d} that differs from run to run"
         )
+
+
+def _some_dues(schedule: Schedule) -> list[int]:
+    """Due times that follow each other. Three, of which two are on one day if that ever happens
+    with two due times a day. Files arrive when they do, hence some that have nothing in common."""
+    if schedule.arrive:
+        return [0, 8 * 366 * 86_400_000 + 45_296_000]
+    dues: list[int] = []
+    while len(dues) < 3:
+        due_ms = schedule.timing.due_after(dues[-1] if dues else 0)
+        if due_ms is None:
+            break
+        dues.append(due_ms)
+    return dues or [0]

@@ -6,26 +6,53 @@ import glob
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.formats.remote import is_remote, list_files, open_stream, stat_file
 from ringhaul.schedule.arrivals import Arrived, Listed
+from ringhaul.storage.access import shown
 
 _READ_BYTES = 8 << 20
 
+#: Told of what cannot be listed: its path or URL, and why. It may raise.
+Tell = Callable[[str, Exception], None]
 
-def list_arrivals(patterns: tuple[str, ...], folder: str) -> list[Listed]:
+
+class OddName(SourceMissing):
+    """A file whose name is no text. Nothing of it can be written down."""
+
+
+def _raise(path: str, error: Exception) -> None:
+    raise error
+
+
+def list_arrivals(patterns: tuple[str, ...], folder: str, tell: Tell = _raise) -> list[Listed]:
     """The files that the patterns name now, each once. None is no error: none has arrived.
 
     A pattern is a glob, a folder (all files below it) or a URL of either; a relative one begins at
     `folder`. Names that begin with a dot are left out: they are being written, by custom.
-    Raises as `remote.list_files` does.
+    A folder that cannot be read, a store that does not answer and a name that is no text are for
+    `tell`, and what else there is is listed. The default raises OSError, `SourceMissing`, and what
+    `remote.list_files` does.
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
-        for listed in _list(pattern, folder):
-            found[listed.path] = listed
+        try:
+            for listed in _list(pattern, folder, tell):
+                found[listed.path] = listed
+        except (RinghaulError, OSError) as error:
+            tell(shown(pattern) if is_remote(pattern) else pattern, error)
     return sorted(found.values())
+
+
+def are_bases_there(patterns: tuple[str, ...], folder: str) -> bool:
+    """Whether the folders are there at which the patterns begin. A mount may be away."""
+    return all(
+        os.path.isdir(_base(_path(pattern, folder), pattern))
+        for pattern in patterns
+        if not is_remote(pattern)
+    )
 
 
 def take_checksum(file: Listed) -> Arrived | None:
@@ -44,26 +71,69 @@ def take_checksum(file: Listed) -> Arrived | None:
                 digest.update(data)
         same = remote.size_bytes == file.size_bytes
         return Arrived(*file, checksum=digest.hexdigest()) if same else None
-    with open(file.path, "rb") as opened:
-        checksum = hashlib.file_digest(opened, "sha256").hexdigest()
+    try:
+        with open(file.path, "rb") as opened:
+            checksum = hashlib.file_digest(opened, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
     return Arrived(*file, checksum=checksum) if _stat(file.path) == file else None
 
 
-def _list(pattern: str, folder: str) -> Iterator[Listed]:
+def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
     if is_remote(pattern):
         for file in list_files(pattern):
             yield Listed(file.path, file.size_bytes, file.version)
         return
-    path = os.path.abspath(os.path.join(folder, pattern))
-    names = _below(path) if os.path.isdir(path) else glob.iglob(path, recursive=True)
+    path = _path(pattern, folder)
+    if os.path.isdir(path):
+        names = _below(path, tell)
+    else:
+        _check_base(_base(path, pattern))
+        names = glob.iglob(path, recursive=True)
     for name in names:
-        listed = _stat(name)
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            legible = os.fsencode(name).decode(errors="backslashreplace")
+            tell(legible, OddName(f"{legible}: its name is not UTF-8: rename it"))
+            continue
+        try:
+            listed = _stat(name)
+        except OSError as error:
+            tell(name, error)
+            continue
         if listed is not None:
             yield listed
 
 
-def _below(folder: str) -> Iterator[str]:
-    for here, folders, files in os.walk(folder):
+def _path(pattern: str, folder: str) -> str:
+    return os.path.abspath(os.path.join(folder, pattern))
+
+
+def _base(path: str, pattern: str) -> str:
+    """The folder at which a pattern begins. `path`: it, written out."""
+    if os.path.isdir(path) or (pattern.endswith(os.sep) and not glob.has_magic(path)):
+        return path
+    base = os.path.dirname(path)
+    while glob.has_magic(base):
+        base = os.path.dirname(base)
+    return base
+
+
+def _check_base(folder: str) -> None:
+    """Raise OSError for a folder that is there and cannot be listed: a glob just finds nothing."""
+    try:
+        os.scandir(folder).close()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _below(folder: str, tell: Tell) -> Iterator[str]:
+    def failed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # gone since its folder was listed
+            tell(error.filename, error)
+
+    for here, folders, files in os.walk(folder, onerror=failed):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             if not name.startswith("."):
@@ -71,10 +141,10 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def _stat(path: str) -> Listed | None:
-    """The file as it is now; None: gone, or no file."""
+    """The file as it is now; None: gone, or no file. Raises OSError for one not to be looked at."""
     try:
         status = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if not stat.S_ISREG(status.st_mode):
         return None

@@ -7,12 +7,11 @@ import threading
 import time
 from pathlib import Path
 
-from producer.schedule_files import list_arrivals, take_checksum
+from producer.schedule_files import OddName, are_bases_there, list_arrivals, take_checksum
 from ringhaul.errors import RinghaulError
 from ringhaul.ledger.schedules import ScheduleBook
 from ringhaul.schedule.arrivals import (
     FAILED,
-    REMEMBER_MS,
     Arrived,
     Listed,
     Settling,
@@ -24,7 +23,7 @@ from ringhaul.schedule.schedules import Schedule
 
 log = logging.getLogger(__name__)
 
-#: How often files that are gone are forgotten, if their time has come.
+#: How often it is written down which files are gone; those that are for long are forgotten.
 FORGET_EVERY_S = 3600.0
 
 
@@ -42,19 +41,23 @@ class ArrivalLook:
         self._found: list[Arrived] = []
         self._forget_due = 0.0
         self._told = ""
+        #: What could not be listed or read at the last look, and why.
+        self.odd: dict[str, Exception] = {}
         #: No look begins before.
         self.next_ms = 0
         #: `settled_ms` before the look: a run that ended since makes what was found stale.
         self.settled_ms = 0
+        #: As the ledger had them before the look: see `Run.troubles`.
+        self.troubles = 0
 
     @property
     def busy(self) -> bool:
         """A look is under way."""
         return self._thread is not None
 
-    def start(self, settled_ms: int, now_ms: int) -> None:
-        """Begin a look. `settled_ms`, `now_ms`: as the ledger has them now."""
-        self.settled_ms = settled_ms
+    def start(self, settled_ms: int, now_ms: int, troubles: int = 0) -> None:
+        """Begin a look. `settled_ms`, `now_ms`, `troubles`: as the ledger has them now."""
+        self.settled_ms, self.troubles = settled_ms, troubles
         self.next_ms = self.schedule.timing.due_after(now_ms) or 0
         self._thread = threading.Thread(
             target=self._run, args=(now_ms,), name="arrivals", daemon=True
@@ -69,12 +72,20 @@ class ArrivalLook:
         return self._found
 
     def look(self, now_ms: int, *, failed_too: bool = False) -> list[Arrived]:
-        """The files to load in the next run. Raises `RinghaulError` and OSError.
+        """The files to load in the next run. Raises as `ScheduleBook` does.
 
-        `failed_too`: and those that could not be loaded before.
+        `failed_too`: and those that could not be loaded before. A file or a folder that cannot be
+        read does not hold up others: the log tells of it once, and so does `odd`.
         """
         schedule = self.schedule
-        listed = list_arrivals(schedule.arrive, str(self._folder))
+        before, self.odd = self.odd, {}
+
+        def tell(path: str, error: Exception) -> None:
+            self.odd[path] = error
+            if path not in before:  # not at every look
+                log.warning("%s: left out: %s", schedule.name, odd_text(path, error))
+
+        listed = list_arrivals(schedule.arrive, str(self._folder), tell)
         self._forget(listed, now_ms)
         settled = self._settling.look(listed, time.monotonic_ns() // 1_000_000)
         known = self._book.remembered(schedule.name, [file.path for file in settled])
@@ -85,16 +96,24 @@ class ArrivalLook:
             for file in candidates(settled, known, failed_too=failed_too)
             if file not in self._touched or file.path in again
         ]
-        found = []
-        for file in batch(wanted, known, schedule.files_max):
-            arrived = take_checksum(file)
-            if arrived is None:
-                continue  # it changed meanwhile: it has not settled
-            same = same_content(known.get(file.path), file, arrived.checksum)
-            if same and file.path not in again:
-                self._touched.add(file)
-            else:
-                found.append(arrived)
+        found: list[Arrived] = []
+        while wanted and not found:
+            files = batch(wanted, known, schedule.files_max)
+            tried = set(files)
+            wanted = [file for file in wanted if file not in tried]
+            for file in files:
+                try:
+                    arrived = take_checksum(file)
+                except (RinghaulError, OSError) as error:
+                    tell(file.path, error)
+                    continue
+                if arrived is None:
+                    continue  # it changed meanwhile: it has not settled
+                same = same_content(known.get(file.path), file, arrived.checksum)
+                if same and file.path not in again:
+                    self._touched.add(file)
+                else:
+                    found.append(arrived)
         return found
 
     def _run(self, now_ms: int) -> None:
@@ -113,7 +132,16 @@ class ArrivalLook:
         if time.monotonic() < self._forget_due:
             return
         self._forget_due = time.monotonic() + FORGET_EVERY_S
-        there = {file.path for file in listed}
-        gone = self._book.forget(self.schedule.name, there, now_ms - REMEMBER_MS)
+        name, patterns = self.schedule.name, self.schedule.arrive
+        self._book.keep_files(name)
+        listed_all = all(isinstance(error, OddName) for error in self.odd.values())
+        if not listed_all or not are_bases_there(patterns, str(self._folder)):
+            return  # what is not listed may be there
+        gone = self._book.forget(name, {file.path for file in listed}, now_ms)
         if gone:
             log.info("%s: %d files that are gone are forgotten", self.schedule.name, gone)
+
+
+def odd_text(path: str, error: Exception) -> str:
+    """Why a file or a folder is left out, in words."""
+    return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -27,10 +27,12 @@ from producer.schedule_words import run_document, run_line
 from ringhaul.errors import EXIT_CRASH
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.ledger.schedules import ScheduleBook
-from ringhaul.schedule.arrivals import Remembered, remember
+from ringhaul.ledger.schedules import ScheduleBook, Wait
+from ringhaul.schedule.arrivals import Remembered
+from ringhaul.schedule.outcome import files_end
 from ringhaul.schedule.runs import Run, RunState, begin_step, end_step
 from ringhaul.schedule.schedules import Notify, Schedule
+from ringhaul.schedule.times import duration_text
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +114,7 @@ class RunWork:
 
     def release(self) -> None:
         """Let others take the run over at once. Raises `LedgerUnavailable`."""
-        self._book.keep(self.run, lease_ms=0)
+        self._book.keep(self.run, lease_ms=0, files=self._files)
 
     @property
     def _renew_every_s(self) -> float:
@@ -172,13 +174,15 @@ class RunWork:
         assert index is not None
         step = self.run.steps[index]
         state, rows = "", None
+        paths = [file.path for file in self.run.files]
+        known = self._book.remembered(self.run.schedule, paths)
         try:
             status = self._ledger.status(step.job)
         except JobMissing:
             pass
         else:
             state, rows = str(status.state), status.totals.get("rows")
-        self.run = end_step(
+        run = end_step(
             self.run,
             code,
             now_ms,
@@ -186,11 +190,10 @@ class RunWork:
             job_state=state,
             rows=rows,
         )
-        self._child, self._unsaved = None, True
-        ended = self.run.steps[index].ended_ms is not None
-        if ended and index == self.run.files_step:
-            loaded = self.run.state is not RunState.FAILED
-            self._files = remember(self.run.files, self.run.id, now_ms, loaded=loaded)
+        ended = run.steps[index].ended_ms is not None
+        if ended:
+            run, self._files = files_end(run, known, now_ms)
+        self.run, self._child, self._unsaved = run, None, True
         if not ended:
             pause_s = (self.run.not_before_ms - now_ms) / 1000
             log.warning(
@@ -208,13 +211,26 @@ class RunWork:
         if self._telling.is_alive():
             return True
         run = replace(self.run, notified=tuple(self._told))
-        mine = self._book.keep(run, lease_ms=self._lease_ms, files=self._files, end=True)
+        wait = self._wait(now_ms)
+        mine = self._book.keep(run, lease_ms=self._lease_ms, files=self._files, end=True, wait=wait)
         if mine:
             self.run = run
             done = run.state is RunState.DONE
             log.log(logging.INFO if done else logging.ERROR, "%s", run_line(run))
+            if wait is not None and wait.troubles:
+                pause = duration_text((wait.until_ms - now_ms) / 1000)
+                log.warning("%s: no fault of its files: none is tried for %s", self._name, pause)
         self._forget_old_logs()
         return False
+
+    def _wait(self, now_ms: int) -> Wait | None:
+        """How long the next files wait, if the end of the run is no fault of its own."""
+        troubles = self.run.troubles
+        if not self.run.files:
+            return None
+        if not troubles:
+            return Wait(0, 0)
+        return Wait(troubles, now_ms + self._schedule.backoff_ms(troubles))
 
     def _tell(self) -> None:
         end = "success" if self.run.state is RunState.DONE else "failure"

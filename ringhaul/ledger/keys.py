@@ -40,11 +40,14 @@ the TTL again. `rate` lives `RATE_TTL_S` after its last use. Shared by all jobs:
     ringhaul:openings:<name>     zset    token -> ms at which a session opening is forgotten
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
 
-Of one schedule, with `SCHEDULE_TTL_S` from the last run or passed-over due time on:
+Of one schedule, with `SCHEDULE_TTL_S` from the last run on; the state from the last look:
 
     ringhaul:schedule:{name}:state    hash  settled_ms (due times up to it are settled), paused_ms,
-                                            since:<timing> (ms at which a beat first saw it);
-                                            run, owner, lease_ms of the run that is not over
+                                            since:<timing>, seen:<timing> (ms at which a beat
+                                            first and last saw it);
+                                            run, owner, lease_ms of the run that is not over;
+                                            troubles, wait_ms (runs in a row that failed by no
+                                            fault of their files; none begins before)
     ringhaul:schedule:{name}:runs     zset  run -> ms at which it began or was passed over
     ringhaul:schedule:{name}:records  hash  run -> its record, JSON
     ringhaul:schedule:{name}:files    hash  path -> what was loaded of it, JSON

@@ -1,24 +1,23 @@
 -- Makes a due time's run, for one beat alone.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :runs (zset) and :records (hash)
--- ARGV: run id, its due time in ms, the `settled_ms` that was decided on ('': by hand, which settles
---   nothing and does not mind a pause), record, token, lease_ms, record that is there before ('':
---   none), runs that are kept, ttl_s
+-- ARGV: run id, its due time in ms, the `settled_ms` that was decided on ('0': there was none; '': the
+--   run settles nothing), record, token, lease_ms, record that is there before ('': none), runs that
+--   are kept, ttl_s, '1': by hand, which does not mind a pause
 -- Answers CLAIMED; BUSY: a run is not over; PAUSED; MOVED: another beat has settled more;
 -- KNOWN: the due time has a run, or another than was said.
 local BASE = string.sub(KEYS[1], 1, -6)
 local RUNS, RECORDS = BASE .. 'runs', BASE .. 'records'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local by_hand = ARGV[3] == ''
 local state = redis.call('HMGET', KEYS[1], 'settled_ms', 'paused_ms', 'run', 'owner')
 if state[3] then
   return (state[3] == ARGV[1] and state[4] == ARGV[5]) and 'CLAIMED' or 'BUSY'
 end
-if not by_hand then
-  if state[2] then
-    return 'PAUSED'
-  end
-  if state[1] ~= ARGV[3] then
+if state[2] and ARGV[10] ~= '1' then
+  return 'PAUSED'
+end
+if ARGV[3] ~= '' then
+  if (state[1] or '0') ~= ARGV[3] then
     return 'MOVED'
   end
   redis.call('HSET', KEYS[1], 'settled_ms', ARGV[2])

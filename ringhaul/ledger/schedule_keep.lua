@@ -1,7 +1,8 @@
 -- Keeps a run: its lease, what has become of it, what has become of its files; or ends it.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :records and :files (hashes)
 -- ARGV: run id, token, lease_ms (0: others may take it over at once), record ('': as it is), '1' to
---   end the run, ttl_s, (path, what is remembered of it)...
+--   end the run, ttl_s, runs in a row that failed by no fault of their files ('': as it is), until
+--   when none begins after them, (path, what is remembered of it)...
 -- Answers OK; LOST: the run is another beat's, or over.
 local BASE = string.sub(KEYS[1], 1, -6)
 local clock = redis.call('TIME')
@@ -13,11 +14,14 @@ end
 if ARGV[4] ~= '' then
   redis.call('HSET', BASE .. 'records', ARGV[1], ARGV[4])
 end
-for i = 7, #ARGV, 2 do
+for i = 9, #ARGV, 2 do
   redis.call('HSET', BASE .. 'files', ARGV[i], ARGV[i + 1])
 end
-if #ARGV >= 7 then
+if #ARGV >= 9 then
   redis.call('EXPIRE', BASE .. 'files', ARGV[6])
+end
+if ARGV[7] ~= '' then
+  redis.call('HSET', KEYS[1], 'troubles', ARGV[7], 'wait_ms', ARGV[8])
 end
 if ARGV[5] == '1' then
   redis.call('HDEL', KEYS[1], 'run', 'owner', 'lease_ms')

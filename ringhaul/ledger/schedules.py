@@ -6,17 +6,23 @@ by a lease; one whose beat was not heard of for that long is taken over by anoth
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.ledger import new_token
-from ringhaul.schedule.arrivals import Remembered
+from ringhaul.schedule.arrivals import REMEMBER_MS, Remembered
 from ringhaul.schedule.runs import Run
 
 #: Runs of a schedule that its history has, passed over due times among them.
 RUNS_KEPT = 200
+#: A timing at which nobody looks for so long, while others look at another, is another file's of
+#: before. Beats look every second, one that waits for Redis or a slow disk some seconds later.
+UNSEEN_MAX_MS = 60_000
+#: How often it is written down that somebody looks.
+_SEEN_EVERY_MS = 10_000
 #: Files asked about at once.
 _PATHS_PER_READ = 1000
 
@@ -44,6 +50,13 @@ class Standing(NamedTuple):
     lease_ms: int  #: Until when it is its beat's alone.
 
 
+class Wait(NamedTuple):
+    """How long the files of a schedule wait after runs that failed by no fault of theirs."""
+
+    troubles: int  #: Such runs in a row.
+    until_ms: int  #: No run begins before, unless by hand.
+
+
 class ScheduleBook:
     """The schedules on one Redis. Methods raise as `Caller.script` does.
 
@@ -61,11 +74,13 @@ class ScheduleBook:
 
     def look(self, name: str, timing: str) -> Standing:
         """The same for a beat. A schedule that it sees for the first time begins now, and so does
-        one with another timing: due times before that are none."""
+        one with another timing: due times before that are none. So does one that goes back to a
+        timing at which nobody looked for `UNSEEN_MAX_MS`, while somebody looked at another."""
         return self._look(name, timing)
 
     def _look(self, name: str, timing: str) -> Standing:
-        words: list[bytes] = self._script("schedule_look", name, timing, keys.SCHEDULE_TTL_S)
+        limits = (keys.SCHEDULE_TTL_S, _SEEN_EVERY_MS, UNSEEN_MAX_MS)
+        words: list[bytes] = self._script("schedule_look", name, timing, *limits)
         now, settled, since, paused, run, lease = (word.decode() for word in words)
         return Standing(
             now_ms=int(now),
@@ -86,9 +101,10 @@ class ScheduleBook:
     ) -> Claim:
         """Make the run of a due time, and take it for `lease_ms`.
 
-        `settled_ms`: as `standing` told; None: by hand, whatever is settled or paused. `before`:
-        the run that this due time has, to be gone on with.
+        `settled_ms`: as `standing` told, 0 if it told none; None: by hand, whatever is settled. By
+        hand a pause does not count. `before`: the run that this due time has, to be gone on with.
         """
+        by_hand = run.by_hand or settled_ms is None
         answer: bytes = self._script(
             "schedule_claim",
             run.schedule,
@@ -101,6 +117,7 @@ class ScheduleBook:
             "" if before is None else _pack(before),
             RUNS_KEPT,
             keys.SCHEDULE_TTL_S,
+            int(by_hand),
         )
         return Claim(answer.decode())
 
@@ -125,13 +142,15 @@ class ScheduleBook:
         lease_ms: int,
         files: Mapping[str, Remembered] | None = None,
         end: bool = False,
+        wait: Wait | None = None,
     ) -> bool:
         """Write down how far the run is, and keep it for `lease_ms`; 0 lets it go at once.
 
-        `files`: remembered with it, in one step. `end`: it is over. False: it is another's by now.
+        `files`: remembered with it, in one step. `end`: it is over. `wait`: what `wait` tells then.
+        False: it is another's by now.
         """
         words: list[str | int] = [run.id, self._token, lease_ms, _pack(run), int(end)]
-        words.append(keys.SCHEDULE_TTL_S)
+        words += (keys.SCHEDULE_TTL_S, *(("", "") if wait is None else wait))
         for path, remembered in (files or {}).items():
             words += (path, remembered.pack())
         answer: bytes = self._script("schedule_keep", run.schedule, *words)
@@ -139,7 +158,7 @@ class ScheduleBook:
 
     def renew(self, run: Run, lease_ms: int) -> bool:
         """Keep the run for `lease_ms` from now. False: it is another's by now."""
-        words = (run.id, self._token, lease_ms, "", 0, keys.SCHEDULE_TTL_S)
+        words = (run.id, self._token, lease_ms, "", 0, keys.SCHEDULE_TTL_S, "", "")
         answer: bytes = self._script("schedule_keep", run.schedule, *words)
         return answer == b"OK"
 
@@ -170,6 +189,13 @@ class ScheduleBook:
         found = (self.run(name, run.decode()) for run in ids)
         return [run for run in found if run is not None]
 
+    def wait(self, name: str) -> Wait:
+        """How long the files of a schedule wait."""
+        words: list[bytes | None] = self._caller.command(
+            "HMGET", keys.schedule_key(name, "state"), "troubles", "wait_ms"
+        )
+        return Wait(*(int(word or 0) for word in words))
+
     def remembered(self, name: str, paths: Sequence[str]) -> dict[str, Remembered]:
         """What is known of these files."""
         key = keys.schedule_key(name, "files")
@@ -182,21 +208,25 @@ class ScheduleBook:
                     known[path] = Remembered.unpack(text.decode())
         return known
 
-    def forget(self, name: str, there: Collection[str], before_ms: int) -> int:
-        """Forget files that are not among those `there`, and of which nothing has become since
-        `before_ms`. How many they were."""
+    def forget(self, name: str, there: Collection[str], now_ms: int) -> int:
+        """Write down which files are not among those `there`, and forget those that were not for
+        `REMEMBER_MS`. How many are forgotten."""
         key, cursor, gone = keys.schedule_key(name, "files"), 0, 0
         while True:
             cursor, found = self._caller.command("HSCAN", key, cursor, "COUNT", _PATHS_PER_READ)
-            old = [
-                path
-                for path, text in found.items()
-                if path.decode() not in there and Remembered.unpack(text.decode()).ms < before_ms
-            ]
-            if old:
-                gone += self._caller.command("HDEL", key, *(path.decode() for path in old))
+            words: list[str] = []
+            for path, text in ((path.decode(), text.decode()) for path, text in found.items()):
+                new = _gone(text, path in there, now_ms)
+                if new != text:
+                    words += (path, text, new)
+            if words:
+                gone += self._script("schedule_gone", name, *words)
             if cursor == 0:
                 return gone
+
+    def keep_files(self, name: str) -> None:
+        """What is remembered of files lives on from now."""
+        self._caller.command("EXPIRE", keys.schedule_key(name, "files"), keys.SCHEDULE_TTL_S)
 
     def _script(self, script: str, name: str, *arguments: str | int) -> Any:
         return self._caller.script(script, keys.schedule_key(name, "state"), *arguments)
@@ -228,3 +258,13 @@ def _pack(run: Run) -> str:
 
 def _unpack(record: bytes) -> Run:
     return Run.from_json(json.loads(record))
+
+
+def _gone(text: str, there: bool, now_ms: int) -> str:
+    """What is to be remembered of a file that is there, or is not; "": nothing."""
+    file = Remembered.unpack(text)
+    if there:
+        return text if file.gone_ms is None else replace(file, gone_ms=None).pack()
+    if file.gone_ms is None:
+        return replace(file, gone_ms=now_ms).pack()
+    return "" if file.gone_ms < now_ms - REMEMBER_MS else text

@@ -36,6 +36,7 @@ SHARED_SCRIPTS = (
     "fleet",
     "open_units",
     "schedule_claim",
+    "schedule_gone",
     "schedule_keep",
     "schedule_look",
     "schedule_pass",

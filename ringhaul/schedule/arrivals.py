@@ -32,6 +32,11 @@ class Arrived(NamedTuple):
     stamp: str
     checksum: str
 
+    @property
+    def listed(self) -> Listed:
+        """As the folder listed it."""
+        return Listed(self.path, self.size_bytes, self.stamp)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Remembered:
@@ -43,9 +48,11 @@ class Remembered:
     state: str  #: LOADED, FAILED or ALONE
     run: str  #: The run that says so.
     ms: int  #: When it did.
+    gone_ms: int | None = None  #: Since when it is not listed any more, as far as anybody saw.
 
     def pack(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
+        words = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps(words, separators=(",", ":"))
 
     @classmethod
     def unpack(cls, text: str) -> Remembered:
@@ -56,7 +63,7 @@ class Remembered:
         return (self.size_bytes, self.stamp) == (file.size_bytes, file.stamp)
 
 
-#: A file that is not there any more is forgotten this long after it was loaded.
+#: A file that is not there any more is forgotten when it was gone for so long.
 REMEMBER_MS = 90 * 86_400_000
 #: Loaded, and not to be loaded again while it is the same.
 LOADED = "loaded"
@@ -142,11 +149,12 @@ def same_content(before: Remembered | None, file: Listed, checksum: str) -> bool
 
 
 def batch(files: Iterable[Listed], known: Mapping[str, Remembered], files_max: int) -> list[Listed]:
-    """The files of the next run: several, or one that is to be tried alone."""
+    """The files of the next run: several, or one that is to be tried alone; of those the one whose
+    last try is the longest ago."""
     ordered = sorted(files)
     alone = [file for file in ordered if _is_alone(file, known)]
     together = [file for file in ordered if not _is_alone(file, known)]
-    return together[:files_max] or alone[:1]
+    return together[:files_max] or sorted(alone, key=lambda file: known[file.path].ms)[:1]
 
 
 def _is_alone(file: Listed, known: Mapping[str, Remembered]) -> bool:

@@ -27,11 +27,11 @@ class PassOver(NamedTuple):
 
 
 def decide(
-    schedule: Schedule, *, settled_ms: int, now_ms: int, busy: bool
+    schedule: Schedule, *, settled_ms: int, now_ms: int, busy_since_ms: int | None
 ) -> Begin | PassOver | None:
     """What is to be done now; None: nothing.
 
-    `busy`: a run of the schedule is not over.
+    `busy_since_ms`: when the run of the schedule began that is not over; None: there is none.
     """
     timing = schedule.timing
     last = timing.due_last(settled_ms, now_ms)
@@ -40,15 +40,19 @@ def decide(
     late_max_ms = schedule.late_max_s * 1000
     if late_max_ms and last < now_ms - late_max_ms:
         return PassOver(last, "too late: it could not start within late_max")
-    if busy:
-        if schedule.overlap is Overlap.SKIP:
+    reach_ms = late_max_ms or LOOK_BACK_MS
+    first = timing.due_after(max(settled_ms, now_ms - reach_ms - 1))
+    if first is None or first > last:
+        first = last
+    if busy_since_ms is not None:
+        # One that was missed before that run began has its turn after it, and so have those behind
+        # it: what is settled is one number.
+        if schedule.overlap is Overlap.SKIP and first > busy_since_ms:
             return PassOver(last, "the run before it was not over")
         return None
     if not timing.in_window(now_ms):
         return None  # late, and it waits for the window
-    reach_ms = late_max_ms or LOOK_BACK_MS
-    first = timing.due_after(max(settled_ms, now_ms - reach_ms - 1))
-    if first is None or first >= last:
+    if first == last:
         return Begin(last)
     if schedule.catch_up is CatchUp.ALL:
         return Begin(first)

@@ -10,7 +10,7 @@ with a run goes on with its jobs, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -79,6 +79,7 @@ class Run:
     not_before_ms: int = 0  #: The next try waits until then.
     notified: tuple[str, ...] = ()  #: How telling somebody of it went, one for each.
     files: tuple[Arrived, ...] = ()  #: That are loaded by it.
+    troubles: int = 0  #: Runs in a row, up to this one, that failed by no fault of their files.
     steps: tuple[Step, ...] = field(default_factory=tuple)
 
     @property
@@ -130,6 +131,7 @@ def new_run(
     files: Sequence[Arrived] = (),
     by_hand: bool = False,
     missed_from_ms: int | None = None,
+    troubles: int = 0,
 ) -> Run:
     """The run of a due time, none of its steps begun. Raises `ValueError` for a bad template."""
     arguments = schedule.arguments(due_ms, tuple(file.path for file in files))
@@ -140,6 +142,7 @@ def new_run(
         started_ms=now_ms,
         missed_from_ms=missed_from_ms,
         files=tuple(files),
+        troubles=troubles,
         steps=tuple(
             Step(arguments=tuple(step), job=f"{schedule.name}-{run_id(due_ms)}-{number}")
             for number, step in enumerate(arguments, start=1)
@@ -189,15 +192,20 @@ def take_over(run: Run) -> Run:
     return _with(run, index, replace(step, tries=step.tries - 1, under_way=False))
 
 
-def try_again(run: Run) -> Run:
-    """A run that failed, to be gone on with at the step that did."""
-    steps = tuple(
-        step if step.code == EXIT_COMPLETE else replace(step, tries=0, ended_ms=None)
-        for step in run.steps
-    )
-    return replace(
-        run, state=RunState.RUNNING, ended_ms=None, reason="", not_before_ms=0, steps=steps
-    )
+def try_again(run: Run, schedule: Schedule, jobs: Collection[str]) -> Run:
+    """A run that failed, to be gone on with at the step that did.
+
+    From there on the steps are those of the schedule as it is now, but for those whose job is
+    there: a job stays what it is. `jobs`: ids of those. Raises `ValueError` for a bad template.
+    """
+    ended = sum(step.ended_ms is not None for step in run.steps)
+    done = max(ended - (run.state is RunState.FAILED), 0)
+    begun = {step.job: step for step in run.steps if step.job in jobs}
+    steps = run.steps[:done]
+    for step in new_run(schedule, run.due_ms, 0, files=run.files).steps[done:]:
+        steps += (replace(begun.get(step.job, step), tries=0, ended_ms=None),)
+    again = replace(run, ended_ms=None, reason="", not_before_ms=0, steps=steps)
+    return replace(again, state=RunState.DONE if again.current is None else RunState.RUNNING)
 
 
 def _current(run: Run) -> int:

@@ -45,11 +45,6 @@ def fill(arguments: Sequence[str], facts: Facts) -> list[str]:
     return filled
 
 
-def has_template(argument: str) -> bool:
-    """Whether the argument differs from run to run."""
-    return any(match[1] == "due" for match in _FORM.finditer(argument))
-
-
 def _fill(argument: str, facts: Facts) -> str:
     for match in _LOOKS_LIKE.finditer(argument):
         if not _FORM.fullmatch(match[0]):

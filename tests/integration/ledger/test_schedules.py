@@ -8,8 +8,8 @@ import pytest
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.schedules import RUNS_KEPT, Beats, Claim, ScheduleBook
-from ringhaul.schedule.arrivals import Arrived, remember
+from ringhaul.ledger.schedules import RUNS_KEPT, UNSEEN_MAX_MS, Beats, Claim, ScheduleBook, Wait
+from ringhaul.schedule.arrivals import REMEMBER_MS, Arrived, remember
 from ringhaul.schedule.runs import Run, RunState, new_run
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.timing import Timing
@@ -56,6 +56,36 @@ def test_a_schedule_begins_when_it_is_first_seen(book: ScheduleBook, clock: Cloc
     assert book.look("hourly", "other").since_ms == clock.now_ms
     assert book.look("hourly", HOURLY.timing.text).since_ms == clock.now_ms - 5000
     assert book.standing("hourly").now_ms == clock.now_ms
+
+
+def test_a_timing_that_comes_back_begins_anew(book: ScheduleBook, clock: Clock) -> None:
+    first_ms = clock.now_ms
+    assert book.look("hourly", "a").since_ms == first_ms
+    # While nobody looks nothing is forgotten: what was missed is made up for
+    clock.advance(10 * 86_400_000)
+    assert book.look("hourly", "a").since_ms == first_ms
+    # When its times are changed, and changed back after a while
+    for _ in range(UNSEEN_MAX_MS // 1000 + 1):
+        clock.advance(1000)
+        book.look("hourly", "b")
+    # Then it begins now
+    assert book.look("hourly", "a").since_ms == clock.now_ms
+
+
+def test_beats_with_two_files_do_not_begin_each_other_anew(
+    book: ScheduleBook, other: ScheduleBook, clock: Clock, ledger: Ledger
+) -> None:
+    first_ms = clock.now_ms
+    for _ in range(300):
+        assert book.look("hourly", "a").since_ms == first_ms
+        assert other.look("hourly", "b").since_ms == first_ms
+        clock.advance(1000)
+    # One that is gone leaves nothing
+    for _ in range(100):
+        clock.advance(1000)
+        book.look("hourly", "a")
+    fields = ledger.caller.command("HKEYS", keys.schedule_key("hourly", "state"))
+    assert set(fields) == {b"settled_ms", b"since:a", b"seen:a"}
 
 
 def test_a_due_time_has_one_run(book: ScheduleBook, other: ScheduleBook) -> None:
@@ -216,11 +246,81 @@ def test_files_are_remembered_with_the_end_of_their_load(
     failed = remember(files, run.id, clock.now_ms, loaded=False)
     assert not book.keep(run, lease_ms=LEASE_MS, files=failed)
     assert other.remembered("hourly", paths[:1]) == {paths[0]: remembered[paths[0]]}
-    # Files that are gone are forgotten after a while, others are not
+
+
+def test_files_that_are_gone_for_long_are_forgotten(
+    book: ScheduleBook, ledger: Ledger, clock: Clock
+) -> None:
+    files = [Arrived(f"/in/{n}.csv", n, str(n), f"sum{n}") for n in range(2500)]
+    paths = [file.path for file in files]
+    run = a_run()
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    remembered = remember(files, run.id, clock.now_ms, loaded=True)
+    assert book.keep(run, lease_ms=LEASE_MS, files=remembered)
+    # Given files that were loaded long ago, and a mount that is away for a moment
+    clock.advance(2 * REMEMBER_MS)
+    assert book.forget("hourly", set(), clock.now_ms) == 0
+    clock.advance(1000)
+    assert book.forget("hourly", set(paths), clock.now_ms) == 0
+    assert book.remembered("hourly", paths) == remembered, "as if nothing had been"
+    # When some are gone for as long as files are remembered, they are forgotten
     there = set(paths[:2000])
-    assert book.forget("hourly", there, clock.now_ms - LEASE_MS) == 0, "not long enough gone"
+    assert book.forget("hourly", there, clock.now_ms) == 0
+    clock.advance(REMEMBER_MS)
+    assert book.forget("hourly", there, clock.now_ms) == 0, "not long enough gone"
+    clock.advance(1)
     assert book.forget("hourly", there, clock.now_ms) == 500
     assert set(book.remembered("hourly", paths)) == there
+    # and as long as somebody looks, the others are not
+    key = keys.schedule_key("hourly", "files")
+    ledger.caller.command("EXPIRE", key, 1000)
+    book.keep_files("hourly")
+    assert ledger.caller.command("TTL", key) > 366 * 86_400
+
+
+def test_files_that_a_run_by_hand_took_are_not_taken_by_a_look_from_before(
+    book: ScheduleBook, other: ScheduleBook
+) -> None:
+    file = Arrived("/in/a", 1, "1", "c")
+    drop = replace(HOURLY, steps=(("load", "{files}", "-t", "k.t"),), arrive=("/in",))
+
+    def run_of(hour: int, *, by_hand: bool) -> Run:
+        return replace(a_run(hour), files=(file,), steps=(), by_hand=by_hand)
+
+    # Given somebody who looks before any beat does
+    assert drop.arrive and book.standing("hourly").settled_ms is None
+    by_hand = run_of(0, by_hand=True)
+    assert book.claim(by_hand, settled_ms=0, lease_ms=LEASE_MS) is Claim.CLAIMED
+    book.keep(by_hand, lease_ms=LEASE_MS, end=True)
+    # and a beat, while it is paused
+    at = settled(book)
+    book.pause("hourly")
+    by_hand = run_of(1, by_hand=True)
+    assert book.claim(by_hand, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
+    book.keep(by_hand, lease_ms=LEASE_MS, end=True)
+    # Then what the beat found before that is nothing
+    book.resume("hourly")
+    assert other.claim(run_of(2, by_hand=False), settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
+    # nor is what was found by hand before a beat's run
+    at = settled(book)
+    run = run_of(3, by_hand=False)
+    assert other.claim(run, settled_ms=at, lease_ms=LEASE_MS) is Claim.CLAIMED
+    other.keep(run, lease_ms=LEASE_MS, end=True)
+    by_hand = run_of(4, by_hand=True)
+    assert book.claim(by_hand, settled_ms=at, lease_ms=LEASE_MS) is Claim.MOVED
+
+
+def test_how_long_files_wait_outlives_a_beat(book: ScheduleBook, other: ScheduleBook) -> None:
+    assert book.wait("hourly") == Wait(0, 0)
+    run = a_run()
+    book.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    book.keep(run, lease_ms=LEASE_MS, end=True, wait=Wait(3, 1_760_000_000_000))
+    assert other.wait("hourly") == Wait(3, 1_760_000_000_000)
+    # A run that has none of it leaves it as it is
+    run = a_run(2)
+    other.claim(run, settled_ms=settled(book), lease_ms=LEASE_MS)
+    other.keep(run, lease_ms=LEASE_MS, end=True)
+    assert other.wait("hourly").troubles == 3
 
 
 def test_keys_of_a_schedule_live_on_for_more_than_a_year(

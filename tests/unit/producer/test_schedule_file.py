@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "config" / "schedule.example.toml"
 
 
+FULL = "the second run would find this folder full"
+
+
 def write(folder: Path, steps: str, more: str = "") -> Path:
     path = folder / "schedule.toml"
     path.write_text(f'[schedule.a]\nevery = "1h"\nsteps = [{steps}]\n{more}')
@@ -39,6 +42,8 @@ def test_the_shipped_example_is_right() -> None:
         '["query", "SELECT count(*) FROM k.t", "-o", "/out/n.csv"]',
         '["lookup", "-t", "k.t", "--keys", "/in/k.csv", "-o", "/out/{due}"]',
         '["exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:{due-30d:%Y-%m-%d}..2026-01-01"]',
+        '["exec", "SELECT a FROM k.t WHERE d = ?", "--params", "/in/p.csv", "-o", "/out/{due}"]',
+        '["unload", "-t", "k.t", "--output=/out/{due:%Y-%m-%dT%H}"]',
     ],
 )
 def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
@@ -66,7 +71,16 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
         ('["unload", "-t", "k.t", "-o", "-"]', "not to standard output"),
         ('["lookup", "-t", "k.t", "--keys", "a.csv"]', "not to standard output"),
-        ('["unload", "-t", "k.t", "-o", "/out"]', "the second run would find this folder full"),
+        ('["unload", "-t", "k.t", "-o", "/out"]', FULL),
+        # What differs is another argument, or does not differ from one hour to the next
+        ('["unload", "-t", "k.t", "-o", "/out", "--where", "d < \'{due:%Y-%m-%d}\'"]', FULL),
+        ('["unload", "-t", "k.t", "-o", "/out/{due:%Y-%m-%d}"]', FULL),
+        ('["lookup", "-t", "k.t", "--keys", "/in/{due}.csv", "-o", "/out"]', FULL),
+        ('["exec", "SELECT a FROM k.t WHERE d = ?", "--range", "d:1..9", "-o", "/out"]', FULL),
+        (
+            '["exec", "/* all */ SELECT a FROM k.t WHERE d = ?", "--range", "d:1..9"]',
+            "not to standard output",
+        ),
     ],
 )
 def test_a_step_that_would_fail_at_night_is_refused_now(
@@ -77,6 +91,16 @@ def test_a_step_that_would_fail_at_night_is_refused_now(
         read_schedule_file(path)
     assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
     assert told in str(error.value)
+
+
+def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.toml"
+    steps = '["load", "{files}", "-t", "k.t"], ["unload", "-t", "k.t", "-o", "/out/{due:%m-%d}"]'
+    path.write_text(f'[schedule.a]\narrive = "/in"\nsteps = [{steps}]')
+    assert list(read_schedule_file(path).schedules) == ["a"]
+    path.write_text(path.read_text().replace("{due:%m-%d}", "{name}"))
+    with pytest.raises(UsageError, match=FULL):
+        read_schedule_file(path)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from producer.schedule_files import list_arrivals, take_checksum
+import pytest
+
+from producer.schedule_files import are_bases_there, list_arrivals, take_checksum
 from ringhaul.schedule.arrivals import Listed
 
 
@@ -46,3 +49,65 @@ def test_a_file_that_changed_since_it_was_listed_has_none(tmp_path: Path) -> Non
     (listed,) = list_arrivals((str(file),), "/")
     file.write_bytes(b"id\n1\n2\n")
     assert take_checksum(listed) is None
+    file.unlink()
+    assert take_checksum(listed) is None
+
+
+def odd(folder: Path, *patterns: str) -> tuple[list[str], dict[str, str]]:
+    """The files that are listed, and what is told of the others."""
+    told: dict[str, str] = {}
+    found = list_arrivals(patterns, str(folder), lambda path, why: told.update({path: str(why)}))
+    return [os.path.relpath(file.path, folder) for file in found], told
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """As if the folder were closed to us, which nothing is to root."""
+    scandir: Callable[..., object] = os.scandir
+
+    def scan(path: object = ".") -> object:
+        if str(path) == str(folder):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+
+
+def test_a_name_that_is_not_utf_8_does_not_hold_up_others(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x")
+    with open(os.fsencode(tmp_path) + b"/caf\xe9.csv", "w") as file:
+        file.write("x")
+    for pattern in (".", "*.csv"):
+        found, told = odd(tmp_path, pattern)
+        assert found == ["a.csv"]
+        (path,) = told
+        assert path == f"{tmp_path}/caf\\xe9.csv"
+        assert told[path] == f"{path}: its name is not UTF-8: rename it"
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_text("x")
+    (tmp_path / "open" / "loop.csv").symlink_to("loop.csv")
+    closed = tmp_path / "closed"
+    refused(monkeypatch, closed)
+    # What can be listed is, whatever the others are
+    found, told = odd(tmp_path, ".")
+    assert found == ["open/a.csv"]
+    assert set(told) == {str(closed), str(tmp_path / "open" / "loop.csv")}
+    for pattern in ("closed/*.csv", "closed/"):
+        found, told = odd(tmp_path, pattern, "open/a.csv")
+        assert (found, "Permission denied" in "".join(told.values())) == (["open/a.csv"], True)
+    with pytest.raises(PermissionError):
+        list_arrivals(("closed",), str(tmp_path))
+
+
+def test_the_folders_at_which_patterns_begin(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    base = str(tmp_path)
+    assert are_bases_there(("in", "in/", "in/*.csv", "in/*/x/**/*.csv", "in/a.csv"), base)
+    assert are_bases_there(("s3://bucket/in/",), base)
+    for pattern in ("out/", "out/*.csv", "out/*/x.csv", "out/a.csv"):
+        assert not are_bases_there(("in", pattern), base), pattern

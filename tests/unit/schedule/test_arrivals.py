@@ -1,5 +1,7 @@
 """Which files have arrived whole, and are not loaded yet."""
 
+from dataclasses import replace
+
 import pytest
 
 from ringhaul.schedule.arrivals import (
@@ -105,6 +107,12 @@ def test_a_batch_is_bounded_and_in_order() -> None:
     assert batch([], {}, 10) == []
 
 
+def test_of_files_that_are_tried_alone_each_has_its_turn() -> None:
+    files = {A.path: replace(known(A, ALONE), ms=9), B.path: replace(known(B, ALONE), ms=8)}
+    assert batch([A, B], files, 10) == [B]
+
+
 def test_what_is_remembered_survives_its_packing() -> None:
-    assert Remembered.unpack(known().pack()) == known()
+    for one in (known(), replace(known(), gone_ms=7)):
+        assert Remembered.unpack(one.pack()) == one
     assert len(known(checksum="c" * 64).pack()) < 250

@@ -26,10 +26,15 @@ def schedule(window: str = "", **more: object) -> Schedule:
 
 
 def decided(
-    found: Schedule, *, settled: int, now: int, busy: bool = False
+    found: Schedule, *, settled: int, now: int, busy_since: int | None = None
 ) -> Begin | PassOver | None:
     """Minutes before and after 10:00."""
-    return decide(found, settled_ms=TEN + settled * MINUTE, now_ms=TEN + now * MINUTE, busy=busy)
+    return decide(
+        found,
+        settled_ms=TEN + settled * MINUTE,
+        now_ms=TEN + now * MINUTE,
+        busy_since_ms=None if busy_since is None else TEN + busy_since * MINUTE,
+    )
 
 
 def test_nothing_is_due() -> None:
@@ -51,16 +56,38 @@ def test_of_several_that_were_missed_the_latest_runs_or_each(overlap: Overlap) -
     found = schedule(overlap=overlap)
     assert decided(found, settled=0, now=35) == Begin(TEN + 30 * MINUTE, TEN + 10 * MINUTE)
     each = replace(found, catch_up=CatchUp.ALL)
-    assert decided(each, settled=0, now=35) == Begin(TEN + 10 * MINUTE)
-    assert decided(each, settled=10, now=35) == Begin(TEN + 20 * MINUTE)
+    # The run of each begins after that of the one before; looks in between drop none
+    for due in (10, 20, 30):
+        assert decided(each, settled=due - 10, now=34 + due) == Begin(TEN + due * MINUTE)
+        if due < 30:
+            busy = decided(each, settled=due, now=35 + due, busy_since=34 + due)
+            assert busy is None, "the next of them waits"
+
+
+def test_what_comes_beside_a_run_waits_behind_one_that_was_missed_before() -> None:
+    each = schedule(catch_up=CatchUp.ALL)
+    # Missed at 10, 20; the run of 10 began at 25 and is under way at 35
+    assert decided(each, settled=10, now=35, busy_since=25) is None
+    assert decided(each, settled=10, now=36) == Begin(TEN + 20 * MINUTE)
+    assert decided(each, settled=20, now=37) == Begin(TEN + 30 * MINUTE)
+    # That of 30 began at 37: nothing that was missed is left, and those beside it are passed over
+    passed = decided(each, settled=30, now=41, busy_since=37)
+    assert passed == PassOver(TEN + 40 * MINUTE, "the run before it was not over")
+    # nor is one made up for that is too late by now
+    limited = replace(each, late_max_s=600)
+    assert isinstance(decided(limited, settled=10, now=35, busy_since=25), PassOver)
+    # A run by hand passes over nothing that was missed before it
+    latest = schedule()
+    assert decided(latest, settled=0, now=25, busy_since=24) is None
+    assert decided(latest, settled=0, now=26) == Begin(TEN + 20 * MINUTE, TEN + 10 * MINUTE)
 
 
 def test_while_a_run_is_not_over_due_times_are_passed_over_or_wait() -> None:
     skips = schedule(overlap=Overlap.SKIP)
-    passed = decided(skips, settled=0, now=21, busy=True)
+    passed = decided(skips, settled=0, now=21, busy_since=0)
     assert isinstance(passed, PassOver)
     assert passed.due_ms == TEN + 20 * MINUTE
-    assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=21, busy=True) is None
+    assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=21, busy_since=0) is None
     # and when the run is over, the one that waited begins
     assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=12) == Begin(TEN + 10 * MINUTE)
 
@@ -73,7 +100,7 @@ def test_one_that_is_too_late_is_passed_over() -> None:
     assert (passed.due_ms, passed.reason.split(":")[0]) == (TEN + 10 * MINUTE, "too late")
     # queued behind a long run, too
     queued = schedule(late_max_s=300, overlap=Overlap.QUEUE)
-    assert isinstance(decided(queued, settled=0, now=16, busy=True), PassOver)
+    assert isinstance(decided(queued, settled=0, now=16, busy_since=0), PassOver)
 
 
 def test_each_that_was_missed_but_not_those_that_are_too_late() -> None:

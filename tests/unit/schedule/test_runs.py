@@ -111,11 +111,33 @@ def test_another_beat_goes_on_with_the_step_that_was_under_way() -> None:
 
 def test_a_run_that_failed_goes_on_where_it_failed() -> None:
     failed = ended(ended(a_run(), 0, DUE + 5), 3)
-    again = try_again(failed)
+    again = try_again(failed, SCHEDULE, [])
     assert (again.state, again.current, again.reason) == (RunState.RUNNING, 1, "")
     assert again.steps[0] == failed.steps[0]
     assert again.steps[1].tries == 0
     assert ended(again, 0).state is RunState.DONE
+    # A step that was done with rejected records is done, too
+    some = replace(SCHEDULE, rejects_ok=True)
+    failed = ended(ended(a_run(), 1, schedule=some), 3, schedule=some)
+    assert try_again(failed, some, []).current == 1
+
+
+def test_a_run_that_failed_goes_on_with_the_steps_as_they_are_now() -> None:
+    failed = ended(ended(a_run(), 0), 2)
+    first, second = (step.job for step in failed.steps)
+    mended = replace(SCHEDULE, steps=(("load", "other", "-t", "k.t"), ("count", "-t", "k.mended")))
+    again = try_again(failed, mended, [first])
+    assert [step.arguments[-1] for step in again.steps] == ["k.t", "k.mended"]
+    assert again.steps[0] == failed.steps[0], "what is done is done"
+    assert again.steps[1].job == second
+    # A job that is there stays what it is
+    again = try_again(failed, mended, [first, second])
+    assert [step.arguments for step in again.steps] == [step.arguments for step in failed.steps]
+    # Steps may have come and gone
+    longer = replace(mended, steps=(*mended.steps, ("count", "-t", "k.u")))
+    assert try_again(failed, longer, []).steps[2].job == "nightly-20261120T013000Z-3"
+    shorter = replace(mended, steps=mended.steps[:1])
+    assert try_again(failed, shorter, [first, second]).state is RunState.DONE
 
 
 def test_a_late_start_says_how_late() -> None:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ringhaul.schedule.templates import Facts, fill, has_template
+from ringhaul.schedule.templates import Facts, fill
 
 
 def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
@@ -60,8 +60,3 @@ def test_what_looks_like_a_template_and_is_none_is_refused(template: str) -> Non
 def test_files_within_an_argument_are_refused() -> None:
     with pytest.raises(ValueError, match="one by itself"):
         fill(["x{files}"], facts())
-
-
-def test_which_arguments_differ_from_run_to_run() -> None:
-    assert has_template("/out/{due:%Y}") and has_template("{due}")
-    assert not has_template("/out/{name}") and not has_template("/out")

@@ -1,0 +1,159 @@
+"""`ringhaul schedule run` in front of a real Valkey: what becomes of runs left, and runs failed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import redis
+
+from producer.run_schedule import run_now
+from producer.schedule_run import RunWork
+from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import Claim, ScheduleBook
+from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, new_run
+from ringhaul.schedule.schedules import Schedule
+
+TEXT = '[schedule.a]\nevery = "1h"\nsteps = [["count", "-t", "k.t"]]'
+#: An hour of some day.
+DUE = 1_795_136_400_000
+
+
+@pytest.fixture
+def client(
+    tmp_path: Path, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[redis.Redis]:
+    """The broker of a schedule file whose cluster nobody answers for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ringhaul.toml").write_text('[cluster]\ncontact_points = ["localhost"]\nport = 1\n')
+    (tmp_path / "schedule.toml").write_text(TEXT)
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", "state")
+    monkeypatch.setenv("RINGHAUL_SCHEDULE_FILE", "schedule.toml")
+    found = connect(broker_url)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def book(client: redis.Redis) -> ScheduleBook:
+    """What a beat has."""
+    return ScheduleBook(Ledger(client).caller)
+
+
+@pytest.fixture
+def schedule() -> Schedule:
+    return parse_schedules(TEXT, "s")["a"]
+
+
+def newest(book: ScheduleBook) -> Run | None:
+    return next(iter(book.runs("a", 1)), None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_go_of_the_run(
+    book: ScheduleBook,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+) -> None:
+    def tell() -> None:
+        while not ((run := newest(book)) and run.steps[0].under_way):
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    with socket.socket() as silent:  # a cluster that says nothing: the step waits
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", str(silent.getsockname()[1]))
+        thread = threading.Thread(target=tell)
+        thread.start()
+        assert run_now(None, "a", None) == EXIT_INTERRUPTED
+        thread.join()
+    assert signal.getsignal(number) == before
+    assert "let go of: " in capsys.readouterr().err
+    # Then anybody may go on with it at once
+    standing = book.standing("a")
+    assert standing.run is not None
+    assert standing.lease_ms <= standing.now_ms
+    assert book.take_over("a", 1000) is not None
+
+
+def test_a_run_that_was_left_is_gone_on_with(
+    book: ScheduleBook,
+    schedule: Schedule,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given a command that is killed while its step is under way, and no beat
+    run = replace(begin_step(new_run(schedule, DUE, DUE, by_hand=True), DUE), host="h:1")
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    with pytest.raises(UsageError, match="a is not run: a run of it is not over"):
+        run_now(None, "a", None)
+    # When its lease has run out, and Redis is away for two looks
+    book.keep(run, lease_ms=0)
+    look, away = RunWork.look, [LedgerUnavailable("no Redis"), LedgerUnavailable("no Redis")]
+
+    def sometimes(work: RunWork, now_ms: int) -> bool:
+        if work.run.steps[0].under_way and away:
+            raise away.pop()
+        return look(work, now_ms)
+
+    monkeypatch.setattr(RunWork, "look", sometimes)
+    # Then the next command goes on with that run to its end, which has no cluster
+    assert run_now(None, "a", None) == EXIT_FATAL
+    told = capsys.readouterr().err
+    assert f"a {run.id}: h:1 left it: goes on with it" in told
+    assert told.count("waiting: ") == 1
+    assert away == []
+    (found,) = book.runs("a", 10)
+    assert (found.state, found.takeovers, found.steps[0].tries) == (RunState.FAILED, 1, 1)
+    assert book.standing("a").run is None
+
+
+def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:
+    """A run in the history whose step failed."""
+    run = new_run(schedule, DUE, DUE)
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    run = end_step(begin_step(run, DUE), 3, DUE, schedule=schedule)
+    assert book.keep(run, lease_ms=0, end=True)
+    return run
+
+
+def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
+    book: ScheduleBook, schedule: Schedule, tmp_path: Path
+) -> None:
+    failed_run(book, schedule)
+    (tmp_path / "schedule.toml").write_text(TEXT.replace("k.t", "k.mended"))
+    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    assert run_now(None, "a", due) == EXIT_FATAL
+    (run,) = book.runs("a", 10)
+    assert run.steps[0].arguments == ("count", "-t", "k.mended")
+    assert run.steps[0].code == EXIT_FATAL, "there is no cluster"
+
+
+def test_a_job_that_is_over_is_resumed_first(
+    book: ScheduleBook, schedule: Schedule, client: redis.Redis
+) -> None:
+    run = failed_run(book, schedule)
+    job = run.steps[0].job
+    ledger = Ledger(client)
+    ledger.create(job, {"verb": "count"}, "{}")
+    ledger.cancel(job)
+    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    with pytest.raises(UsageError, match=f"{job} is CANCELLED: `ringhaul resume {job}` first"):
+        run_now(None, "a", due)
+    assert book.standing("a").run is None
+    assert book.runs("a", 10) == [run]
