@@ -97,9 +97,10 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # Without one, no result client exists whose visibility time-out could differ from ours.
         "task_ignore_result": True,
         "result_backend": None,
-        # The last resort for a unit that neither ends nor renews its lease.
-        "task_soft_time_limit": worker.time_limit_soft_s,
-        "task_time_limit": worker.time_limit_hard_s,
+        # A unit may wait for its job's pace for as long as it takes; ours leave waits out
+        # (tasks/time_limits.py, ADR 0014).
+        "task_soft_time_limit": None,
+        "task_time_limit": None,
         # Queues by name; what is not routed is not lost in Celery's own default queue.
         "task_default_queue": QUEUE_LOAD,
         "task_queues": _queues(settings.cluster.local_dc),

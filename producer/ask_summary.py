@@ -71,7 +71,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         "rows": sums.rows,
         "files": sums.parts,
         "bytes_written": sums.bytes_written,
-        "output": job.output.url if job.output else None,
+        "output": job.output.url if job.output and not job.streams else None,
         "retries": sums.retries,
         "repeated_units": sums.repeated_units,
         "elapsed_s": elapsed_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,14 @@ from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.reading import parquet_metadata, read_records
 from ringhaul.load.rows import Part, RowEncoder
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.load.unit import TO_THE_END, LoadUnit
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
+#: Looked at for records that --skip-rows does not pass over: those of a long unit.
+SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
 REJECTS_SHOWN = 5
 #: Of what transforms give.
@@ -61,15 +63,16 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
         f"strategy {job.strategy}",
         f" timestamps from {job.base_us} us, one more for each record",
     ]
-    for sampled in job.sources[:SAMPLE_SOURCES]:
-        lines += _sample_lines(job, sampled, transforms)
+    for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES]):
+        start = _wanted_start(job, index, units)
+        lines += _sample_lines(job, sampled, start, transforms)
     return "\n".join(lines)
 
 
 def _sample_lines(
-    job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...]
+    job: LoadJob, source: LoadSource, start: Position | None, transforms: tuple[Transform, ...]
 ) -> Iterator[str]:
-    parts = sample(job, source, transforms)
+    parts = [] if start is None else sample(job, source, start, transforms)
     rejects = [reject for part in parts for reject in part.rejects]
     shown = f" sample     {source.file.path}: {sum(part.records for part in parts):,} records"
     if transforms or job.where:
@@ -81,18 +84,18 @@ def _sample_lines(
     yield f"{shown}, {len(rejects):,} rejected"
     for reject in rejects[:REJECTS_SHOWN]:
         yield f"   {reject.where} {reject.column or reject.stage}: {reject.reason}"
-    if transforms:
-        yield from _result_lines(job, source, transforms)
+    if transforms and start is not None:
+        yield from _result_lines(job, source, start, transforms)
 
 
 def _result_lines(
-    job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...]
+    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
 ) -> Iterator[str]:
     """The first rows that transforms give, by column."""
     from producer.plan_transform import first_records
     from ringhaul.transform.chain import Chain
 
-    pieces, _ = Chain(transforms, source.results).apply(first_records(job, source))
+    pieces, _ = Chain(transforms, source.results).apply(first_records(job, source, start))
     shown = 0
     for piece in pieces:
         for row in range(min(len(piece.rows), ROWS_SHOWN - shown)):
@@ -101,12 +104,27 @@ def _result_lines(
             shown += 1
 
 
-def sample(job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...] = ()) -> list[Part]:
-    """What would become of the records of a source's first block."""
-    start = Position(source.start_offset_bytes, job.ordinal_first, source.start_line)
-    encoder = RowEncoder(job, source, transforms)
+def _wanted_start(job: LoadJob, index: int, units: Sequence[LoadUnit]) -> Position | None:
+    """Where the records that are wanted of a source begin, or shortly before; None: none is."""
+    for unit in units:
+        if unit.source == index:
+            return Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+    source = job.sources[index]
+    if len(units) < UNITS_COUNTED_MAX:
+        return None
     if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
-        return []
-    for block in read_records(source, job, start, TO_THE_END, SAMPLE_BYTES):
-        return list(encoder.parts(block))
+        return None
+    return Position(source.start_offset_bytes, job.ordinal_first, source.start_line)
+
+
+def sample(
+    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
+) -> list[Part]:
+    """What would become of the records of the first block from `start` on that has wanted ones."""
+    encoder = RowEncoder(job, source, transforms)
+    blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
+    for block in islice(blocks, SAMPLE_BLOCKS_MAX):
+        parts = list(encoder.parts(block))
+        if any(part.records for part in parts):
+            return parts
     return []

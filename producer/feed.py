@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, split_units
+from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.load.job import LoadJob, LoadSource
@@ -24,6 +25,8 @@ from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
 #: splitting two units, so that workers begin with the first ones while the others are split.
 BATCH_UNITS = 500
 BATCH_S = 0.02
+#: Pause before the ledger is told once more why the job cannot go on, if it would not take it.
+FAIL_PAUSE_S = 1.0
 
 
 class Feeder:
@@ -59,8 +62,13 @@ class Feeder:
                 self.bytes_split = 0
             except JobMissing:
                 return
+            except LedgerRefused as error:  # nobody can be told; the command meets it, too
+                self.error = self.error or error
+                return
             except Exception as error:
-                self.error = error
+                if self.error is not None:
+                    time.sleep(FAIL_PAUSE_S)
+                self.error = self.error or error
 
     def _feed(self) -> None:
         """Append every unit, then seal; begin again from the ledger's count when it lost some."""

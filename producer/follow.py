@@ -14,7 +14,7 @@ from producer.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.progress import open_progress
 from producer.snapshot import RateMeter
 from producer.watch import Detached, Watch
-from ringhaul.errors import EXIT_STILL_RUNNING
+from ringhaul.errors import EXIT_STILL_RUNNING, OutputUnusable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 
@@ -93,10 +93,19 @@ def follow_job(
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:
-    """The closing table on stderr, or the summary as JSON on stdout; both also to a file."""
-    if shown.summary_file is not None:
-        shown.summary_file.write_text(json.dumps(closing.data, indent=2) + "\n")
+    """The closing table on stderr, or the summary as JSON on stdout; then to a file, too.
+
+    Raises `OutputUnusable` where the file cannot be written (disk full).
+    """
     if shown.as_json:
         print(json.dumps(closing.data), flush=True)
     else:
         shown.say(closing.text)
+    if shown.summary_file is None:
+        return
+    try:
+        shown.summary_file.write_text(json.dumps(closing.data, indent=2) + "\n")
+    except OSError as error:
+        raise OutputUnusable(
+            f"{shown.summary_file}: the summary cannot be written: {error.strerror or error}"
+        ) from error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from producer.startup import take_sigterm
 from ringhaul.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def begins_job(kind: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(**options: Any) -> int:
+            take_sigterm()
             if options["job_id"] is None:
                 return command(**options)
             from ringhaul.ledger.keys import job_key
@@ -64,12 +66,15 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
     there, its units not all handed out."""
     from producer.ledgers import reading_ledger
     from producer.options import connection_flags, settle
+    from producer.outputs import refuse_two_on_stdout
     from ringhaul.ledger.reading import JobMissing
     from ringhaul.ledger.states import JobState
     from tasks.publish import KIND_LABEL
 
     settle(connection_flags(options), options["config_file"])
     job_id = options["job_id"]
+    if kind in ("count", "query"):  # whatever its job has come to, the result is printed
+        refuse_two_on_stdout(options)
     with reading_ledger(None) as ledger:
         try:
             status = ledger.status(job_id)
@@ -115,10 +120,8 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     kind = status.labels.get(KIND_LABEL)
     if kind in ("lookup", "exec"):
         _publish_answers(ledger, status)
-    elif status.state is JobState.COMPLETE and kind == "unload":
-        from ringhaul.read.finish import publish_manifest
-
-        publish_manifest(ledger, status.job)
+    elif status.state in (JobState.COMPLETE, JobState.PARTIAL) and kind == "unload":
+        _publish_parts(ledger, status)
     elif status.state is JobState.COMPLETE and kind in ("count", "query"):
         from producer.run_query import print_folded
 
@@ -153,6 +156,16 @@ def _follow_asking(options: Mapping[str, Any], ledger: Ledger, status: JobStatus
         on_end=lambda status: _publish_answers(ledger, status),
         on_interrupt=options["on_interrupt"] or "detach",
     )
+
+
+def _publish_parts(ledger: Ledger, status: JobStatus) -> None:
+    """The manifest of an unload, if it wrote files."""
+    from ringhaul.read.finish import publish_manifest
+    from tasks.kinds import job_of
+
+    job: Any = job_of(ledger.job_spec(status.job))
+    if not job.streams:
+        publish_manifest(ledger, status.job)
 
 
 def _publish_answers(ledger: Ledger, status: JobStatus) -> None:

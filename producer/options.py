@@ -86,13 +86,24 @@ def following_options(command: Command) -> Command:
             click.option("-q", "--quiet", is_flag=True, help="Only errors."),
             click.option(
                 "--summary",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=click.Path(dir_okay=False, writable=True, path_type=Path),
+                callback=_in_a_folder,
                 help="Write the summary as JSON.",
             ),
         ]
     ):
         command = option(command)
     return command
+
+
+def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be made, before there is a job. One that is there is click's."""
+    if path is not None and not path.exists():
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise click.BadParameter(f"folder {path.parent} is not writable")
+    return path
 
 
 def sharing_options(command: Command) -> Command:

@@ -47,9 +47,19 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
 
 
 def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` where rows and the summary would both go to standard output."""
-    if options["output"] == STDOUT and options["as_json"]:
-        raise UsageError("-o - and --json both want standard output: give one of them")
+    """Raise `UsageError` where rows or a result, and messages, would both go to standard output."""
+    if options.get("output") not in (STDOUT, None):
+        return
+    of_rows = options.get("output") == STDOUT
+    rows = "-o -" if of_rows else "the result"
+    if options["as_json"]:
+        result = "" if of_rows else "--format json makes the result JSON, "
+        raise UsageError(
+            f"{rows} and --json both want standard output: give one of them ({result}--summary "
+            "FILE has the summary)"
+        )
+    if options["progress"] == "json" and not options["quiet"]:
+        raise UsageError(f"{rows} and --progress json both want standard output: give one of them")
 
 
 def wants_header(options: Mapping[str, Any], output: Output) -> bool:

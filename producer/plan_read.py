@@ -159,16 +159,29 @@ def _select_text(table: TableSchema, wanted: Wanted) -> str:
         parse_where(wanted.where, table)  # refuses what is more than a condition
     if wanted.counts:
         items, tail = _count_items(table, wanted)
-    condition = f" WHERE {wanted.where}\n" if wanted.where else ""
+    condition = f" WHERE {_condition(wanted.where, tail)}\n" if wanted.where else ""
     return f"SELECT {', '.join(items)} FROM {_table_text(table)}{condition}{tail}"
+
+
+def _condition(text: str, tail: str) -> str:
+    """The condition as given. In front of a `tail`: without the semicolon, the ALLOW FILTERING or
+    the comment that it may end with."""
+    if not tail:
+        return text
+    from ringhaul.query.sql import parse_condition, spelt
+
+    tree = parse_condition(text)
+    return text if tree is None else spelt(tree)
 
 
 def _count_items(table: TableSchema, wanted: Wanted) -> tuple[list[str], str]:
     """What a count selects, and what follows its WHERE."""
     key = [quote_identifier(name) for name in table.partition_key]
     if wanted.top:
+        names = ("count", "rows", *(f"rows_{number}" for number in range(2, len(key) + 2)))
+        free = next(name for name in names if name not in table.partition_key)
         tail = f" GROUP BY {', '.join(key)} ORDER BY {len(key) + 1} DESC LIMIT {wanted.top}"
-        return [*key, 'count(*) AS "count"'], tail
+        return [*key, f'count(*) AS "{free}"'], tail
     if wanted.by != "total":
         return [f"token({', '.join(key)})"], ""
     return ['count(*) AS "count"'], ""

@@ -51,6 +51,7 @@ class LoadRequest:
     timestamp: str | None = None
     strategy: str = "pipeline"
     unit_bytes: int = 0
+    rows_per_s: int = 0  #: What the job begins with; 0: no limit
     max_errors: str = "1000"
     transforms: Sequence[str] = ()  #: `module:function`, in their order
     where: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.loading import check_names
 from tasks.transforms import transforms_of
+
+#: Looked at for a record that can be read and is asked for.
+BLOCKS_MAX = 1600
 
 
 def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
@@ -57,15 +61,21 @@ def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform
     return replace(job, sources=tuple(sources))
 
 
-def first_records(job: LoadJob, source: LoadSource) -> pa.RecordBatch:
+def first_records(
+    job: LoadJob, source: LoadSource, wanted_from: Position | None = None
+) -> pa.RecordBatch:
     """The first records of a source as a transform gets them; those that cannot be read are not
-    among them."""
+    among them.
+
+    `wanted_from`: the first from there on that the job asks for, and not those it passes over.
+    """
     if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
-        start = Position(source.start_offset_bytes, 0, source.start_line)
+        start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
+        first = 0 if wanted_from is None else job.ordinal_first
         fields = field_reader(job, source)
-        for block in read_records(source, job, start, TO_THE_END, LOOK_BYTES):
-            if block.defect is None:
-                asked = np.ones(block.records_count, np.bool_)
+        for block in islice(read_records(source, job, start, TO_THE_END, LOOK_BYTES), BLOCKS_MAX):
+            asked = block.position.ordinal + np.arange(block.records_count) >= first
+            if block.defect is None and asked.any():
                 return source_batch(source, fields.parse(block, asked))[0]
     return pa.RecordBatch.from_pylist([], schema=_schema(source))
 

@@ -52,7 +52,7 @@ def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int)
         "bytes_read": report.bytes_read,
         "files": report.parts,
         "bytes_written": report.bytes_written,
-        "output": job.output.url if job.output else None,
+        "output": job.output.url if job.output and not job.streams else None,
         "pages": report.pages,
         "retries": report.retries,
         "splits": report.splits,
@@ -77,7 +77,7 @@ def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
     wanted = report.rows_given if job.transforms else report.rows
     if wanted != report.rows_read:
         figures.append(f"{wanted:,} of them wanted")
-    if job.output is not None:
+    if job.output is not None and not job.streams:
         figures.append(f"{count_text(report.parts, 'file')}, {bytes_text(report.bytes_written)}")
     figures += [time_text(elapsed_s), f"{speed} rows/s"]
     details = [
@@ -106,17 +106,20 @@ def _transformed_line(job: ReadJob, report: ReadReport) -> str:
 
 def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     """How it ended, and the next command where there is one."""
-    resume = f" next     ringhaul resume {status.job}"
+    # Nothing can be added to a standard output that is gone.
+    resume = [] if job.streams else [f" next     ringhaul resume {status.job}"]
     part = f"{status.done:,} of {status.units:,} units are done"
+    went = ""
+    if job.output is not None:
+        went = "went to standard output" if job.streams else f"are in {job.output.url}"
     match status.state:
         case JobState.COMPLETE:
             if job.output is None:
                 return [" complete"]
-            return [f" complete: {report.rows:,} rows of {job.table.name} are in {job.output.url}"]
+            return [f" complete: {report.rows:,} rows of {job.table.name} {went}"]
         case JobState.PARTIAL:
-            assert job.output is not None
             return [
-                f" complete with rejects: {report.rows:,} rows are in {job.output.url}, "
+                f" complete with rejects: {report.rows:,} rows {went}, "
                 f"{report.rejected:,} of {job.table.name} rejected",
                 f" next     ringhaul errors {status.job}",
             ]
@@ -125,17 +128,17 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
                 " stopped: a transform failed on more rows than --max-errors allows; "
                 f"{report.rejected:,} rejected, {part}",
                 f" next     ringhaul errors {status.job}",
-                f"{resume} --max-errors N",
+                *(f"{line} --max-errors N" for line in resume),
             ]
         case JobState.QUARANTINED:
             return [
                 f" complete with quarantine: {count_text(status.bad, 'unit')} kept killing their "
                 "worker and were given up; their rows are missing",
-                resume,
+                *resume,
             ]
         case JobState.CANCELLED:
-            return [f" cancelled: {part}", resume]
+            return [f" cancelled: {part}", *resume]
         case JobState.FAILED:
-            return [f" failed: {status.last_error}", f" so far {part}", resume]
+            return [f" failed: {status.last_error}", f" so far {part}", *resume]
         case _:
             return unfinished(status, part)

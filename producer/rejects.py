@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import BinaryIO
 
+from producer.again import Again, read_bytes
+from producer.whole_file import whole_file
 from ringhaul.errors import SourceChanged, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.parquet_json import record_json
-from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.sources import check_unchanged
-from ringhaul.formats.split import Position
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import open_records, parquet_metadata, read_records
 from ringhaul.load.rejects import Reject, unpack_rejects
 from tasks.publish import KIND_LABEL
 
@@ -50,7 +49,7 @@ def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
     rejects = job_rejects(ledger, job_id)
     for reject in islice(rejects, limit):
         if not reject.line:
-            row = "(longer than is kept)" if reject.data is None else reject.data.decode()
+            row = "(not kept)" if reject.data is None else reject.data.decode()
             yield f"{reject.file}  {reject.stage}  {reject.reason}  {row}"
             continue
         at = f"column {reject.column}: " if reject.column else ""
@@ -67,7 +66,8 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     same text. The header of the source comes first if it had one. Records of Parquet files, which
     have no bytes of their own, are written as JSON Lines. Sources whose headers or formats differ
     cannot share one file: `UsageError` says so. Rows of a table are written as JSON Lines, but for
-    those that are too long to be kept in the ledger.
+    those of which the ledger keeps the place alone. The file appears whole or not at all: what was
+    at `path` stays until then, and a source of the job is refused with `UsageError`.
     """
     if _kind(ledger, job_id) == "transforming unload":
         return _export_rows(ledger, job_id, path)
@@ -76,10 +76,8 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     encode = _encoder(job.dialect)
     written = 0
     first: LoadSource | None = None
-    with ExitStack() as stack:
-        out: BinaryIO = sys.stdout.buffer
-        if path != "-":
-            out = stack.enter_context(open(path, "wb"))
+    refuse_source(path, sources)
+    with _opened(path) as out, Again(job) as again:
         for reject in job_rejects(ledger, job_id):
             source = sources[reject.file]
             if first is None:
@@ -96,22 +94,38 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
                     f"{reject.file} has another header than the sources before it; load and "
                     "export sources with different headers separately"
                 )
-            out.write(encode(_data(reject, source, job) + b"\n"))
+            out.write(encode(_data(reject, source, again) + b"\n"))
             written += 1
     return written
 
 
 def _export_rows(ledger: Ledger, job_id: str, path: str) -> int:
     written = 0
-    with ExitStack() as stack:
-        out: BinaryIO = sys.stdout.buffer
-        if path != "-":
-            out = stack.enter_context(open(path, "wb"))
+    with _opened(path) as out:
         for reject in job_rejects(ledger, job_id):
             if reject.data is not None:
                 out.write(reject.data + b"\n")
                 written += 1
     return written
+
+
+def refuse_source(path: str, sources: Iterable[str]) -> None:
+    """Raise `UsageError` if the file at `path` is one of these: its records would be lost."""
+    for source in sources:
+        with suppress(OSError):  # one of them is not there, or a URL
+            if os.path.samefile(path, source):
+                raise UsageError(
+                    f"--export {path}: the job was loaded from this file; give another name"
+                )
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path == "-":
+        yield sys.stdout.buffer
+        return
+    with whole_file(path) as out:
+        yield out
 
 
 def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
@@ -135,41 +149,17 @@ def _header(source: LoadSource, job: LoadJob) -> bytes:
     """The bytes before a source's first record; empty when it has no header."""
     if not source.start_offset_bytes:  # neither have JSON Lines and Parquet one
         return b""
-    return _read(source, 0, source.start_offset_bytes, job)
+    return read_bytes(source, 0, source.start_offset_bytes, job)
 
 
-def _data(reject: Reject, source: LoadSource, job: LoadJob) -> bytes:
-    """The record's original bytes; a long one is not in the ledger and is read from its file."""
+def _data(reject: Reject, source: LoadSource, again: Again) -> bytes:
+    """The record's original bytes, from its file where the ledger has its place alone."""
     if reject.data is not None:
         return reject.data
     try:
         check_unchanged(source.file)
     except SourceChanged as error:
         raise SourceChanged(
-            f"the record at byte {reject.offset} is too long to be kept in the ledger, and {error}"
+            f"the record at byte {reject.offset} is not kept in the ledger, and {error}"
         ) from error
-    if source.format == "parquet":
-        return _read_row(source, reject, job)
-    return _read(source, reject.offset, reject.length, job)
-
-
-def _read_row(source: LoadSource, reject: Reject, job: LoadJob) -> bytes:
-    """A row of a Parquet file as JSON."""
-    kinds = source.wanted_types(job)
-    groups = row_groups(parquet_metadata(source.file), 0)
-    first_row = next(group.first_row for group in groups if group.number == reject.offset)
-    start = Position(reject.offset, 0, first_row)
-    for block in read_records(source, job, start, 0, 0):
-        if reject.line < block.position.line + block.records_count:
-            assert isinstance(block, RowBlock)
-            return record_json(block.batch, reject.line - block.position.line, kinds)
-    raise SourceChanged(f"{source.file.path} has no row {reject.line}; something changed it")
-
-
-def _read(source: LoadSource, offset_bytes: int, length_bytes: int, job: LoadJob) -> bytes:
-    chunks, left = [], length_bytes
-    with open_records(source.file, offset_bytes, length_bytes, source.dialect(job)) as stream:
-        while left and (chunk := stream.read(left)):
-            chunks.append(chunk)
-            left -= len(chunk)
-    return b"".join(chunks)
+    return again.record(source, reject)

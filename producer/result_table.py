@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from producer.stdout import let_go_of_stdout
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
+from ringhaul.read.folders import sync_folder
 
 #: Rows of a table on a terminal; a result with more is meant for a file.
 ROWS_SHOWN = 1000
+#: The path that means standard output.
+STDOUT = "-"
 
 
-def print_result(table: pa.Table, form: str, path: str | None) -> None:
-    """Write the result to the file at `path`, or to standard output.
+def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str | None) -> None:
+    """Write the result to the file at `path`, or to standard output (None or "-").
 
-    `form`: table, csv, json (JSON Lines), parquet, or auto: a table on a terminal, else csv, and in
-    a file what its suffix says. Raises `OutputUnusable` (disk full), and BrokenPipeError where
-    nobody reads standard output.
+    `types`: of the columns, which have their Arrow forms or those of `numeric`. `form`: table, csv,
+    json (JSON Lines), parquet, or auto: a table on a terminal, else csv, and in a file what its
+    suffix says. Raises `OutputUnusable` (disk full), and BrokenPipeError where nobody reads
+    standard output.
     """
-    data = _bytes(table, _form(form, path))
+    if path == STDOUT:
+        path = None
+    data = _bytes(table, types, _form(form, path))
     try:
         if path is None:
             sys.stdout.flush()
@@ -34,10 +41,10 @@ def print_result(table: pa.Table, form: str, path: str | None) -> None:
             sys.stdout.buffer.flush()
         else:
             _write_whole(Path(path), data)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         if path is None:
+            if isinstance(error, BrokenPipeError):
+                raise
             let_go_of_stdout()
         where = path or "standard output"
         raise OutputUnusable(
@@ -46,10 +53,21 @@ def print_result(table: pa.Table, form: str, path: str | None) -> None:
 
 
 def _write_whole(target: Path, data: bytes) -> None:
+    """A file that is whole and on disk when it appears: the job counts as told then, and is
+    forgotten some day. A device or a pipe is written as it is, and a link stays one."""
+    if target.exists() and not target.is_file():
+        with target.open("wb") as there:
+            there.write(data)
+        return
+    target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(target)
+        sync_folder(str(target.parent))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -64,60 +82,88 @@ def _form(form: str, path: str | None) -> str:
     return "table" if sys.stdout.isatty() else "csv"
 
 
-def _bytes(table: pa.Table, form: str) -> bytes:
+def _bytes(table: pa.Table, types: Sequence[CqlType], form: str) -> bytes:
     if form == "table":
-        return _drawn(table).encode()
+        return _drawn(table, types).encode()
     if form == "json":
-        lines = [json.dumps(row, default=_plain) for row in _rows(table)]
-        return "".join(f"{line}\n" for line in lines).encode()
+        return _json_lines(table, types).encode()
     sink = io.BytesIO()
     if form == "parquet":
         import pyarrow.parquet as pq
 
         pq.write_table(table, sink)
     else:
-        _write_csv(table, sink)
+        _write_csv(table, types, sink)
     return sink.getvalue()
 
 
-def _write_csv(table: pa.Table, sink: BinaryIO) -> None:
+def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
+    from ringhaul.cql.spell import json_of, json_strings
+
+    names = json_strings(pa.array(table.column_names, pa.string())).to_pylist()
+    columns = []
+    for name, cql_type, column in zip(names, types, table.columns, strict=True):
+        if column.type == cql_type.arrow():
+            texts = json_of(cql_type, column.combine_chunks()).to_pylist()
+        else:
+            texts = [_json_number(value) for value in column.to_pylist()]
+        columns.append([f"{name}: {'null' if text is None else text}" for text in texts])
+    return "".join(f"{{{', '.join(row)}}}\n" for row in zip(*columns, strict=True))
+
+
+def _json_number(value: Decimal | int | None) -> str | None:
+    """Digits after the point would be lost on many a reader, but in a string."""
+    if value is None or isinstance(value, int) or value.as_tuple().exponent == 0:
+        return None if value is None else str(value)
+    return f'"{value}"'
+
+
+def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> None:
     import csv
 
     text = io.TextIOWrapper(sink, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
-    for row in _rows(table):
-        writer.writerow([_text(value) for value in row.values()])
+    writer.writerows(_rows(table, types))
     text.flush()
     text.detach()
 
 
-def _drawn(table: pa.Table) -> str:
+def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
     """Columns as wide as their widest value; numbers to the right."""
-    shown = [[_text(value) for value in row.values()] for row in _rows(table.slice(0, ROWS_SHOWN))]
+    shown = _rows(table.slice(0, ROWS_SHOWN), types)
     right = [_numeric(field.type) for field in table.schema]
     widths = [
         max([len(name), *(len(row[i]) for row in shown)])
         for i, name in enumerate(table.column_names)
     ]
 
-    def line(cells: list[str]) -> str:
+    def line(cells: Sequence[str]) -> str:
         padded = [
             cell.rjust(width) if to_right else cell.ljust(width)
             for cell, width, to_right in zip(cells, widths, right, strict=True)
         ]
         return (" " + "  ".join(padded)).rstrip()
 
-    lines = [line(list(table.column_names)), " " + "  ".join("-" * width for width in widths)]
+    lines = [line(table.column_names), " " + "  ".join("-" * width for width in widths)]
     lines += [line(row) for row in shown]
     if table.num_rows > ROWS_SHOWN:
         lines.append(f" ... {table.num_rows - ROWS_SHOWN:,} more rows (--format csv shows all)")
     return "\n".join(lines) + "\n"
 
 
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
+    """The texts of each row, as `unload` spells them; a null is empty."""
+    from ringhaul.cql.spell import text_of
+
+    columns = []
+    for cql_type, column in zip(types, table.columns, strict=True):
+        if column.type == cql_type.arrow():
+            texts = text_of(cql_type, column.combine_chunks()).to_pylist()
+        else:  # varint and decimal as numbers
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+        columns.append(["" if text is None else text for text in texts])
+    return list(zip(*columns, strict=True))
 
 
 def _numeric(data_type: pa.DataType) -> bool:
@@ -126,26 +172,3 @@ def _numeric(data_type: pa.DataType) -> bool:
         or pa.types.is_floating(data_type)
         or pa.types.is_decimal(data_type)
     )
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, float):
-        return repr(value)
-    plain = _plain(value)
-    return plain if isinstance(plain, str) else str(plain)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know, as text."""
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, Decimal):
-        whole = value.as_tuple().exponent == 0
-        return int(value) if whole else str(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value

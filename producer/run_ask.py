@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from producer.plan_read import Wanted, table_of
 from producer.run_load import spool_path, spool_sources
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
+from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
@@ -124,9 +124,7 @@ def _run(
     spool = spool_path(loaded.settings.state_dir, job_id)
     with ExitStack() as stack:
         output = output_of(options, loaded, job_id)
-        if to_stdout:
-            stack.callback(shutil.rmtree, Path(output.url), ignore_errors=True)
-        else:
+        if not to_stdout:
             check_empty(output.url)
         unused = stack.enter_context(ExitStack())
         sources = []
@@ -141,6 +139,8 @@ def _run(
             asked = ask(session, loaded)
             if asked.result:
                 refuse_two_on_stdout(options)
+                if to_stdout:
+                    stack.enter_context(spool_folder(Path(output.url)))
             values = _values(options, asked, sources, spans, slots)
             job = AskJob(
                 kind=kind,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -27,6 +29,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
 from tasks.connect import open_ledger
 from tasks.publish import QUEUE_LABEL
@@ -62,7 +65,11 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             print(dry_run_text(job, crew.slots, transforms))
             return EXIT_COMPLETE
         unused.pop_all()
-    code = _run(begun, options, request, job, crew)
+    try:
+        code = _run(begun, options, request, job, crew)
+    except JobTaken:  # by a command that did the same at the same time, from a spool of its own
+        spool.unlink(missing_ok=True)
+        raise
     if code == EXIT_COMPLETE:
         spool.unlink(missing_ok=True)
     return code
@@ -117,6 +124,7 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         timestamp=options["timestamp"],
         strategy=load.strategy,
         unit_bytes=load.unit_bytes,
+        rows_per_s=options["rate"] or 0,
         max_errors=load.max_errors,
         transforms=options["transforms"],
         where=options["where"] or "",
@@ -186,8 +194,20 @@ def spool_sources(
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:
-    """Where a job's standard input is kept until all of it is loaded."""
-    return state_dir / "spool" / f"{job_id}.csv"
+    """Where this command keeps standard input until all of it is loaded: a new name at each call.
+
+    A command with the same job id, such as one that only plans, has another.
+    """
+    return state_dir / "spool" / f"{job_id}.{secrets.token_hex(4)}.csv"
+
+
+def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
+    """Remove what was spooled for a job, by whichever command began it."""
+    folder = Path(os.path.abspath(state_dir / "spool"))  # as sources are named
+    for source in job.sources:
+        path = Path(source.file.path)
+        if path.parent == folder and path.name.startswith(f"{job_id}."):
+            path.unlink(missing_ok=True)
 
 
 def _mapping(text: str | None) -> dict[str, str]:

@@ -11,8 +11,9 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.beginning import Beginning
+from producer.outputs import refuse_two_on_stdout
 from producer.plan_read import Wanted, plan_units, read_select
-from producer.result_table import print_result
+from producer.result_table import STDOUT, print_result
 from producer.run_read import Plan, plan_slots, run_read
 from producer.words import count_text
 from ringhaul.errors import OutputUnusable, UsageError
@@ -20,10 +21,10 @@ from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing, JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.read.fold import fold_job, read_job
+from ringhaul.read.fold import fold_job, read_job, result_types
 from ringhaul.read.job import ReadJob
 from ringhaul.read.ring import read_ring
-from ringhaul.read.spill import forget_job, forget_old
+from ringhaul.read.spill import forget_old
 
 
 def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
@@ -57,7 +58,10 @@ def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted
 
 
 def _check_result_options(options: Mapping[str, Any]) -> None:
+    refuse_two_on_stdout(options)
     output = options.get("output")
+    if output == STDOUT:
+        output = None
     if options["result_format"] == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
     if output is not None and Path(output).is_dir():
@@ -114,11 +118,10 @@ def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
 
 
 def print_folded(ledger: Ledger, job_id: str, form: str, path: str | None) -> None:
-    """Print the result of a complete count or query, and remove its files."""
+    """Print the result of a complete count or query, which may be repeated."""
     job = read_job(ledger, job_id)
-    print_result(fold_job(ledger, job_id, job), form, path)
-    forget_job(job.spill, job_id)
-    # Those of jobs that were cancelled or failed, and never resumed.
+    print_result(fold_job(ledger, job_id, job), result_types(job), form, path)
+    # The files of this job stay as long as the ledger remembers it: those of older ones go.
     forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
 
 

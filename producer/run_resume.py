@@ -21,7 +21,8 @@ from producer.embedded import (
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
-from producer.run_load import spool_path
+from producer.outputs import refuse_two_on_stdout
+from producer.run_load import drop_spooled
 from producer.run_query import print_folded
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
@@ -29,7 +30,7 @@ from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
-from ringhaul.ledger.states import JobState
+from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob
 from ringhaul.read.ask_finish import publish_ask_manifest
@@ -56,6 +57,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             return _resume_ask(stack, loaded, options, ledger, job, broker)
         if not isinstance(job, LoadJob):
             return _resume_read(stack, loaded, options, ledger, job, broker)
+        refuse_over(ledger.status(job_id))
         for source in job.sources:
             check_unchanged(source.file)
         close_session(open_session(cluster_config(settings)))
@@ -82,7 +84,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
         )
     if code == EXIT_COMPLETE:
-        spool_path(state_dir, job_id).unlink(missing_ok=True)
+        drop_spooled(state_dir, job_id, job)
     return code
 
 
@@ -101,6 +103,8 @@ def _resume_read(
     limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
     if job.streams:
         raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
+    if job.kind != "unload":
+        refuse_two_on_stdout(options)
     status = ledger.status(job_id)
     if status.state in (JobState.COMPLETE, JobState.PARTIAL):
         # Its command may have gone before it wrote the manifest, or the result.
@@ -167,6 +171,7 @@ def _resume_ask(
             publish_ask_manifest(ledger, status)
             Shown.from_options(options).say(f"{job_id} is complete; its manifest is written")
             return EXIT_CODES[status.state]
+    refuse_over(status)
     if job.spans and not status.sealed:
         raise UsageError(f"job {job_id} has not got all its units: start it anew")
     for source in job.values.sources:
@@ -199,8 +204,15 @@ def _resume_ask(
         on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
     )
     if code in (EXIT_COMPLETE, EXIT_REJECTS):
-        spool_path(loaded.settings.state_dir, job_id).unlink(missing_ok=True)
+        drop_spooled(loaded.settings.state_dir, job_id, job.values)
     return code
+
+
+def refuse_over(status: JobStatus) -> None:
+    """Raise `UsageError` for a job that is over for good, before anything else that may be wrong:
+    its sources may be gone by right."""
+    if status.state is not JobState.RUNNING and status.state not in RESUMABLE:
+        raise UsageError(f"job {status.job} cannot be resumed: it is {status.state}")
 
 
 def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +18,7 @@ from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdou
 from producer.plan_read import Read, Wanted, plan_units, read_select
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
+from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -42,10 +42,9 @@ def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
     with ExitStack() as stack:
         refuse_two_on_stdout(options)
         output = output_of(options, loaded, begun.job_id)
-        if to_stdout:
-            spool = Path(output.url)
-            stack.callback(shutil.rmtree, spool, ignore_errors=True)
-        elif not options.get(ADOPTED):
+        if to_stdout and not options["dry_run"]:
+            stack.enter_context(spool_folder(Path(output.url)))
+        elif not to_stdout and not options.get(ADOPTED):
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 

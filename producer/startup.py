@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -24,6 +25,12 @@ def start_quickly() -> None:
     gc.set_threshold(GC_THRESHOLD_STARTING)
     # numpy's linear algebra, which is not used here, starts threads when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def take_sigterm() -> None:
+    """SIGTERM is as Ctrl-C from now on: what a command made and nobody needs is removed. Commands
+    that follow a job call this first; those of Celery have handlers of its own."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def stay() -> None:

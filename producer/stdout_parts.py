@@ -48,8 +48,9 @@ class StdoutParts:
         self._copied: set[int] = set()
         self._next = 0
 
-    def look(self, ledger: Ledger, status: JobStatus) -> None:
-        """Copy the units that were committed since the last look.
+    def look(self, ledger: Ledger, status: JobStatus, *, last: bool = False) -> None:
+        """Copy the units that were committed since the last look, in order as far as there is no
+        gap; at the `last` look what is missing will not come any more, and the rest follows.
 
         Raises `StdoutClosed` and `OutputUnusable`, after cancelling the job that nobody reads any
         more.
@@ -59,7 +60,7 @@ class StdoutParts:
                 _write(self._header)
                 self._header = b""
             for unit, extra in ledger.extras(status.job, exclude=self._copied):
-                if self._in_order and unit != self._next:
+                if self._in_order and unit != self._next and not last:
                     break
                 for part in self._parts_of(extra):
                     self._copy(part)
@@ -72,8 +73,8 @@ class StdoutParts:
             raise
 
     def end(self, ledger: Ledger, status: JobStatus) -> None:
-        """Copy what is left."""
-        self.look(ledger, status)
+        """Copy what is left, behind units that were given up, too."""
+        self.look(ledger, status, last=True)
 
     def _copy(self, part: PartInfo) -> None:
         path = self._folder / part.name

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any
 
 from producer.closing import Closing, exit_code, sharing_json, unfinished
@@ -34,6 +36,11 @@ class Summary:
     report: LoadReport
     reasons: Mapping[str, int]  #: "stage column" -> rejects
     interrupted: bool = False  #: by Ctrl-C, in the command that shows this
+
+    @property
+    def rejected_unfinished(self) -> int:
+        """Rejects of units that had too many by themselves, and are not done."""
+        return max(sum(self.reasons.values()) - self.report.rejected, 0)
 
     @property
     def exit_code(self) -> int:
@@ -85,6 +92,8 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "rejected": report.rejected,
         # Of units that were cut short by a stop: in the table, at least this many.
         "rows_unfinished": status.live.rows if status.finished else 0,
+        # And rejects of theirs that are kept, with which a unit stopped the job.
+        "rejected_unfinished": summary.rejected_unfinished,
         "bytes": report.input_bytes,
         "retries": report.retries,
         "repeated_units": report.repeated_units,
@@ -153,10 +162,11 @@ def _verdict(summary: Summary) -> list[str]:
     status, report, job = summary.status, summary.report, summary.status.job
     table = summary.job.table.name
     landed = f"{report.written:,} rows are in {table}"
+    rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, and have written some of their rows.
     part = f"at least {landed}" if status.left or not status.sealed else landed
     resume = f" next     ringhaul resume {job}"
-    export = f" next     ringhaul errors {job} --export rejects.csv"
+    export = f" next     ringhaul errors {job} --export {_export_name(summary.job)}"
     match status.state:
         case JobState.COMPLETE:
             return [f" complete: {landed}"]
@@ -165,7 +175,7 @@ def _verdict(summary: Summary) -> list[str]:
         case JobState.STOPPED:
             return [
                 f" stopped: more records were rejected than --max-errors allows; {part}, "
-                f"{report.rejected:,} rejected, from {status.done:,} of {status.units:,} units",
+                f"{rejected:,} rejected, from {status.done:,} of {status.units:,} units",
                 export,
                 *([f"{resume} --max-errors N"] if status.left or not status.sealed else []),
             ]
@@ -181,6 +191,13 @@ def _verdict(summary: Summary) -> list[str]:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
             return unfinished(status, f"{part} so far")
+
+
+def _export_name(job: LoadJob) -> str:
+    """A name for the rejects that no source has: those of `rejects.csv` may be exported again."""
+    taken = {os.path.basename(source.file.path) for source in job.sources}
+    names = (f"rejects{f'-{number}' if number > 1 else ''}.csv" for number in count(1))
+    return next(name for name in names if name not in taken)
 
 
 def _records_line(summary: Summary) -> str:

@@ -38,6 +38,16 @@ class UnitPaused(Exception):
     """A unit is to be left as it is, to be gone on with later. No error, and nobody is told."""
 
 
+class TooManyRejects(Exception):
+    """A unit alone has more rejects than its job allows, and is not done. No error of its own."""
+
+    def __init__(self, rows: int, rejected: int, input_bytes: int, rejects_blob: bytes) -> None:
+        """What it did until then; `rejects_blob`: of a `RejectLog`."""
+        super().__init__(f"{rejected} records were rejected")
+        self.rows, self.rejected, self.input_bytes = rows, rejected, input_bytes
+        self.rejects_blob = rejects_blob
+
+
 class UsageError(Terminal):
     """The command, its options, its settings or its input cannot be used as given."""
 

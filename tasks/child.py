@@ -80,7 +80,7 @@ class Child:
         self._reader: PageReader | None = None
         self._prepared: dict[str, PreparedStatement] = {}
         self._statements: dict[str, Statement] = {}
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()  # with its created_ms
         self._throttles: OrderedDict[str, JobThrottle] = OrderedDict()
 
     def session(self) -> Session:
@@ -170,8 +170,25 @@ class Child:
 
     def job(self, job_id: str) -> Job:
         """The spec of a job, read from the ledger once and kept for its next units."""
+        return self._job(job_id)[0]
+
+    def created_ms(self, job_id: str) -> int:
+        """When the job was created whose spec `job` gives."""
+        return self._job(job_id)[1]
+
+    def keeps(self, job_id: str) -> bool:
+        """Whether `job` would not have to read the spec."""
+        return job_id in self._jobs
+
+    def forget(self, job_id: str) -> None:
+        """Keep nothing of a job: its id is another's by now."""
+        self._jobs.pop(job_id, None)
+        self._throttles.pop(job_id, None)
+
+    def _job(self, job_id: str) -> tuple[Job, int]:
         if job_id not in self._jobs:
-            self._jobs[job_id] = job_of(self.ledger.job_spec(job_id))
+            made = self.ledger.job_made(job_id)
+            self._jobs[job_id] = (job_of(made.spec), made.created_ms)
             if len(self._jobs) > JOBS_KEPT:
                 self._jobs.popitem(last=False)
         self._jobs.move_to_end(job_id)

@@ -40,6 +40,7 @@ def run_load(attempt: Attempt) -> Done:
         UnitHooks(
             tick=attempt.tick,
             throttle=attempt.throttle,
+            rejects_max=child.ledger.records_max(attempt.job_id),
         ),
         transforms_of(child.settings, job.transforms),
     )

@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 from config.celery_config import QUEUE_LOAD
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.fleet import Fleet, OpenJob, look_at_fleet
-from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.ledger import Issued, Ledger
 from ringhaul.ledger.shares import NORMAL, WEIGHTS, Want, share_out
 from ringhaul.ledger.sweep import Publish, top_up
 from ringhaul.ledger.workers import Worker, Workers
@@ -35,9 +35,6 @@ _TASKS = {
     "lookup": TaskNames.ASK_UNIT,
     "exec": TaskNames.ASK_UNIT,
 }
-#: Jobs whose queue and task are remembered.
-_ROUTES_KEPT = 100
-_routes: dict[str, tuple[str, str]] = {}
 #: How old a look at the workers may be that decides on a queue.
 SEEN_S = 1.0
 _seen: tuple[float, Sequence[Worker]] = (-SEEN_S, ())
@@ -81,7 +78,7 @@ def publisher(ledger: Ledger) -> Publish:
     return partial(publish_units, ledger)
 
 
-def publish_units(ledger: Ledger, job: str, epoch: int, units: Sequence[int]) -> None:
+def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
     """Send a message for each unit to the job's queue.
 
     A message that gets lost costs time, not data: the sweep issues the unit again.
@@ -89,14 +86,15 @@ def publish_units(ledger: Ledger, job: str, epoch: int, units: Sequence[int]) ->
     """
     from tasks.application import app  # the task modules and this one know each other
 
-    label, task = _route(ledger, job)
+    label = issued.queue or QUEUE_LOAD
+    task = _TASKS.get(issued.kind or "load", TaskNames.READ_UNIT)
     queue = queue_of(label, () if "," not in label else _alive(ledger))
-    for unit in units:
+    for unit in issued.units:
         try:
             app.send_task(
                 task,
                 queue=queue,
-                kwargs={"job": job, "unit": unit, "epoch": epoch},
+                kwargs={"job": job, "unit": unit, "epoch": issued.epoch},
                 # What Flower shows and searches (`kwargs:job=...`).
                 kwargsrepr=repr({"job": job, "unit": unit}),
             )
@@ -122,14 +120,3 @@ def _alive(ledger: Ledger) -> Sequence[Worker]:
     if now - _seen[0] > SEEN_S:
         _seen = (now, Workers(ledger.caller).alive())
     return _seen[1]
-
-
-def _route(ledger: Ledger, job: str) -> tuple[str, str]:
-    """The queue label and the task of a job's units; a job never changes them."""
-    if job not in _routes:
-        if len(_routes) >= _ROUTES_KEPT:
-            _routes.clear()
-        labels = ledger.status(job).labels
-        task = _TASKS.get(labels.get(KIND_LABEL, "load"), TaskNames.READ_UNIT)
-        _routes[job] = (labels.get(QUEUE_LABEL, QUEUE_LOAD), task)
-    return _routes[job]

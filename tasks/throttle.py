@@ -67,6 +67,7 @@ class JobThrottle:
         self._ledger, self._job = ledger, job
         self._rows, self._bytes = _Meter("rows"), _Meter("bytes")
         self._limits = NO_LIMITS
+        self.waited_s = 0.0  #: Of all units of the job in this process.
 
     def set(self, limits: Limits) -> None:
         """These hold from now on."""
@@ -100,6 +101,10 @@ class JobThrottle:
     def wait_s(self) -> float:
         """Seconds until all is paid for."""
         return max(self._rows.due_s, self._bytes.due_s) - time.monotonic()
+
+    def waited(self, seconds: float) -> None:
+        """Hear of a wait for the limits."""
+        self.waited_s += seconds
 
     @property
     def rows_at_once(self) -> int:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringhaul.errors import LedgerUnavailable, Terminal, Transient, UnitPaused
+from ringhaul.errors import LedgerUnavailable, Terminal, TooManyRejects, Transient, UnitPaused
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
+from ringhaul.load.pacing import BOUNDLESS
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
 from tasks.publish import publish_next
 from tasks.throttle import JobThrottle
+from tasks.time_limits import TimeLimits
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ def work(
         return {"unit": unit, "skipped": "no session"}
     ledger = child.ledger
     try:
-        child.check_cluster(child.job(job_id).cluster_name)
+        claim = _claim(child, job_id, unit, epoch, token)
     except (JobMissing, WrongCluster) as error:
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
         return {"unit": unit, "skipped": str(error)}
@@ -93,11 +95,11 @@ def work(
         log.error("job %s cannot go on: %s", job_id, reason)
         ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts")
         return {"unit": unit, "failed": reason}
-    claim = ledger.claim(job_id, unit, epoch, token, _lease_ms(child))
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}
     try:
-        done = _attempt(child, job_id, unit, epoch, token, claim, run)
+        with _time_limits(child, job_id) as limits:
+            done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
         if not _may_begin_again(child, job_id):
             return _given_up(ledger, job_id, unit, token, error)
@@ -105,6 +107,29 @@ def work(
     reach("after_commit", unit)
     publish_next(ledger, job_id)
     return {"unit": unit, **done.told}
+
+
+def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Claimed | Refusal:
+    """Claim a unit of a job for this child's cluster.
+
+    What the child keeps may be of a job that had the id before: then the spec is read again.
+    Raises as `Child.job` and `Child.check_cluster` do.
+    """
+    kept = child.keeps(job_id)
+    claim: Claimed | Refusal = Refusal.OTHER
+    try:
+        child.check_cluster(child.job(job_id).cluster_name)
+        created_ms = child.created_ms(job_id)
+        claim = child.ledger.claim(
+            job_id, unit, epoch, token, _lease_ms(child), created_ms=created_ms
+        )
+    except WrongCluster:
+        if not kept:
+            raise
+    if not kept or claim is not Refusal.OTHER:
+        return claim
+    child.forget(job_id)
+    return _claim(child, job_id, unit, epoch, token)
 
 
 def _may_begin_again(child: Child, job_id: str) -> bool:
@@ -134,6 +159,10 @@ def _given_back(
     except UnitStopped as stop:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": str(stop)}
+    except TooManyRejects as many:
+        live = Live(rows=many.rows, rejected=many.rejected, bytes=many.input_bytes)
+        ledger.stop(job_id, unit, token, live, many.rejects_blob)
+        return {"unit": unit, "stopped": str(many)}
     except UnitPaused:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": "PAUSE"}
@@ -162,8 +191,21 @@ def _given_back(
         return {"unit": unit, "released": type(error).__name__}
 
 
+def _time_limits(child: Child, job_id: str) -> TimeLimits:
+    """Those of a unit that begins now."""
+    worker, throttle = child.settings.worker, child.throttle(job_id)
+    return TimeLimits(worker.time_limit_soft_s, worker.time_limit_hard_s, lambda: throttle.waited_s)
+
+
 def _attempt(
-    child: Child, job_id: str, unit: int, epoch: int, token: str, claim: Claimed, run: Runner
+    child: Child,
+    job_id: str,
+    unit: int,
+    epoch: int,
+    token: str,
+    claim: Claimed,
+    limits: TimeLimits,
+    run: Runner,
 ) -> Done:
     """Run the claimed unit and commit it."""
     reach("after_claim", unit)
@@ -192,6 +234,7 @@ def _attempt(
                 token,
                 lease_ms=_lease_ms(child),
                 throttle=throttle,
+                limits=limits,
                 pausable=_may_begin_again(child, job_id),
             ),
             throttle=throttle,
@@ -235,11 +278,13 @@ class _Renewal:
         *,
         lease_ms: int,
         throttle: JobThrottle,
+        limits: TimeLimits,
         pausable: bool,
     ) -> None:
         """`throttle` is given the limits that hold; `pausable`: the unit may be cut short."""
         self._ledger, self._job_id, self._unit, self._token = ledger, job_id, unit, token
         self._lease_ms, self._throttle, self._pausable = lease_ms, throttle, pausable
+        self._time_limits = limits
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
 
@@ -260,4 +305,6 @@ class _Renewal:
             raise UnitPaused
         if lease not in (Lease.OK, Lease.PAUSE):
             raise UnitStopped(lease.value)
+        # Before new limits are set: the time until now was under the old ones.
+        self._time_limits.look(held=self._throttle.requests_max < BOUNDLESS)
         self._throttle.set(limits)

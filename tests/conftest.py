@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.rooms import ByRoom
+from tests.rooms import ByRoom, remove_locks, turn
 from tests.services import (
     ProxiedRing,
     connected,
@@ -41,6 +41,17 @@ def pytest_configure() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
     """With `-n`, as `make test` runs them."""
     return ByRoom(config, log)
+
+
+def pytest_unconfigure() -> None:
+    remove_locks()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Outside of a test's time limit: it may have to wait for its turn."""
+    with turn(alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,16 @@
-"""How tests are shared out among processes: a file at a time, and what is costly to start once."""
+"""How tests are shared out among processes: a file at a time, and what is costly to start once.
+
+Tests that measure time are marked `alone`: while one runs, the other processes wait.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
@@ -28,3 +37,34 @@ class ByRoom(LoadFileScheduling):  # type: ignore[misc]
         """The file of a test, or what it shares with others."""
         of = [room for path, room in SHARED.items() if nodeid.startswith(path)]
         return of[0] if of else str(super()._split_scope(nodeid))
+
+
+@contextmanager
+def turn(*, alone: bool) -> Iterator[None]:
+    """The time of one test: beside others, or alone.
+
+    Whoever wants to be alone stands in the door until all others are out: nobody gets in meanwhile.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    door_file, room_file = _locks(os.getppid())
+    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    with door_file.open("w") as door, room_file.open("w") as room:
+        fcntl.flock(door, how)
+        fcntl.flock(room, how)
+        if not alone:
+            fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+
+
+def remove_locks() -> None:
+    """Called at the end of the process that has started the others."""
+    for file in _locks(os.getpid()):
+        file.unlink(missing_ok=True)
+
+
+def _locks(pid: int) -> tuple[Path, Path]:
+    """The door and the room of the processes that this one has started."""
+    stem = Path(tempfile.gettempdir(), f"ringhaul-tests-{pid}")
+    return stem.with_suffix(".door"), stem.with_suffix(".room")

@@ -26,6 +26,7 @@ class Execute(NamedTuple):
     connection: int  #: 0-based, in the order in which they were opened
     stream: int
     row: int  #: the first bound value, taken for a bigint
+    value: bytes = b""  #: the first bound value, whole
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class ScriptedServer:
                 self.unprepared += 1
             return Answer(protocol.error(stream, 0x2500, "Prepared query with ID not found"))
         # Consistency, flags, count of values, and the length of the first
-        request = Execute(connection, stream, int.from_bytes(body[9:17], "big"))
+        value = body[9 : 9 + max(int.from_bytes(body[5:9], "big", signed=True), 0)]
+        request = Execute(connection, stream, int.from_bytes(body[9:17], "big"), value)
         with self._lock:
             self.seen[request.row] += 1
         answer = self.script(request)

@@ -19,6 +19,7 @@ class Limited:
     paced: bool = True
     paid: list[tuple[int, int]] = field(default_factory=list)  #: (rows, bytes)
     due_s: float = 0.0
+    waited_s: float = 0.0
 
     def pay(self, rows: int, bytes_count: int) -> None:
         if not self.paid:
@@ -27,6 +28,9 @@ class Limited:
 
     def wait_s(self) -> float:
         return self.due_s - time.monotonic()
+
+    def waited(self, seconds: float) -> None:
+        self.waited_s += seconds
 
     @property
     def rows(self) -> int:

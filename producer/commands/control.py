@@ -8,6 +8,7 @@ from typing import Any
 import rich_click as click
 
 from producer.options import config_option, connection_options, following_options
+from producer.startup import take_sigterm
 
 
 @click.command("pause")
@@ -48,6 +49,7 @@ def resume_command(**options: Any) -> int:
     """Let a paused job go on, or run what an ended one did not get to, with its old options."""
     from producer.unpause import unpause
 
+    take_sigterm()
     if unpause(options):
         return 0
     from producer.run_resume import run_resume

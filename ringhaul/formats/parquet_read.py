@@ -17,6 +17,12 @@ from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.pieces import Position
 
 BATCH_ROWS = 64 * 1024
+#: Bytes of a batch in memory, in blocks of text. Above 1: typed rows are the cheaper ones to
+#: encode, and at 1 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.
+BATCH_BLOCKS = 8
+#: The same whatever a block is: a writer keeps three batches in several forms each, and what rows
+#: are glued into is counted in 31 bits.
+BATCH_BYTES_MAX = 256 * 2**20
 
 
 class RowBlock(NamedTuple):
@@ -81,27 +87,82 @@ def group_window(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) 
             first = min(first, chunk.dictionary_page_offset)
         size = chunk.total_compressed_size
         end, total = max(end, first + size), total + size
-        if any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in columns):
+        if _is_of(chunk, columns):
             wanted += size
     return end if 2 * wanted >= total else 0
 
 
 def read_batches(
-    file: pq.ParquetFile, names: Sequence[str], *, size_bytes: int, start: Position
+    file: pq.ParquetFile,
+    names: Sequence[str],
+    *,
+    size_bytes: int,
+    start: Position,
+    block_bytes: int,
 ) -> Iterator[RowBlock]:
     """The rows of one row group, with the columns `names` alone.
 
-    `start.offset_bytes` says which group; `size_bytes` is shared out among the blocks.
+    `start.offset_bytes` says which group; `size_bytes` is shared out among the blocks. A block
+    takes some `BATCH_BLOCKS * block_bytes` of memory at most, unless it is one row.
     """
     group = start.offset_bytes
-    total = max(1, file.metadata.row_group(group).num_rows)
+    about = file.metadata.row_group(group)
+    total = max(1, about.num_rows)
+    bytes_max = min(BATCH_BLOCKS * block_bytes, BATCH_BYTES_MAX)
     done = 0
-    for batch in file.iter_batches(
-        batch_size=BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=False
+    for read in file.iter_batches(
+        batch_size=_batch_rows(about, names, bytes_max),
+        row_groups=[group],
+        columns=list(names),
+        use_threads=False,
     ):
-        end = done + batch.num_rows
-        share = size_bytes * end // total - size_bytes * done // total
-        position = Position(group, start.ordinal + done, start.line + done)
         # pyarrow takes a name for the beginning of a path too: others may have come along.
-        yield RowBlock(batch.select(list(names)), position, share)
-        done = end
+        for batch in _parts(read.select(list(names)), bytes_max):
+            end = done + batch.num_rows
+            share = size_bytes * end // total - size_bytes * done // total
+            position = Position(group, start.ordinal + done, start.line + done)
+            yield RowBlock(batch, position, share)
+            done = end
+
+
+def _batch_rows(about: pq.RowGroupMetaData, names: Sequence[str], bytes_max: int) -> int:
+    """How many rows to read at once, by what the footer says of the columns `names`."""
+    chunks = [about.column(number) for number in range(about.num_columns)]
+    size = sum(chunk.total_uncompressed_size for chunk in chunks if _is_of(chunk, names))
+    return int(min(max(bytes_max * about.num_rows // max(size, 1), 1), BATCH_ROWS))
+
+
+def _is_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> bool:
+    """Whether a chunk holds one of the columns `names`, or a part of it."""
+    return any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in names)
+
+
+def _parts(
+    batch: pa.RecordBatch, bytes_max: int, size: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """A batch by halves, none of them far above `bytes_max`. `size`: its bytes, if they are known.
+
+    The footer counts a value that many rows share once, and knows nothing of which rows are long.
+    """
+    size = _memory_bytes(batch) if size is None else size
+    if batch.num_rows < 2 or size <= 2 * bytes_max:
+        yield batch
+        return
+    middle = batch.num_rows // 2
+    halves = [batch.slice(0, middle), batch.slice(middle)]
+    # Of some types a slice counts what it shares with others as its own: the sum is what is known.
+    weights = [_memory_bytes(half) for half in halves]
+    for half, weight in zip(halves, weights, strict=True):
+        yield from _parts(half, bytes_max, size * weight // max(sum(weights), 1))
+
+
+def _memory_bytes(batch: pa.RecordBatch) -> int:
+    """What the columns take with their values spelt out, as they are to be written."""
+    size = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            values = column.dictionary
+            size += int(len(column) * values.nbytes // max(len(values), 1))
+        else:
+            size += int(column.nbytes)
+    return size

@@ -1,6 +1,7 @@
 -- Gives a unit to an attempt, under a lease.
--- ARGV: unit, epoch, token, lease_ms
+-- ARGV: unit, epoch, token, lease_ms, created_ms of the job that is meant or '' (whichever it is)
 -- Answers {'CLAIMED', attempt, spec, pace, units of the job that run now, now_ms} or
+--   {'OTHER'}    the id is another job's by now
 --   {'STOP'}     the job does not run, or not in this epoch
 --   {'DONE'}     the unit is committed
 --   {'PAUSED'}   the job is paused; the unit will be issued again when it goes on
@@ -10,9 +11,12 @@
 -- A repeated call with the same token gets the same attempt again.
 local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent', 'paused_ms',
-  'pace')
+  'pace', 'created_ms')
 if not m[1] then
   return { 'UNKNOWN' }
+end
+if ARGV[5] ~= '' and m[8] ~= ARGV[5] then
+  return { 'OTHER' }
 end
 if m[1] ~= 'RUNNING' or m[2] ~= ARGV[2] then
   return { 'STOP' }

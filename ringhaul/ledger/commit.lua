@@ -31,6 +31,8 @@ local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
   redis.call('HSET', EXTRAS, unit, ARGV[5])
+else
+  redis.call('HDEL', EXTRAS, unit) -- of another attempt, which stopped the job
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)

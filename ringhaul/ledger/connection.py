@@ -9,6 +9,7 @@ answer is lost leaves units issued that nobody publishes, which the sweep finds 
 
 import hashlib
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
+    ClusterDownError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -48,6 +50,14 @@ _PASSING = (
     OutOfMemoryError,
     ReadOnlyError,
     TryAgainError,
+    ClusterDownError,  # and MASTERDOWN
+)
+#: The same by the server's codes, as redis-py has no types for a disk that cannot be written to
+#: (MISCONF), replicas that are away, and a script that hogs the server. A transaction that was
+#: given up for one of them has it after words of its own.
+_PASSING_CODE = re.compile(
+    r"(?:^|caused error: |because of: )"
+    r"(?:MISCONF|NOREPLICAS|BUSY|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN)\b"
 )
 
 
@@ -147,7 +157,9 @@ class Caller:
                     f"Redis at {self.address()} refuses: {_words(error)}. Check the user, password "
                     "and access rules of the broker's settings."
                 ) from error
-            except _PASSING as error:
+            except redis.RedisError as error:
+                if not _passes(error):
+                    raise
                 # Spread out, so that a thousand workers do not all come back at once.
                 wait_s = pause_s * random.uniform(0.5, 1.5)
                 if time.monotonic() + wait_s > give_up_at:
@@ -165,6 +177,13 @@ class Caller:
         if "path" in options:
             return str(options["path"])
         return f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+
+
+def _passes(error: redis.RedisError) -> bool:
+    """Whether the server may serve later without anybody asking in another way."""
+    if isinstance(error, _PASSING):
+        return True
+    return isinstance(error, redis.ResponseError) and bool(_PASSING_CODE.search(str(error)))
 
 
 def _words(error: Exception) -> str:

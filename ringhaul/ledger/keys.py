@@ -8,7 +8,8 @@ a script may touch them all:
     ringhaul:{job}:units:<b>     hash    unit -> its spec; b = unit // 256
     ringhaul:{job}:results:<b>   hash    unit -> result of the attempt that counted
     ringhaul:{job}:extras        hash    unit -> what it leaves beside numbers: rejected records,
-                                         parts written, a partial table; opaque here
+                                         parts written, a partial table; opaque here. And until
+                                         a resume of a unit that had too many rejects by itself
     ringhaul:{job}:cursors       hash    unit -> where its attempts got to for good; opaque here
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
     ringhaul:{job}:tot           hash    field -> sum over the committed units

@@ -37,6 +37,7 @@ class Claimed(NamedTuple):
 class Refusal(Enum):
     """Why a claim got no unit. The message that led to it is to be dropped in every case."""
 
+    OTHER = "OTHER"  #: The id is another job's than the one that was meant.
     STOP = "STOP"  #: The job does not run, or not in this epoch.
     DONE = "DONE"  #: The unit is committed.
     PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it goes on.
@@ -74,6 +75,8 @@ class Issued(NamedTuple):
 
     epoch: int
     units: list[int]
+    queue: str = ""  #: The job's labels of these names; empty: none.
+    kind: str = ""
 
 
 class Swept(NamedTuple):
@@ -263,8 +266,8 @@ class Ledger(Reader):
 
     def issue(self, job: str, window: int) -> Issued:
         """Units to publish now, so that at most `window` are issued or leased."""
-        epoch, *units = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
-        return Issued(epoch, units)
+        epoch, queue, kind, *units = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
+        return Issued(epoch, units, queue.decode(), kind.decode())
 
     def sweep(self, job: str) -> Swept:
         """Let units be issued again whose lease ran out or whose message was lost."""
@@ -274,10 +277,22 @@ class Ledger(Reader):
     # The worker's side.
 
     def claim(
-        self, job: str, unit: int, epoch: int, token: str, lease_ms: int
+        self,
+        job: str,
+        unit: int,
+        epoch: int,
+        token: str,
+        lease_ms: int,
+        *,
+        created_ms: int | None = None,
     ) -> Claimed | Refusal:
-        """Take a unit for `lease_ms`. Repeated with the same token, it gives the same attempt."""
-        word, *rest = self._script("claim", job, unit, epoch, token, lease_ms)
+        """Take a unit for `lease_ms`. Repeated with the same token, it gives the same attempt.
+
+        `created_ms`: of the job that is meant, as `job_made` tells: an id may be used again once
+        its job is forgotten.
+        """
+        meant = "" if created_ms is None else created_ms
+        word, *rest = self._script("claim", job, unit, epoch, token, lease_ms, meant)
         if word != b"CLAIMED":
             return Refusal(word.decode())
         attempt, spec, *limits = rest
@@ -334,6 +349,14 @@ class Ledger(Reader):
         """
         words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms)
         return Lease(self._script("release", job, unit, token, *words).decode())
+
+    def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
+        """End the job: this attempt, which is not done, has by itself too many rejects for it.
+
+        `live`: what it did; `extra`: its rejects, kept until a resume. Neither is counted.
+        """
+        progress = f"{live.rows},{live.rejected},{live.bytes}"
+        return Lease(self._script("stop", job, unit, token, progress, extra).decode())
 
     def lost(self, job: str, unit: int, token: str) -> Lease:
         """The attempt's process died: do not wait for its lease to run out."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -39,6 +39,13 @@ class JobMissing(UsageError):
             f"there is no job {job}: `ringhaul status` lists the jobs; one that ended more than "
             f"{keys.JOB_TTL_S // 86_400} days ago is forgotten"
         )
+
+
+class JobMade(NamedTuple):
+    """What a job was created with."""
+
+    spec: str  #: JSON
+    created_ms: int  #: Tells it from another job that had its id before.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +183,20 @@ class Reader:
             raise JobMissing(job)
         return spec.decode()
 
+    def job_made(self, job: str) -> JobMade:
+        """The job's spec, and when it was created. Raises JobMissing."""
+
+        def look() -> list[bytes | None]:
+            pipeline = self.caller.client.pipeline(transaction=True)
+            pipeline.get(keys.job_key(job, "spec"))
+            pipeline.hget(keys.job_key(job, "meta"), "created_ms")
+            return pipeline.execute()
+
+        spec, created_ms = self.caller.insist(look)
+        if spec is None or created_ms is None:
+            raise JobMissing(job)
+        return JobMade(spec.decode(), int(created_ms))
+
     def unit_spec(self, job: str, unit: int) -> str | None:
         """The spec of one unit; None if the job has no such unit."""
         spec: bytes | None = self.caller.command("HGET", keys.bucket_key(job, "units", unit), unit)
@@ -189,6 +210,11 @@ class Reader:
         """(unit, result) of the committed units in order: the attempt that counted."""
         return self._buckets(job, "results")
 
+    def records_max(self, job: str) -> int:
+        """How many records may be rejected; one more stops the job. -1: no such limit."""
+        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "meta"), "records_max")
+        return -1 if found is None else int(found)
+
     def cursor(self, job: str, unit: int) -> bytes | None:
         """Where earlier attempts of an unfinished unit have got to; None: from its beginning."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "cursors"), unit)
@@ -198,7 +224,8 @@ class Reader:
         self, job: str, exclude: Collection[int] = frozenset()
     ) -> Iterator[tuple[int, bytes]]:
         """(unit, what it left beside its numbers) of the committed units that left any, in order:
-        rejected records of a load, parts of an unload, the partial table of a query.
+        rejected records of a load, parts of an unload, the partial table of a query. Of a job that
+        is STOPPED, also the rejects of units that were not committed; see `Ledger.stop`.
 
         `exclude`: units that are passed over.
         """

@@ -15,6 +15,11 @@ if ARGV[2] ~= '' then
   int(ARGV[3])
   redis.call('HSET', META, 'records_max', ARGV[2], 'per_million_max', ARGV[3])
 end
+for _, unit in ipairs(redis.call('HKEYS', LIVE)) do
+  if redis.call('GETBIT', DONE, unit) == 0 then
+    redis.call('HDEL', EXTRAS, unit) -- see stop
+  end
+end
 redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, BAD)
 local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local rejected = tonumber(t[2] or '0')

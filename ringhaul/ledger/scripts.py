@@ -19,6 +19,7 @@ JOB_SCRIPTS = (
     "checkpoint",
     "commit",
     "release",
+    "stop",
     "lost",
     "sweep",
     "end",

@@ -5,7 +5,8 @@ The scripts move a job; this table says which moves exist. The tests hold the sc
     RUNNING -> COMPLETE     every unit is committed, no record was rejected
             -> PARTIAL      every unit is committed, some records were rejected
             -> QUARANTINED  every unit is committed or given up, at least one is given up
-            -> STOPPED      more records were rejected than the job allows
+            -> STOPPED      more records were rejected than the job allows, in the committed
+                            units or in one that is not done
             -> CANCELLED    a user asked for it
             -> FAILED       it cannot go on: a unit failed too often, or its source did
 

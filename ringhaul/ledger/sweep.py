@@ -4,15 +4,15 @@ Each worker does this on its own timer, and so does an attached producer. Any nu
 time: the scripts decide, and a unit is handed out to one of them only.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Ledger, Swept
+from ringhaul.ledger.ledger import Issued, Ledger, Swept
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.states import JobState
 
-#: publish(job, epoch, units): send one message for each unit.
-Publish = Callable[[str, int, Sequence[int]], None]
+#: publish(job, issued): send one message for each unit.
+Publish = Callable[[str, Issued], None]
 
 
 def top_up(ledger: Ledger, job: str, window: int, publish: Publish) -> int:
@@ -22,7 +22,7 @@ def top_up(ledger: Ledger, job: str, window: int, publish: Publish) -> int:
     """
     issued = ledger.issue(job, window)
     if issued.units:
-        publish(job, issued.epoch, issued.units)
+        publish(job, issued)
     return len(issued.units)
 
 

@@ -41,6 +41,9 @@ class Throttle(Protocol):
     def wait_s(self) -> float:
         """Seconds until what was paid for may go; changes with the limits. Below 0: now."""
 
+    def waited(self, seconds: float) -> None:
+        """Hear of a wait for the limits: it is no work of the unit's."""
+
 
 class Unthrottled:
     """No limits."""
@@ -53,6 +56,9 @@ class Unthrottled:
 
     def wait_s(self) -> float:
         return 0.0
+
+    def waited(self, seconds: float) -> None:
+        pass
 
 
 UNTHROTTLED = Unthrottled()
@@ -99,5 +105,7 @@ class Pacing:
             self._row_bytes = max(1.0, bytes_count / rows)
         throttle.pay(rows, bytes_count)
         while (left_s := throttle.wait_s()) > 0:
+            began_s = time.monotonic()
             time.sleep(min(left_s, TICK_S))
+            throttle.waited(time.monotonic() - began_s)
             self._tick()

@@ -34,7 +34,9 @@ def read_records(
         wanted = source.wanted(job)
         group = start.offset_bytes
         with open_parquet(source.file, group, wanted) as file, told(source.file.path):
-            yield from read_batches(file, wanted, size_bytes=length_bytes, start=start)
+            yield from read_batches(
+                file, wanted, size_bytes=length_bytes, start=start, block_bytes=block_bytes
+            )
         return
     dialect = source.dialect(job)
     with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:

@@ -10,12 +10,15 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 #: A record's bytes are kept in the ledger up to this length; of a longer one only its place is
 #: kept (the ledger is memory). Such a record is nearly always two records run together.
 KEPT_BYTES_MAX = 64 * 1024
+#: Of one unit's rejects the bytes are kept until they take so much, compressed; of those that
+#: follow only their places. Far below what Redis takes as one value (512 MiB).
+KEPT_UNIT_BYTES_MAX = 16 * 2**20
 
 #: Compressed bytes taken apart at a time.
 CHUNK_BYTES = 64 * 1024
@@ -32,7 +35,9 @@ class Reject:
     stage: str  #: split | parse | transform | cast | key | write
     column: str | None  #: the column at fault, where one is known
     reason: str
-    data: bytes | None  #: the record's original bytes; None when longer than KEPT_BYTES_MAX
+    #: The record's original bytes; None when longer than KEPT_BYTES_MAX, or when those before it in
+    #: its unit take KEPT_UNIT_BYTES_MAX.
+    data: bytes | None
 
     def to_json(self) -> dict[str, Any]:
         """As JSON types; the bytes as base64."""
@@ -53,12 +58,17 @@ class RejectLog:
         self.count = 0
         self._compressor = zlib.compressobj()
         self._chunks: list[bytes] = []
+        self._kept_bytes = 0
 
     def add(self, rejects: Iterable[Reject]) -> None:
         for reject in rejects:
+            if self._kept_bytes >= KEPT_UNIT_BYTES_MAX:
+                reject = replace(reject, data=None)
             line = json.dumps(reject.to_json(), separators=(",", ":")) + "\n"
-            self._chunks.append(self._compressor.compress(line.encode()))
             self.count += 1
+            if chunk := self._compressor.compress(line.encode()):
+                self._chunks.append(chunk)
+                self._kept_bytes += len(chunk)
 
     def so_far(self) -> bytes:
         """All of it; empty when there was no reject. The log goes on."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
+from ringhaul.errors import TooManyRejects
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.load.job import LoadJob
 from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
@@ -46,6 +47,8 @@ class UnitHooks:
     tick: Callable[[int, int, int], None]
     #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
     throttle: Throttle = UNTHROTTLED
+    #: With more rejects than these the unit ends at its next block. -1: it does not.
+    rejects_max: int = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +82,8 @@ def run_load_unit(
 
     `transforms`: those that the job names. Raises `SourceChanged` or `SourceCorrupt` (terminal),
     `TransformError` (terminal: a transform gives what is no result), `ClusterError` (terminal: no
-    row of the job can be written), `WriteFailed` (transient: the unit may be tried again) and
-    whatever `hooks.tick` raises to stop it.
+    row of the job can be written), `WriteFailed` (transient: the unit may be tried again),
+    `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
     """
     encoder = RowEncoder(job, job.sources[unit.source], transforms)
     if job.strategy != "pipeline" or target.plane.unsupported:
@@ -131,6 +134,11 @@ def _run_unit(
     writer = WRITERS[strategy](target, options, writer_hooks)
     try:
         for block in read_unit(unit, job):
+            if 0 <= hooks.rejects_max < rejects.count:
+                # There is more to read. At its end a unit is committed, which stops the job, too.
+                raise TooManyRejects(
+                    writer.stats.written, rejects.count, input_bytes, rejects.blob()
+                )
             for part in encoder.parts(block, tick):
                 tally.take(part)
                 rejects.add(part.rejects)

@@ -25,9 +25,13 @@ _GROUPS_MIN = 65_536
 
 
 class Aggregation:
-    """How the groups of a `Select` are computed. Costs nothing to make; has no state."""
+    """How the groups of a `Select` are computed. Costs nothing to make; has no state.
 
-    def __init__(self, select: Select) -> None:
+    `exact_keys`: values that are equal but not the same, such as 1.5 and 1.50, are groups of their
+    own, as they are partitions of their own.
+    """
+
+    def __init__(self, select: Select, *, exact_keys: bool = False) -> None:
         assert select.is_aggregate
         self.select = select
         self._arguments: dict[str, Scalar | None] = {}
@@ -49,7 +53,9 @@ class Aggregation:
             self.places.append(places)
         self._measures = list(measures)
         self._counters = list(counters)
-        self._normalisers = [normaliser(fetch.type) for fetch in select.groups]
+        self._normalisers = [
+            _as_it_is if exact_keys else normaliser(fetch.type) for fetch in select.groups
+        ]
 
     def partial(self) -> Partial:
         return Partial(self)
@@ -216,6 +222,10 @@ class Partial:
         if len(self._parts) > 1:
             self._parts = [self._aggregation.again(self._parts)]
         self._merged = self._parts[0].rows_count if self._parts else 0
+
+
+def _as_it_is(array: pa.Array) -> pa.Array:
+    return array
 
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:

@@ -29,6 +29,7 @@ class Groups:
         """
         if not keys:
             return cls(np.zeros(rows_count, np.int32), np.zeros(1, np.int64))
+        keys = [_bits(key) for key in keys]
         encoded = pc.dictionary_encode(keys[0], null_encoding="encode")
         codes = encoded.indices.to_numpy().astype(np.int64)
         for key in keys[1:]:
@@ -81,6 +82,13 @@ class Groups:
                 before = found[group]
                 found[group] = value if before is None else combine(before, value)
         return found
+
+
+def _bits(key: pa.Array) -> pa.Array:
+    """Floats as whole numbers: 0.0 equals -0.0, and a NaN another, but they are not the same."""
+    if not pa.types.is_floating(key.type):
+        return key
+    return key.view(pa.int32() if key.type.bit_width == 32 else pa.int64())
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

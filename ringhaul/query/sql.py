@@ -73,6 +73,14 @@ def said(node: exp.Expr) -> str:
     return node.sql(dialect=CqlDialect, normalize_functions="lower")
 
 
+def spelt(condition: exp.Expr) -> str:
+    """A condition as text that reads as the same tree, whatever follows it. Raises `QueryError`."""
+    try:
+        return condition.sql(dialect=CqlDialect, normalize_functions="lower", comments=False)
+    except RecursionError:
+        raise QueryError("cannot read the condition: it is nested too deeply") from None
+
+
 def without_parentheses(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this

@@ -67,17 +67,15 @@ class AskOutcome:
     records: int = 0
     missing: int = 0
     stats: RequestStats
-    refused: int = 0  #: values that could not be bound
+    #: Rows of values, or keys, that could not be bound or asked for, or that the server refused. A
+    #: key that was given twice counts twice.
+    rejected: int = 0
     log: RejectLog
     parts: list[PartInfo]
     undo: Callable[[], None] | None = None  #: removes the parts again
     elapsed_ms: int = 0
     cpu_ms: int = 0
     rss_bytes_max: int = 0
-
-    @property
-    def rejected(self) -> int:
-        return self.refused + self.stats.rejected
 
     @property
     def extra(self) -> bytes:
@@ -206,7 +204,7 @@ class _AskUnit:
             numbers = np.arange(first, end, dtype=np.int64)
             bound, bad = bind_texts(marked, numbers, texts, job.values.text)
             self._outcome.records += end - first
-            self._outcome.refused += len(bad)
+            self._outcome.rejected += len(bad)
             for number, name, reason in bad:
                 self._outcome.log.add([self._reject_of_span(number, "cast", name, reason)])
             if len(bound.numbers):
@@ -221,7 +219,7 @@ class _AskUnit:
         for block in read_unit(unit, job):
             rows, refused, asked = self._encoder.encode(block)
             self._outcome.records += asked
-            self._outcome.refused += len(refused)
+            self._outcome.rejected += len(refused)
             self._outcome.log.add(refused)
             if rows is not None:
                 first = block.position.ordinal
@@ -238,11 +236,13 @@ class _AskUnit:
     def _forget_settled(self) -> None:
         """Blocks are kept until their rows cannot be told of any more."""
         stats, outcome = self._outcome.stats, self._outcome
-        settled = stats.answered + stats.rejected + stats.in_doubt + outcome.refused
+        settled = stats.answered + stats.in_doubt + outcome.rejected
         if settled == outcome.records:
             self._places.clear()
 
     def _rejected(self, number: int, reason: str) -> None:
+        # Not as requests are counted: one may be for many keys, and a null key is never asked for.
+        self._outcome.rejected += 1
         self._log(number, "write" if self._job.table is None else "read", reason)
 
     def _doubted(self, number: int, reason: str) -> None:

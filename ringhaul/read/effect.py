@@ -72,7 +72,7 @@ def _has_condition(words: list[str]) -> bool:
 
 def _adds(text: str) -> bool:
     """It adds to something, or takes an element out of a list."""
-    for part in re.split(r"\b(?=insert|update|delete)\b", text):
+    for part in re.split(r"\b(?=(?:insert|update|delete)\b)", text):
         if part.startswith("update") and _ADDING.search(_between(part, "set", "where")):
             return True
         if part.startswith("delete") and "[" in _between(part, "delete", "from"):

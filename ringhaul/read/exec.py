@@ -34,6 +34,8 @@ from ringhaul.read.requests import Requests, Values
 
 #: What a statement with a condition answers.
 APPLIED = Marked(("[applied]",), (CqlType("boolean"),))
+#: Above all numbers of rows.
+NUMBERS_END = 2**63 - 1
 
 
 class Bound(NamedTuple):
@@ -124,6 +126,12 @@ class Exec:
         except WriteFailed as error:
             if self._statement.effect.repeatable:
                 raise
+            # What was answered is done, and is not asked for again.
+            for answers in self._requests.gathered():
+                yield from self._rows(answers, ordered)
+            held = self._held.up_to(NUMBERS_END)
+            if held is not None:
+                yield held
             unfinished = self._requests.unfinished()
             for number in unfinished.sent.tolist():
                 self.stats.in_doubt += 1

@@ -12,23 +12,37 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from ringhaul.cql.types import CqlType
 from ringhaul.ledger.reading import Reader
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.results import numeric
 from ringhaul.read.job import ReadJob
 from ringhaul.read.spill import unspill
 
+_TEXT, _BIGINT = CqlType("text"), CqlType("bigint")
+
 
 def fold_job(ledger: Reader, job_id: str, job: ReadJob) -> pa.Table:
-    """The result of a count or a query."""
+    """The result of a count or a query, with columns of `result_types`."""
     extras = (extra for _, extra in ledger.extras(job_id))
     if job.ring:
         return _fold_ranges(job, extras)
-    aggregation = Aggregation(job.select)
+    aggregation = Aggregation(job.select, exact_keys=job.exact_keys)
     whole = aggregation.partial()
     for extra in extras:
         whole.merge(aggregation.unpack(unspill(extra, job.spill)))
-    return numeric(whole.finish(), job.select.types)
+    return numeric(whole.finish(), result_types(job))
+
+
+def result_types(job: ReadJob) -> tuple[CqlType, ...]:
+    """Of the columns of the result; the Arrow forms of varint and decimal are those of `numeric`.
+
+    A decimal that is a partition's key is text, as numbers would all get the scale of one.
+    """
+    if job.ring:
+        return (_TEXT, _BIGINT) if job.by_host else (_BIGINT, _BIGINT, _BIGINT)
+    types = job.select.types
+    return tuple(_TEXT if job.exact_keys and t.name == "decimal" else t for t in types)
 
 
 def read_job(ledger: Reader, job_id: str) -> ReadJob:

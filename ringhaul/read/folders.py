@@ -149,7 +149,7 @@ class _LocalFile:
             os.fsync(self._file.fileno())
             self._file.close()
             os.rename(self._temporary, self._final)
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
 
     def discard(self) -> None:
         with suppress(OSError):  # what could not be written cannot be flushed
@@ -158,7 +158,7 @@ class _LocalFile:
             os.unlink(self._temporary)
 
 
-def _sync_folder(path: str) -> None:
+def sync_folder(path: str) -> None:
     """Make a rename durable: the name is kept in the folder, not in the file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

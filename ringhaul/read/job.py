@@ -76,6 +76,11 @@ class ReadJob:
 
         return parse_select(self.sql, lambda keyspace, table: self.table)
 
+    @property
+    def exact_keys(self) -> bool:
+        """The groups are partitions, which `count --top` lists: 1.5 and 1.50 are two."""
+        return self.kind == "count"
+
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in _PLAIN}
         return data | {

@@ -4,6 +4,11 @@ Keys of one partition column are asked for in lists, `WHERE pk IN ?`: the keys o
 replicas, and the server answers a list for little more than a key. Any other key (of several
 columns, or with clustering columns) is a statement of its own. Rows find their keys by their first
 columns' bytes, so a key that stands in the list of keys twice is asked for once and answered twice.
+
+A list stands for its keys only as long as nothing goes wrong. One that the server refuses is asked
+for again key by key: the key at fault is the reject. So is the rest of a list whose rows are more
+than a page. A refusal then never comes behind a list's first page, when nobody could tell which of
+its rows were handed out already.
 """
 
 from __future__ import annotations
@@ -124,6 +129,7 @@ class Lookup:
         self._decoder = PageDecoder(plan.fetched, types)
         self._partition = [plan.key.index(name) for name in plan.table.partition_key]
         self._asked: list[_Asked] = []
+        self._cut: set[int] = set()  # lists of which only the first page is taken
         self._next_request = self._keys_asked = 0
         self._blocks: list[_Block] = []
         self._held = InOrder()
@@ -136,6 +142,8 @@ class Lookup:
             on_reject=self._refused,
             on_doubt=hooks.on_doubt,
             leave=self._leave,
+            take_over=self._take_over,
+            cut_off=self._cut_off,
         )
         self._requests = Requests(target, _READ, len(plan.fetched), options, told)
 
@@ -225,23 +233,48 @@ class Lookup:
         block.left += len(first)
         return Values(np.arange(begin, self._next_request), bound, keys)
 
-    def _refused(self, request: int, reason: str) -> None:
-        """The keys of a list are asked for one by one; a single one is at fault."""
+    def _keys_asked_by(self, request: int) -> tuple[_Block, int, int]:
+        """The keys of a request: a block, and the positions of the first and behind the last."""
         asked = next(asked for asked in reversed(self._asked) if asked.begin <= request)
-        block = asked.block
-        first, last = asked.first[request - asked.begin], asked.last[request - asked.begin]
+        at = request - asked.begin
+        return asked.block, int(asked.first[at]), int(asked.last[at])
+
+    def _take_over(self, request: int) -> bool:
+        """The keys of a list that is refused are asked for one by one."""
+        block, first, last = self._keys_asked_by(request)
+        if last - first == 1:
+            return False
         block.left -= 1
-        if last - first > 1:
-            each = np.arange(first, last)
-            self._requests.ask(self._ask(block, *block.lists(each, each + 1), each, each + 1))
-            return
-        block.settled[first] = True
-        for number in block.numbers_of(np.array([first]))[1].tolist():
+        self._ask_each(block, np.arange(first, last))
+        return True
+
+    def _cut_off(self, request: int) -> bool:
+        """So are those that are not whole on the first page of a list; see `_without_rest`."""
+        _, first, last = self._keys_asked_by(request)
+        if last - first == 1:
+            return False
+        self._cut.add(request)
+        return True
+
+    def _ask_each(self, block: _Block, keys: Ints) -> None:
+        """Ask for keys of a block, which are ascending, one by one."""
+        each = np.arange(keys[0], keys[-1] + 1)
+        bound, routed = block.lists(each, each + 1)
+        chosen = pa.array(keys - keys[0])
+        values = self._ask(block, bound.take(chosen), routed.take(chosen), keys, keys + 1)
+        self._requests.ask(values)
+
+    def _refused(self, request: int, reason: str) -> None:
+        """A single key is at fault."""
+        block, key, _ = self._keys_asked_by(request)
+        block.left -= 1
+        block.settled[key] = True
+        for number in block.numbers_of(np.array([key]))[1].tolist():
             self._hooks.on_reject(number, reason)
 
     def _rows(self, answers: Answers) -> Rows:
         """The rows of some answers, once for each time that their key was given."""
-        pieces, taken, numbers, count = [], [], [], 0
+        pieces, taken, numbers, count, dropped = [], [], [], 0, 0
         begins = [asked.begin for asked in self._asked]
         for piece in answers.pieces:
             owners = np.searchsorted(begins, piece.numbers, side="right") - 1
@@ -252,6 +285,10 @@ class Lookup:
                 keys = self._keys_of(asked, part)
                 asked.block.left -= int(np.count_nonzero(part.last))
                 rows, which = asked.block.numbers_of(keys)
+                if self._cut:
+                    whole = self._without_rest(part, keys)
+                    dropped += len(keys) - int(np.count_nonzero(whole))
+                    rows, which = rows[whole[rows]], which[whole[rows]]
                 pieces.append(part)
                 taken.append(rows + count)
                 numbers.append(which)
@@ -262,9 +299,30 @@ class Lookup:
         batch = pa.RecordBatch.from_arrays(batch.columns[first:], schema=self.schema)
         rows = np.concatenate([np.zeros(0, np.int64), *taken])
         found = Rows(np.concatenate([np.zeros(0, np.int64), *numbers]), batch)
-        if len(rows) != count:
+        self.stats.rows -= dropped
+        if dropped or len(rows) != count:
             found = Rows(found.numbers, batch.take(pa.array(rows)))
         return found
+
+    def _without_rest(self, piece: Piece, keys: Ints) -> NDArray[np.bool_]:
+        """Ask for what is missing of lists that were cut off. Of each row: whether it is taken.
+
+        The last key of a page may have more rows, so it is asked for with those that have none.
+        """
+        whole = np.ones(len(keys), np.bool_)
+        ends = np.cumsum(piece.counts)
+        for i, request in enumerate(piece.numbers.tolist()):
+            if request not in self._cut:
+                continue
+            self._cut.remove(request)
+            block, first, last = self._keys_asked_by(request)
+            rows = slice(int(ends[i] - piece.counts[i]), int(ends[i]))
+            if piece.counts[i]:
+                key = keys[rows][-1]
+                whole[rows] = keys[rows] != key
+                block.settled[key] = False
+            self._ask_each(block, first + np.flatnonzero(~block.settled[first:last]))
+        return whole
 
     def _keys_of(self, asked: _Asked, piece: Piece) -> Ints:
         """Of each row of some answers, the position of its key in the block."""

@@ -224,7 +224,7 @@ def new_sum(kind: str) -> Sum:
 
 
 def part_name(job: str, unit: int, number: int, attempt: str, fmt: OutputFormat) -> str:
-    return f"part-{unit:06}-{number:03}-{job}-{attempt}{fmt.suffix}"
+    return f"part-{unit:06}-{number:06}-{job}-{attempt}{fmt.suffix}"
 
 
 def remove_orphans(url: str, job: str, winners: Collection[str]) -> list[str]:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 PAGE_ROWS = 2000
 
 
+def never(number: int) -> bool:
+    """No row's."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """Bounds of one unit's requests."""
@@ -44,6 +49,12 @@ class RequestHooks:
     on_doubt: Callable[[int, str], None]
     #: What may be sent together now, and be without an answer.
     leave: Callable[[], Leave] = free
+    #: Called with the number of a row that the server refuses: whether the caller asks in another
+    #: way for what it is about, so that it is no reject.
+    take_over: Callable[[int], bool] = never
+    #: Called with the number of a row whose answer has more than one page: whether the caller asks
+    #: in another way for what is not on the first one, so that this is the last.
+    cut_off: Callable[[int], bool] = never
 
 
 @dataclass

@@ -151,6 +151,10 @@ class Requests(Dispatcher[None]):
         """(replica set, token) of each routing key, to ask for neighbours together."""
         return self._routing.assign(keys)
 
+    def gathered(self) -> Iterator[Answers]:
+        """Answers that came and were not handed out, if there are any: after `WriteFailed`."""
+        return self._gathering.hand_out()
+
     def unfinished(self) -> Unfinished:
         """What would be lost if this ended now; it does: nothing can be asked after it."""
         none = np.zeros(0, np.int64)
@@ -223,15 +227,20 @@ class Requests(Dispatcher[None]):
         now_s: float,
         looked_at_s: float,
     ) -> None:
-        """An answer after which there is more: ask for it."""
-        state = paging_state(data, int(found.frames[i]))
+        """An answer after which there is more: ask for it, unless the caller does."""
         work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
-        begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
-        frames = next_page_frame(work.frames.buffer[begin:end].tobytes(), state)
         order = work.order[index : index + 1]
-        self._enqueue(Segment(Work(None, frames, order, work.replica_set, 0), 0, 1), first=True)
-        self.stats.pages += 1
-        self._gathering.keep(data, found.pick(np.array([i])), order, np.zeros(1, np.bool_))
+        last = self._hooks.cut_off(int(order[0]))
+        if not last:
+            state = paging_state(data, int(found.frames[i]))
+            begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
+            frames = next_page_frame(work.frames.buffer[begin:end].tobytes(), state)
+            page = Work(None, frames, order, work.replica_set, 0)
+            self._enqueue(Segment(page, 0, 1), first=True)
+            self.stats.pages += 1
+        self._gathering.keep(data, found.pick(np.array([i])), order, np.full(1, last))
+        if last:
+            self.stats.answered -= 1  # what the caller asks for instead is counted
         wire.window.cap(self._gathering.requests_cap())
 
     def _take_other(
@@ -248,8 +257,10 @@ class Requests(Dispatcher[None]):
             self._take_plain(wire, data, found, now_s, looked_at_s)
 
     def _refused(self, work: Work[None], index: int, reason: str) -> None:
-        self.stats.rejected += 1
-        self._hooks.on_reject(int(work.order[index]), reason)
+        number = int(work.order[index])
+        if not self._hooks.take_over(number):
+            self.stats.rejected += 1
+            self._hooks.on_reject(number, reason)
 
     def _erred(self, work: Work[None], index: int, error: ServerError) -> None:
         reason = f"{error.name}: {error.message}"

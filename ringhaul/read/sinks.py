@@ -177,7 +177,7 @@ class AggregateSink:
     def __init__(self, job: ReadJob, unit: UnitOf, saved: bytes | None) -> None:
         self._job = job
         self._name = spilled_name(unit.job_id, unit.number, secrets.token_hex(3))
-        aggregation = Aggregation(job.select)
+        aggregation = Aggregation(job.select, exact_keys=job.exact_keys)
         self._partial = aggregation.unpack(saved) if saved else aggregation.partial()
 
     def write(self, batch: pa.RecordBatch) -> int:

@@ -5,8 +5,8 @@ hosts of the job must see, and the ledger keeps the file's name; a job without a
 message that says which bound it met.
 
 A file is named by its job, unit and attempt. An attempt that does not count removes its own; the
-command removes those of a job that it has folded; a job that was cancelled or failed keeps them, as
-it may be resumed, for as long as the ledger remembers it (`forget_old`).
+others stay for as long as the ledger remembers the job, which may be resumed, or its result folded
+and printed again (`forget_old`).
 """
 
 from __future__ import annotations
@@ -111,20 +111,13 @@ def forget_spilled(folder: str, name: str) -> None:
             Path(folder, name).unlink(missing_ok=True)
 
 
-def forget_job(folder: str, job: str) -> None:
-    """Remove the files of a job, those of attempts that died among them."""
-    _forget(folder, lambda name, path: name == job)
-
-
 def forget_old(folder: str, age_s: float, known: Callable[[str], bool]) -> None:
     """Remove the files of jobs that are not known any more and are older than `age_s`: the folder
-    may also be that of jobs that somebody else knows."""
+    may also be that of jobs that somebody else knows. Those of attempts that died are among them.
+
+    What cannot be removed now stays until the next time.
+    """
     before = time.time() - age_s
-    _forget(folder, lambda name, path: path.stat().st_mtime < before and not known(name))
-
-
-def _forget(folder: str, of_job: Callable[[str, Path], bool]) -> None:
-    """What cannot be removed now stays until the next time."""
     try:
         paths = list(Path(folder).iterdir()) if folder else []
     except OSError:  # mostly: it was never needed
@@ -132,5 +125,5 @@ def _forget(folder: str, of_job: Callable[[str, Path], bool]) -> None:
     for path in paths:
         found = _NAME.fullmatch(path.name.removeprefix("."))
         with suppress(OSError):
-            if found is not None and of_job(found["job"], path):
+            if found and path.stat().st_mtime < before and not known(found["job"]):
                 path.unlink()

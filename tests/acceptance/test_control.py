@@ -32,6 +32,8 @@ from tests.acceptance.oracle import assert_table, create_table
 from tests.services import running_valkey
 
 HOSTS = {"host0", "host1", "host2"}
+pytestmark = pytest.mark.alone
+
 #: Within this every host has heard of a pause, a cancel, new limits.
 HEARD_S = 2.0
 ROWS = 27_000

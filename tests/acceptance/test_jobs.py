@@ -155,6 +155,61 @@ def test_rejects_are_exported_mended_and_loaded_again(
     assert_table(cassandra_session, table, "id, a", expected)
 
 
+def test_an_export_never_costs_records(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given rejects that were exported, mended by hand, and loaded, one of them still bad
+    mended = fleet.cwd / "rejects.csv"
+    mended.write_text("id,a\n1,x\nnope,y\n2,z\n")
+    loaded = fleet.run("load", "rejects.csv", "-t", table)
+    assert loaded.code == 1
+    job = loaded.err.split()[0]
+    # Then the next command is one that leaves them alone
+    assert loaded.err.splitlines()[-1] == (
+        f" next     ringhaul errors {job} --export rejects-2.csv"
+    )
+
+    # When they are to be written over all the same, then that is refused
+    refused = fleet.run("errors", job, "--export", "rejects.csv")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "error: --export rejects.csv: the job was loaded from this file; give another name\n"
+    )
+    assert mended.read_text() == "id,a\n1,x\nnope,y\n2,z\n"
+
+    # And what cannot be written is told in words
+    gone = fleet.run("errors", job, "--export", "gone/bad.csv")
+    assert gone.code == 2
+    assert gone.err == "error: gone/bad.csv: cannot be written: No such file or directory\n"
+
+    # And an export that fails half way leaves what was there: two headers do not go together
+    (fleet.cwd / "other.csv").write_text("a,id\nv,no\n")
+    both = fleet.run("load", "rejects.csv", "other.csv", "-t", table, "--json").summary["job"]
+    (fleet.cwd / "kept.csv").write_text("kept")
+    assert fleet.run("errors", both, "--export", "kept.csv").code == 2
+    assert (fleet.cwd / "kept.csv").read_text() == "kept"
+
+    # And another name takes them
+    assert fleet.run("errors", job, "--export", "rejects-2.csv").code == 0
+    assert (fleet.cwd / "rejects-2.csv").read_text() == "id,a\nnope,y\n"
+    assert sorted(path.name for path in fleet.cwd.iterdir() if path.name.startswith(".")) == []
+
+
+def test_resuming_a_load_that_is_over_says_so_whatever_became_of_its_file(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    write_numbers(fleet.cwd / "in.csv", 3)
+    job = assert_report(fleet.run("load", "in.csv", "-t", table, "--json"), rows=3)["job"]
+    told = f"error: job {job} cannot be resumed: it is COMPLETE\n"
+    for change in ("id,a\n", None):
+        if change is None:
+            (fleet.cwd / "in.csv").unlink()
+        else:
+            (fleet.cwd / "in.csv").write_text(change)
+        again = fleet.run("resume", job)
+        assert (again.code, again.out, again.err) == (2, "", told)
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_an_export_is_in_the_encoding_of_its_source(
     fleet: Ringhaul, cassandra_session: Session, table: str, encoding: str

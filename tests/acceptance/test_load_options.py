@@ -227,6 +227,31 @@ def test_standard_input_is_a_source(
         assert set(spool.glob("*")) == kept_before
 
 
+def test_standard_input_of_a_job_is_left_alone_by_others_of_its_id(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a load of standard input that its first record stopped
+    state, job = fleet.cwd / "state", f"ld-{fleet.cwd.name[-40:]}"
+    load = ("load", "-", "-t", table, "--job-id", job, "--unit-size", 1, "--max-errors", 0)
+    rows = [(n, f"a{n}", None) for n in range(300)]
+    text = "id,a,b\nno,x,y\n" + "".join(f"{n},{a},\n" for n, a, _ in rows)
+    stopped = fleet.run(*load, "--rate", 500, stdin=text.encode(), RINGHAUL_STATE_DIR=str(state))
+    assert stopped.code == 3, stopped
+    (kept,) = (state / "spool").iterdir()
+
+    # When others of its id only plan, or fail at it
+    for more, code in ((), 0), (("--columns", "x,y,z"), 2):
+        planned = fleet.run(*load, "--dry-run", *more, stdin=b"id,a,b\n1,x,y\n",
+                            RINGHAUL_STATE_DIR=str(state))  # fmt: skip
+        assert planned.code == code, planned
+
+    # Then its records are there still, and are loaded when it is resumed
+    assert list((state / "spool").iterdir()) == [kept]
+    done = fleet.run("resume", job, "--max-errors", 9, "--json", RINGHAUL_STATE_DIR=str(state))
+    assert (done.code, done.summary["rejected"]) == (1, 1), done
+    assert_table(cassandra_session, table, "id, a, b", rows)
+
+
 def test_a_dry_run_shows_the_plan_and_writes_nothing(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str
 ) -> None:
@@ -251,6 +276,18 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     assert_table(cassandra_session, table, "p, c, v", [])
     jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
     assert table not in [job["table"] for job in jobs]
+
+    # Nor is there one where the summary has no place to go to; and what is passed over is not shown
+    for wrong in ("--summary", "gone/sum.json"), ("--summary", "in.csv/sum.json"):
+        refused = fleet.run("load", "in.csv", "-t", table, *wrong)
+        assert refused.code == 2
+        assert f"there is no folder {wrong[1].rpartition('/')[0]}" in refused.err
+    jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)
+    assert table not in [job["table"] for job in jobs]
+    (fleet.cwd / "in.csv").write_text("p,when,v,x\n?,,,\n1,2024-01-01,a,?\n")
+    done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run",
+                     "--skip-rows", 1)  # fmt: skip
+    assert "1 records, 0 rejected" in done.out
 
 
 def test_the_summary_is_shown_as_asked_for(

@@ -27,18 +27,18 @@ def unicode_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if INSTALLED.exists():
         return INSTALLED
     folder = tmp_path_factory.mktemp("unicode")
-    if _download(folder).returncode:
-        subprocess.run(["apt-get", "update", "-q"], check=True, capture_output=True, timeout=120)
-        _download(folder).check_returncode()
+    if _apt("download", "unicode-data", folder=folder).returncode:
+        if _apt("update", "-q", folder=folder).returncode:  # of a mirror that did not answer
+            _apt("update", "-q", folder=folder).check_returncode()
+        _apt("download", "unicode-data", folder=folder).check_returncode()
     (package,) = folder.glob("*.deb")
     subprocess.run(["dpkg-deb", "-x", package, folder / "x"], check=True, capture_output=True)
     return folder / "x" / INSTALLED.relative_to("/")
 
 
-def _download(folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        ["apt-get", "download", "unicode-data"], cwd=folder, capture_output=True, timeout=120
-    )
+def _apt(*words: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    patience = ["-o", "Acquire::http::Timeout=20", "-o", "Acquire::Retries=2"]
+    return subprocess.run(["timeout", "60", "apt-get", *patience, *words], cwd=folder)
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])

@@ -160,6 +160,18 @@ REFUSED = {
     ),
     "rows as Parquet": (["unload", "-t", "{t}", "-o", "-", "--format", "parquet"], "give a folder"),
     "rows and summary": (["unload", "-t", "{t}", "-o", "-", "--json"], "give one of them"),
+    "rows and progress": (
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "--progress", "json"],
+        "-o - and --progress json both want standard output",
+    ),
+    "result and summary": (
+        ["query", "SELECT count(*) FROM {t}", "--format", "json", "--json"],
+        "the result and --json both want standard output",
+    ),
+    "number and progress": (
+        ["count", "-t", "{t}", "--progress", "json"],
+        "the result and --progress json both want standard output",
+    ),
 }
 
 

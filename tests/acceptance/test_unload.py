@@ -15,7 +15,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.command import Finished, Ringhaul, wait_until
 from tests.acceptance.oracle import assert_table, create_table, read_rows
 
 ROWS = 20_000
@@ -219,6 +219,30 @@ def test_a_reader_that_goes_away_ends_it(fleet: Ringhaul, table: str) -> None:
     assert code == 6, told
     assert "standard output was closed" in told
     assert "Traceback" not in told
+
+
+def test_what_a_killed_unload_to_standard_output_left_is_removed_by_the_next(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    spool = state / "spool"
+    unload = ("unload", "-t", table, "-o", "-")
+    env = {"RINGHAUL_STATE_DIR": str(state)}
+    # Given an unload that is killed while it runs
+    log = tmp_path / "killed.log"
+    with fleet.started(*unload, "--rate", 500, log=log, **env) as killed:
+        wait_until(lambda: spool.exists() and any(spool.iterdir()), "the folder of its parts")
+        killed.kill()
+        killed.wait()
+    assert [path.name[:3] for path in spool.iterdir()] == ["ul-"]
+
+    # When others follow, then nothing is left, once its worker has noticed, too
+    def follow() -> bool:
+        done = fleet.run(*unload, "--where", "seq > 7", "-q", **env)
+        assert done.code == 0, done
+        return not any(spool.iterdir())
+
+    wait_until(follow, "an empty spool folder")
 
 
 REFUSED = {

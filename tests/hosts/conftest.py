@@ -1,4 +1,7 @@
-"""One fleet for all tests here: its servers take half a minute to come up."""
+"""One fleet for all tests here: its servers take half a minute to come up.
+
+Tests here are on one of its hosts. No other test may be: the fixture ends with this package.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ KEYSPACES = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """The servers, and hosts A to D without a worker. B does not see the folder `share`."""
     folder = tmp_path_factory.mktemp("hosts")

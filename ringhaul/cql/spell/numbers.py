@@ -4,11 +4,18 @@ that have few decimals.
 The sign of a NaN and the bits of its payload have no text.
 """
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.spell.fixed import validity
+
+_KERNELS = "ringhaul.cql.spell.doubles"
+#: Loading the kernels takes a second, and they save 50 ns a value: a command that prints the result
+#: of a query does not load them. A process that spells many has done so (`warm_up`).
+_FEW_DOUBLES = 100_000
 
 
 def spell_integers(array: pa.Array) -> pa.StringArray:
@@ -35,6 +42,8 @@ def spell_floats(array: pa.Array) -> pa.StringArray:
 
 def _short_doubles(array: pa.DoubleArray) -> pa.StringArray | None:
     """The same text, of a column whose values all have few decimals; None: another one's."""
+    if len(array) < _FEW_DOUBLES and _KERNELS not in sys.modules:
+        return None
     from ringhaul.cql.spell.doubles import DOUBLE_BYTES_MAX, put_short_doubles
 
     values = array.fill_null(0.0).to_numpy()

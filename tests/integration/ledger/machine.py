@@ -64,6 +64,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.messages: list[tuple[int, int]] = []  #: (unit, epoch); never removed: they repeat
         self.attempts: list[Attempt] = []
         self.counted: dict[int, Attempt] = {}
+        self.kept: dict[int, Attempt] = {}  #: that stopped the job with the rejects of a unit
         self.max_starts = 0
         self.numbers = itertools.count(1)
 
@@ -101,7 +102,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(window=st.integers(0, 5))
     def issue(self, window: int) -> None:
         before = self.ledger.status(self.job)
-        epoch, units = self.ledger.issue(self.job, window)
+        epoch, units, *_ = self.ledger.issue(self.job, window)
         assert len(units) <= max(0, window - before.issued - before.leased)
         assert not set(units) & self.counted.keys()
         assert not units or not self.paused
@@ -162,6 +163,7 @@ class LedgerMachine(RuleBasedStateMachine):
             else:
                 assert answer is Commit.COUNTED
                 self.counted[a.unit] = a
+                self.kept.pop(a.unit, None)
 
     @rule(pick=PICK, newest=st.booleans(), rows=st.integers(0, 999))
     @precondition(lambda self: self.attempts)
@@ -184,6 +186,23 @@ class LedgerMachine(RuleBasedStateMachine):
             self.job, a.unit, a.token, "tired", blamed=blamed, delay_ms=delay_ms
         )
         assert answer is (Lease.OK if owns else Lease.LOST)
+
+    @rule(pick=PICK, one_in=st.integers(0, 3))
+    @precondition(lambda self: self.attempts)
+    def stop(self, pick: int, one_in: int) -> None:
+        if one_in:
+            return
+        a = self._attempt(pick, newest=True)
+        owns = self._owns(a)
+        live = Live(rows=a.rows, rejected=a.rejected)
+        answer = self.ledger.stop(self.job, a.unit, a.token, live, a.token.encode())
+        assert answer is (Lease.OK if owns else Lease.LOST)
+        if owns:
+            self.kept[a.unit] = a
+            running = self.state is JobState.RUNNING
+            state = self.ledger.status(self.job).state
+            assert state is (JobState.STOPPED if running else self.state)
+            self.state = state  # the unit is in no place until a resume
 
     @rule(pick=PICK)
     @precondition(lambda self: self.attempts)
@@ -228,6 +247,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 return
             raise AssertionError(f"resumed in {self.state}")
         self.epoch += 1
+        self.kept = {}
         assert self.ledger.resume(self.job) == self.epoch
         self.state = JobState.RUNNING  # if only for a moment: it may have nothing left to do
 
@@ -248,7 +268,9 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.ledger.latencies(self.job).get("5", 0) == sum(a.rows for a in counted)
         assert dict(self.ledger.results(self.job)) == {a.unit: a.token for a in counted}
         assert dict(self.ledger.extras(self.job)) == {
-            a.unit: a.token.encode() for a in counted if a.rejected
+            a.unit: a.token.encode()
+            for a in [*counted, *self.kept.values()]
+            if a.rejected or a.unit in self.kept
         }
         assert self.client.bitcount(self._key("done")) == len(self.counted) == status.done
         assert status.left == self.units - len(self.counted) - status.bad >= 0
@@ -328,9 +350,9 @@ class LedgerMachine(RuleBasedStateMachine):
         return f"ringhaul:{{{self.job}}}:{part}"
 
 
-def walk(machine: LedgerMachine, seed: int, steps: int) -> None:
+def walk(machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False) -> None:
     """One life by plain chance, with the weights of a busy job: for a test that has to find a
-    planted fault soon, where hypothesis looks for small examples."""
+    planted fault soon, where hypothesis looks for small examples. `stops`: units stop it, too."""
     chance = random.Random(seed)
 
     def pick() -> int:
@@ -352,6 +374,10 @@ def walk(machine: LedgerMachine, seed: int, steps: int) -> None:
         if machine.attempts:
             machine.release(pick(), chance.random() < 0.2, chance.choice([0, 3000]))
 
+    def stop() -> None:
+        if machine.attempts:
+            machine.stop(pick(), chance.randrange(4))
+
     def lose() -> None:
         if machine.attempts:
             machine.lose(pick())
@@ -372,6 +398,7 @@ def walk(machine: LedgerMachine, seed: int, steps: int) -> None:
         renew: 6,
         release: 6,
         lose: 9,
+        stop: 3 * stops,
     }
     machine.create(chance.choice(["-1", "40"]), chance.choice([1, 3]))
     for step in chance.choices(list(weights), list(weights.values()), k=steps):

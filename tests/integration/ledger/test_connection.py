@@ -1,13 +1,15 @@
 """The server goes away, comes back, comes back with less, or does not let us in."""
 
+import contextlib
 import threading
 import time
 
 import pytest
 import redis
+from redis._parsers.base import BaseParser
 
 from ringhaul.errors import LedgerUnavailable
-from ringhaul.ledger.connection import LedgerRefused, connect
+from ringhaul.ledger.connection import Caller, LedgerRefused, connect
 from ringhaul.ledger.ledger import Claimed, Commit, Ledger
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, new_job
@@ -107,6 +109,80 @@ def test_a_full_server_is_waited_out(own_server: Server) -> None:
     timer.start()
     assert ledger.claim(job, 0, 1, "a", 60_000) == Claimed(1, "spec-0")
     timer.join()
+
+
+def test_replicas_that_are_away_are_waited_for(own_server: Server) -> None:
+    ledger = Ledger(connect(own_server.url), patience_ms=5000)
+    impatient = Ledger(connect(own_server.url), patience_ms=100)
+    job = new_job(ledger, 1)
+    ledger.issue(job, 1)
+    admin = redis.Redis(port=own_server.port)
+    # Given a server that takes writes only while it has a replica
+    admin.config_set("min-replicas-to-write", 1)
+    with pytest.raises(LedgerUnavailable, match="NOREPLICAS Not enough good replicas"):
+        impatient.claim(job, 0, 1, "a", 60_000)
+    timer = threading.Timer(0.5, admin.config_set, ("min-replicas-to-write", 0))
+    timer.start()
+    assert ledger.claim(job, 0, 1, "a", 60_000) == Claimed(1, "spec-0")
+    timer.join()
+
+
+def test_a_script_that_hogs_the_server_is_waited_for(own_server: Server) -> None:
+    ledger = Ledger(connect(own_server.url), patience_ms=10_000)
+    job = new_job(ledger, 1)
+    admin, hog = redis.Redis(port=own_server.port), redis.Redis(port=own_server.port)
+    admin.config_set("busy-reply-threshold", 1)
+
+    def run_hog() -> None:
+        with contextlib.suppress(redis.ResponseError):
+            hog.eval("while true do end", 0)
+
+    # Given a script of somebody else's that does not end before it is killed
+    thread = threading.Thread(target=run_hog)
+    thread.start()
+    time.sleep(0.3)
+    impatient = Ledger(connect(own_server.url), patience_ms=100)
+    with pytest.raises(LedgerUnavailable, match="BUSY"):
+        impatient.issue(job, 1)
+    with pytest.raises(LedgerUnavailable, match="BUSY"):  # a transaction
+        impatient.status(job)
+    timer = threading.Timer(0.3, admin.script_kill)
+    timer.start()
+    assert ledger.status(job).units == 1
+    timer.join()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk",
+        "CLUSTERDOWN The cluster is down",
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'",
+        "READONLY You can't write against a read only replica",
+        "LOADING Redis is loading the dataset in memory",
+        "EXECABORT Transaction discarded because of: MISCONF Errors writing to the AOF file",
+    ],
+)
+def test_conditions_that_pass_are_known_by_their_codes(own_server: Server, words: str) -> None:
+    caller = Caller(connect(own_server.url))
+    answers = [BaseParser.parse_error(words), None]
+
+    def operation() -> str:
+        if (error := answers.pop(0)) is not None:
+            raise error
+        return "served"
+
+    assert caller.insist(operation) == "served"
+
+
+@pytest.mark.parametrize("words", ["ERR unknown command", "BUSYGROUP Consumer Group name exists"])
+def test_what_does_not_pass_is_told_at_once(own_server: Server, words: str) -> None:
+    def operation() -> None:
+        raise redis.ResponseError(words)
+
+    with pytest.raises(redis.ResponseError, match=words):
+        Caller(connect(own_server.url)).insist(operation)
 
 
 def test_a_wrong_password_is_told_at_once_and_not_shown(own_server: Server) -> None:

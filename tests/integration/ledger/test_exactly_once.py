@@ -37,7 +37,7 @@ def test_random_lives_of_a_job(client: redis.Redis) -> None:
 
 def test_many_busy_lives_of_a_job(client: redis.Redis) -> None:
     for seed in range(LIVES):
-        walk(machine(client, clocked_scripts())(), seed, STEPS)
+        walk(machine(client, clocked_scripts())(), seed, STEPS, stops=seed % 2 == 1)
 
 
 #: script, a guard in it, what is left without it
@@ -74,6 +74,16 @@ MUTANTS = {
         "if false then",
     ),
     "claim of an old epoch": ("claim", " or m[2] ~= ARGV[2] then", " then"),
+    "resume leaves what stopped the job": (
+        "resume",
+        "redis.call('HDEL', EXTRAS, unit) -- see stop",
+        "",
+    ),
+    "stop by anyone": (
+        "stop",
+        "if redis.call('HGET', OWNER, unit) ~= ARGV[2] then",
+        "if false then",
+    ),
     "release by anyone": (
         "release",
         "if redis.call('HGET', OWNER, unit) ~= token then",
@@ -115,7 +125,7 @@ def test_the_random_lives_notice_a_missing_guard(client: redis.Redis, name: str)
     scripts[script] = scripts[script].replace(guard, without)
     with pytest.raises((AssertionError, redis.ResponseError)):
         for seed in range(LIVES):
-            walk(machine(client, scripts)(), seed, STEPS)
+            walk(machine(client, scripts)(), seed, STEPS, stops="stop" in name)
 
 
 def test_without_the_guard_a_repeated_commit_counts_double(client: redis.Redis) -> None:

@@ -5,9 +5,9 @@ import redis
 
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Commit, Issued, Ledger
+from ringhaul.ledger.ledger import Commit, Issued, Lease, Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobMissing
+from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import new_job
 
@@ -96,6 +96,59 @@ def test_too_many_rejects_stop_it_and_resume_gives_a_new_allowance(ledger: Ledge
     finish_unit(ledger, job, 5)
     status = ledger.status(job)
     assert (status.state, status.totals["rejected"]) == (JobState.PARTIAL, 1022)
+
+
+def test_a_unit_that_has_too_many_by_itself_stops_it_and_is_not_done(
+    ledger: Ledger, client: redis.Redis
+) -> None:
+    job = new_job(ledger, 3, error_limit=ErrorLimit.parse("10"))
+    assert ledger.records_max(job) == 10
+    ledger.issue(job, 3)
+    totals = {"rows": 5, "rejected": 2}
+    ledger.claim(job, 0, 1, "t0", 60_000)
+    ledger.commit(job, 0, 1, "t0", "5", totals, extra=b"two")
+    # When an attempt gives up half way
+    ledger.claim(job, 1, 1, "t1", 60_000)
+    live = Live(rows=3, rejected=11, bytes=99)
+    assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.OK
+    assert ledger.stop(job, 1, "t1", live, b"eleven") is Lease.LOST  # its answer was lost
+    # Then its rejects are there to look at, and no figure counts them
+    status = ledger.status(job)
+    assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 1, 2, 0)
+    assert (status.totals, status.live) == (totals, live)
+    assert dict(ledger.extras(job)) == {0: b"two", 1: b"eleven"}
+    assert dict(ledger.results(job)) == {0: "5"}
+    assert all(client.ttl(keys.job_key(job, part)) > 0 for part in ("extras", "live"))
+    # And a resume does the unit again, from nothing
+    epoch = ledger.resume(job)
+    assert dict(ledger.extras(job)) == {0: b"two"}
+    assert ledger.status(job).live == Live()
+    assert ledger.issue(job, 8)[:2] == (epoch, [1, 2])
+    finish_unit(ledger, job, 1, rows=40, rejected=10)
+    finish_unit(ledger, job, 2)
+    status = ledger.status(job)
+    assert (status.state, status.totals) == (JobState.PARTIAL, {"rows": 46, "rejected": 12})
+
+
+def test_units_that_stop_it_together_are_all_kept(ledger: Ledger, client: redis.Redis) -> None:
+    job = new_job(ledger, 3, error_limit=ErrorLimit.parse("10"))
+    ledger.issue(job, 3)
+    for unit in range(3):
+        ledger.claim(job, unit, 1, f"t{unit}", 60_000)
+    ledger.stop(job, 0, "t0", Live(rejected=11), b"a")
+    assert ledger.stop(job, 1, "t1", Live(rejected=12), b"b") is Lease.OK
+    assert dict(ledger.extras(job)) == {0: b"a", 1: b"b"}
+    assert (ledger.status(job).leased, ledger.status(job).live.rejected) == (1, 23)
+    # And one that had no reject when it was done all the same is committed without any
+    assert ledger.commit(job, 0, 1, "other", "9", {"rows": 9}) is Commit.COUNTED
+    assert dict(ledger.extras(job)) == {1: b"b"}
+    assert client.ttl(keys.job_key(job, "extras")) > 0
+
+
+def test_a_job_without_a_number_of_rejects_has_no_such_limit(ledger: Ledger) -> None:
+    assert ledger.records_max(new_job(ledger, 1)) == -1
+    assert ledger.records_max(new_job(ledger, 1, error_limit=ErrorLimit.parse("5%"))) == -1
+    assert ledger.records_max("ld-none") == -1
 
 
 @pytest.mark.parametrize(

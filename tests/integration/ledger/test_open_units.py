@@ -23,7 +23,7 @@ def work(ledger: Ledger, job: str, units: int) -> None:
 
 
 def sweep(ledger: Ledger) -> None:
-    sweep_running(ledger, lambda job: 0, lambda job, epoch, units: None)
+    sweep_running(ledger, lambda job: 0, lambda job, issued: None)
 
 
 def test_a_job_is_counted_as_soon_as_it_has_units(ledger: Ledger, client: redis.Redis) -> None:

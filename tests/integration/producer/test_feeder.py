@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from producer.feed import BATCH_UNITS, Feeder, split_sources
 from ringhaul.formats.split import Position
-from ringhaul.ledger.connection import connect
+from ringhaul.ledger.connection import LedgerRefused, connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
@@ -128,3 +130,67 @@ def test_a_file_that_makes_fewer_units_than_before_fails_the_job(
     status = ledger.status(JOB)
     assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
     assert str(feeder.error).startswith("the input makes 1 units now and made 5")
+
+
+def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given a job whose Redis has lost its replicas, and writes only with one
+    job = make_job(ledger, tmp_path / "in.csv", 10)
+    client = ledger.caller.client
+    feeder = Feeder(ledger.with_patience(100), JOB, 1, job)
+    client.config_set("min-replicas-to-write", 1)
+    try:
+        feeder.start()
+        feeder.join(1)
+        assert not feeder.finished
+    finally:
+        client.config_set("min-replicas-to-write", 0)
+    # When they are back, then the job is fed to its end
+    feeder.join(30)
+    assert (feeder.finished, feeder.error) == (True, None)
+    assert ledger.status(JOB).state is JobState.RUNNING
+    assert units_of(ledger) == list(split_sources(job))
+
+
+class Unwilling(Ledger):
+    """A ledger that does not let a job fail, for a given reason, the first few times."""
+
+    def __init__(self, ledger: Ledger, error: Exception, times: int) -> None:
+        super().__init__(ledger.caller.client)
+        self.error, self.times, self.asked_at_s = error, times, list[float]()
+
+    def fail(self, job: str, reason: str) -> JobState:
+        self.asked_at_s.append(time.monotonic())
+        if len(self.asked_at_s) <= self.times:
+            raise self.error
+        return super().fail(job, reason)
+
+
+def unsplittable(ledger: Ledger, path: Path) -> LoadJob:
+    """A job in the ledger whose file is gone."""
+    job = make_job(ledger, path, 3)
+    path.unlink()
+    return job
+
+
+def test_between_tries_to_say_why_the_job_cannot_go_on_there_is_a_pause(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("producer.feed.FAIL_PAUSE_S", 0.2)
+    unwilling = Unwilling(ledger, redis.ResponseError("ERR something odd"), 3)
+    feeder = feed(unwilling, unsplittable(ledger, tmp_path / "in.csv"))
+    asked_at_s = unwilling.asked_at_s
+    assert len(asked_at_s) == 4
+    assert asked_at_s[-1] - asked_at_s[0] >= 3 * 0.2
+    # And what is told in the end is what it was about
+    assert "in.csv" in str(feeder.error)
+    assert ledger.status(JOB).last_error == str(feeder.error)
+
+
+def test_a_feeder_whose_user_is_refused_ends(ledger: Ledger, tmp_path: Path) -> None:
+    # Given a job that cannot go on, and a ledger that refuses its user since
+    unwilling = Unwilling(ledger, LedgerRefused("Redis refuses"), 1 << 60)
+    feeder = feed(unwilling, unsplittable(ledger, tmp_path / "in.csv"))
+    assert len(unwilling.asked_at_s) == 1
+    assert "in.csv" in str(feeder.error)

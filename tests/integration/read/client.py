@@ -81,10 +81,11 @@ class Client:
         columns: Sequence[str] = (),
         block: int = 1000,
         ordered: bool = True,
+        statement: Statement | None = None,
     ) -> list[tuple[int, dict[str, Any]]]:
-        """(number of the key, row) of each row."""
+        """(number of the key, row) of each row; `statement`: that of the plan, if prepared."""
         plan = LookupPlan.of(table, names, columns)
-        statement = Statement.prepare(self.session, plan.statement)
+        statement = statement or Statement.prepare(self.session, plan.statement)
         hooks = LookupHooks(
             tick=lambda: None,
             throttle=lambda keys: None,

@@ -10,6 +10,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from ringhaul.errors import ClusterError
 from ringhaul.load.write import dispatch
 from ringhaul.load.write.base import WriteFailed
 from ringhaul.read.effect import effect_of
-from ringhaul.read.exec import Statement
+from ringhaul.read.exec import APPLIED, Statement
 from tests import protocol
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.read.client import Client
@@ -242,6 +243,35 @@ def test_when_the_server_goes_every_row_is_accounted_for(
     check_each_told_once(client, server)
     assert any("not sent: no replica took requests" in why for why in client.rejected.values())
     assert client.rejected.keys() | client.in_doubt.keys() >= set(range(1900, 2000))
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_when_the_server_goes_the_answers_that_came_are_handed_out(
+    server: ScriptedServer, client: Client, ordered: bool
+) -> None:
+    # Given a server that tells of each row whether its condition held, and stops in the middle
+    def script(request: Execute) -> Answer:
+        if request.row == 1500:
+            server.startup_answer = protocol.error(0, 0x0000, "not today")
+            return CLOSE
+        body = struct.pack(">iii", 2, 1, 1) + protocol.string(KEYSPACE) + protocol.string("orders")
+        body += protocol.string("[applied]") + struct.pack(">H", 4)  # a boolean
+        body += struct.pack(">i", 1) + protocol.long_bytes(bytes([request.row % 2]))
+        return Answer(protocol.reply(protocol.RESULT, body, request.stream), written=True)
+
+    statement = statement_of("INSERT INTO shop.orders (id) VALUES (?) IF NOT EXISTS")
+    statement = replace(statement, result=APPLIED)
+    server.known.add(statement.prepared.query_id)
+    server.script = script
+    # When rows are written in blocks that are not done in their order
+    found = client.exec(statement, IDS, block=700, ordered=ordered)
+    # Then every answer that is counted is there, once
+    check_each_told_once(client, server)
+    numbers = [number for number, _ in found]
+    assert len(set(numbers)) == len(numbers) == client.stats.rows == client.stats.answered > 0
+    assert not set(numbers) & (client.rejected.keys() | client.in_doubt.keys())
+    assert all(row == {"[applied]": bool(number % 2)} for number, row in found)
+    assert not ordered or numbers == sorted(numbers)
 
 
 def test_a_row_that_the_server_refuses_is_a_reject(server: ScriptedServer, client: Client) -> None:

@@ -276,7 +276,7 @@ def test_parts_of_all_attempts_hold_each_row_once(
     assert by_key(read_parts(tmp_path, parts)) == rows.expected
     # And more than one attempt wrote them, whose numbers go on
     assert 1 < len(attempts_of(parts)) <= unit.attempts
-    assert [part.name[:15] for part in parts] == [f"part-000005-{n:03}" for n in range(len(parts))]
+    assert [part.name[:18] for part in parts] == [f"part-000005-{n:06}" for n in range(len(parts))]
     assert {(part.token_after, part.token_to) for part in parts} == {(MIN_TOKEN, MAX_TOKEN)}
     # And the counts are those of one attempt that went through
     assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)

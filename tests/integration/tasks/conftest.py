@@ -16,7 +16,7 @@ from producer.local.stack import Endpoints
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import LoadJob
 from tasks.application import app, process_settings
-from tasks.child import Child
+from tasks.child import Child, WrongCluster
 from tests.integration.load.conftest import make_table
 from tests.loads import load_job, load_source
 
@@ -40,6 +40,34 @@ def child(
     found = Child(load_settings().settings)
     yield found
     found.close()
+    found.ledger.caller.client.close()
+    process_settings.cache_clear()
+
+
+class Connected(Child):
+    """A child whose units need no Cassandra."""
+
+    cluster_name = "production"
+
+    def begin_unit(self) -> None:
+        pass
+
+    def check_cluster(self, cluster_name: str) -> None:
+        if cluster_name != self.cluster_name:
+            raise WrongCluster(f"the job is for cluster {cluster_name!r}")
+
+
+@pytest.fixture
+def connected(
+    broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Connected]:
+    """A child with an empty ledger and no session. Messages go to queues that nobody reads."""
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", str(tmp_path / "state"))
+    process_settings.cache_clear()
+    app.conf.broker_url = broker_url
+    found = Connected(load_settings().settings)
+    yield found
     found.ledger.caller.client.close()
     process_settings.cache_clear()
 

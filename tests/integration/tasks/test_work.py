@@ -12,6 +12,7 @@ from cassandra.cluster import Session
 
 from producer.run_read import Plan, create_job
 from ringhaul.ledger.ledger import Claimed, new_token
+from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState
 from ringhaul.load.rejects import unpack_rejects
@@ -129,6 +130,34 @@ def test_a_job_is_stopped_by_one_reject_too_many(child: Child, make_job: MakeJob
     # Then the third one ends it, and the fourth record is not loaded
     assert states == [JobState.RUNNING, JobState.RUNNING, JobState.STOPPED, JobState.STOPPED]
     assert child.ledger.status(JOB).totals["rows"] == 0
+
+
+def test_a_unit_with_too_many_rejects_stops_before_its_end_and_is_done_again(
+    child: Child, make_job: MakeJob
+) -> None:
+    # Given a unit of many blocks, of which the first records are bad
+    records = [f"x{i},bad" for i in range(500)] + [f"{i},good" for i in range(500)]
+    make_job(JOB, records, max_errors="10", unit_bytes=1 << 20, block_bytes=200)
+    told = work(child, JOB, 0, 1, new_token())
+    # Then it ends at the next block, and its rejects so far are there
+    status = child.ledger.status(JOB)
+    assert (status.state, status.done, status.left, status.leased) == (JobState.STOPPED, 0, 1, 0)
+    found = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
+    assert 10 < len(found) < 50
+    assert told == {"unit": 0, "stopped": f"{len(found)} records were rejected"}
+    assert [r.line for r in found] == list(range(1, len(found) + 1))
+    assert status.live.rejected == len(found)
+    assert (status.totals.get("rejected", 0), list(child.ledger.results(JOB))) == (0, [])
+    # And a resume that allows them does the whole unit, and counts each record once
+    epoch = child.ledger.resume(JOB, error_limit=ErrorLimit())
+    assert list(child.ledger.extras(JOB)) == []
+    child.ledger.issue(JOB, 10)
+    work(child, JOB, 0, epoch, new_token())
+    status = child.ledger.status(JOB)
+    assert (status.state, status.done) == (JobState.PARTIAL, 1)
+    assert (status.totals["rows"], status.totals["rejected"]) == (500, 500)
+    rejects = [r for _, blob in child.ledger.extras(JOB) for r in unpack_rejects(blob)]
+    assert [r.line for r in rejects] == list(range(1, 501))
 
 
 def test_a_table_that_is_gone_fails_the_job_and_holds_no_unit(

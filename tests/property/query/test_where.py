@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ringhaul.query import parse_where
 from ringhaul.query.exact import OPERATORS
+from ringhaul.query.sql import parse_condition, parse_statement, spelt
 from tests.property.query import oracle
 from tests.unit.query.tables import ORDERS, kept
 
@@ -73,6 +74,22 @@ conditions = st.recursive(
     ),
     max_leaves=5,
 )
+
+
+@given(
+    conditions,
+    st.sampled_from(
+        ["", ";", " ALLOW FILTERING", " allow filtering ;", " -- why */ not", " /* x */"]
+    ),
+)
+def test_a_condition_is_spelt_as_it_was_read(condition: str, end: str) -> None:
+    tree = parse_condition(condition + end)
+    assert tree is not None
+    assert parse_condition(spelt(tree)) == tree
+    # And something may follow it.
+    assert (
+        parse_statement(f"SELECT 1 FROM t WHERE {spelt(tree)} LIMIT 1").args["where"].this == tree
+    )
 
 
 @settings(max_examples=150)

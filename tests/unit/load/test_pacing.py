@@ -49,6 +49,12 @@ def test_a_wait_ticks_and_ends_when_the_limits_change() -> None:
     assert len(ticks) == 1
 
 
+def test_a_wait_is_told_to_who_counts_the_time_of_the_unit() -> None:
+    throttle = Limited(first_wait_s=0.4)
+    Pacing(throttle, lambda: None).pay(1, 1)
+    assert 0.35 < throttle.waited_s < 5
+
+
 def test_a_wait_can_be_stopped() -> None:
     def tick() -> None:
         raise Stop

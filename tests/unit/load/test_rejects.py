@@ -1,11 +1,15 @@
 """Rejects travel as one blob and come back as they were, any bytes among them."""
 
+import random
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringhaul.load import rejects as module
 from ringhaul.load.rejects import Reject, RejectLog, unpack_rejects
 
 REJECTS = st.builds(
@@ -75,3 +79,34 @@ def test_many_alike_cost_little_memory_in_the_ledger() -> None:
     # Then the blob holds about 20 bytes for each, and plain JSON Lines inside
     assert len(blob) < 25_000
     assert zlib.decompress(blob).count(b"\n") == 1000
+
+
+def test_of_a_unit_of_little_else_only_the_places_are_kept_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given 3,000 rejects of 1 KiB that cannot be made smaller, and room for 1 MiB of them
+    monkeypatch.setattr(module, "KEPT_UNIT_BYTES_MAX", 2**20)
+    noise = random.Random(1)
+    rejects = [
+        Reject(
+            file="/data/a.csv.gz",
+            offset=1025 * number,
+            length=1024,
+            line=number + 1,
+            stage="parse",
+            column=None,
+            reason="1 field, not 7",
+            data=noise.randbytes(1024),
+        )
+        for number in range(3000)
+    ]
+    blob = packed(rejects)
+    # Then the blob stays near that, and every reject is in it: the first ones whole
+    assert len(blob) < 1.2 * 2**20
+    found = list(unpack_rejects(blob))
+    whole = sum(reject.data is not None for reject in found)
+    assert 800 < whole < 1200
+    assert found == [
+        reject if place < whole else replace(reject, data=None)
+        for place, reject in enumerate(rejects)
+    ]

@@ -22,7 +22,15 @@ from cassandra.protocol import (
     SyntaxException,
 )
 
-from ringhaul.load.write.retry import BACKOFF_MAX_S, Verdict, backoff_s, classify, message
+from ringhaul.cql.frames import ErrorCode
+from ringhaul.load.write.retry import (
+    BACKOFF_MAX_S,
+    Verdict,
+    backoff_s,
+    classify,
+    classify_code,
+    message,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +52,20 @@ def test_what_may_pass_is_tried_again(error: Exception) -> None:
     assert classify(error) is Verdict.RETRY
 
 
-def test_a_row_that_the_server_calls_invalid_is_never_sent_again() -> None:
-    assert classify(InvalidRequest("Key length of 70000 is longer than 65535")) is Verdict.ROW
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Key length of 70000 is longer than 65535",
+        # Of a mutation over max_mutation_size, however few bytes of text it was.
+        "Encountered an oversized mutation (17825934/16777216) for keyspace: shop. "
+        "Top keys are: orders.7",
+        # Of a frame over native_transport_max_frame_size, before it is parsed.
+        "Request is too big: length 41943122 exceeds maximum allowed length 16777216.",
+    ],
+)
+def test_a_row_that_the_server_calls_invalid_is_never_sent_again(words: str) -> None:
+    assert classify(InvalidRequest(words)) is Verdict.ROW
+    assert classify_code(ErrorCode.INVALID, words) is Verdict.ROW
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,23 @@ def test_units_feed_every_process_and_stay_units_of_seconds(
 
 
 @pytest.mark.parametrize(
+    ("rows_per_s", "slots", "unit_bytes"),
+    [
+        (1_000_000, 4, 64 * MIB),  # faster than it needs to be
+        (1000, 4, 3_000_000),  # 30,000 rows of 100 bytes: two minutes at a quarter of the rate
+        (1000, 8, 1_500_000),
+        (10, 8, 16 << 10),  # never below 16 KiB
+    ],
+)
+def test_units_of_a_paced_load_take_minutes_at_their_share_of_the_rate(
+    rows_per_s: int, slots: int, unit_bytes: int
+) -> None:
+    total_bytes = 10_000_000_000
+    found = unit_bytes_auto(total_bytes, slots, records_count=10**8, rows_per_s=rows_per_s)
+    assert found == unit_bytes
+
+
+@pytest.mark.parametrize(
     ("text", "timestamp_us"),
     [
         ("0", 0),
@@ -113,6 +130,7 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
     request = load_request(options, load_settings({"load.max_errors": "5%"}))
     assert (request.columns, request.skip_columns) == (["a", "b", "c"], ["b"])
     assert request.mapping == {"a": "id", "2": "total"}
+    assert request.rows_per_s == 500
     dialect = request.dialect
     assert (dialect.delimiter, dialect.quote, dialect.escape) == ("\t", None, "\\")
     assert dialect.null_strings == ("NULL", "-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,14 @@ def test_a_dry_run_shows_what_comes_of_the_first_records(plan: Plan, tmp_path: P
     assert "4 records, 4 rows, 1 dropped, 1 rejected" in text
     assert "x.csv:3 transform: t:0: ValueError: invalid literal for int()" in text
     assert "   id=10, note=2\n   id=11, note=2\n   id=40, note=5" in text
+
+
+def test_a_dry_run_shows_nothing_of_records_that_are_passed_over(
+    plan: Plan, tmp_path: Path
+) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,junk\n2,b\n3,c\n")
+    job = replace(plan(lambda batch: batch, mapping={"a": "id", "b": "note"}), ordinal_first=1)
+    text = dry_run_text(job, 2, (Transform("t:0", lambda batch: batch),))
+    assert "2 records, 2 rows, 0 dropped, 0 rejected" in text
+    assert "   a=2, b=b\n   a=3, b=c" in text
+    assert "junk" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -134,9 +135,32 @@ def test_only_units_that_were_cut_short_leave_the_number_of_rows_open() -> None:
     assert " cancelled: 200 rows are in shop.orders" in whole.splitlines()
 
 
+def test_the_rejects_of_a_unit_that_stopped_the_job_are_told_and_in_no_sum() -> None:
+    # Given two rejects of committed units and 1,001 of one that is not done
+    ended = summary(JobState.STOPPED, left=3, done=5, reasons={"cast id": 1, "parse": 1002})
+    assert "1,003 rejected, from 5 of 8 units" in summary_text(ended)
+    told = summary_json(ended)
+    assert (told["rejected"], told["rejected_unfinished"]) == (2, 1001)
+    # And with those that are done alone there is no such rest
+    whole = summary(JobState.PARTIAL, reasons={"cast id": 2})
+    assert summary_json(whole)["rejected_unfinished"] == 0
+
+
 def test_a_stop_at_the_last_unit_leaves_nothing_to_resume() -> None:
     assert "resume" not in summary_text(summary(JobState.STOPPED, left=0, done=8))
     assert "resume" in summary_text(summary(JobState.STOPPED, left=0, done=8, sealed=False))
+
+
+def test_rejects_of_rejects_are_not_to_be_written_over_them() -> None:
+    for names, told in (
+        (["orders.csv"], "rejects.csv"),
+        (["rejects.csv"], "rejects-2.csv"),
+        (["old/rejects.csv", "s3://b/rejects-2.csv"], "rejects-3.csv"),
+    ):
+        ended = summary(JobState.PARTIAL)
+        job = load_job(TABLE, *(load_source(["id"], path=f"/data/{name}") for name in names))
+        following = summary_text(replace(ended, job=job)).splitlines()[-1]
+        assert following == f" next     ringhaul errors ld-7f3a9c --export {told}"
 
 
 def test_no_state_is_without_an_exit_code_and_only_one_is_success() -> None:

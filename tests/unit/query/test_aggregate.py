@@ -297,3 +297,25 @@ def test_rows_without_columns_are_counted() -> None:
     for _ in range(3):
         partial.update(batch_of(ORDERS, id=[1] * 30_000))
     assert partial.finish().to_pylist() == [{"n": 90_000}]
+
+
+@pytest.mark.parametrize("column", ["price", "weight", "ratio"])
+def test_exact_keys_are_those_of_partitions(column: str) -> None:
+    """Equal values that are different keys: each is a group, over batches and partials."""
+    values = ["1.5", "1.50", None] if column == "price" else [0.0, -0.0, float("nan"), None]
+    sql = f"select {column}, count(*) n from shop.orders group by {column} order by 2 desc"
+    select = parse_select(sql, lambda *_: ORDERS)
+    aggregation = Aggregation(select, exact_keys=True)
+    whole = aggregation.partial()
+    for row, value in enumerate(values):
+        part = aggregation.partial()
+        part.update(batch_of(ORDERS, **{column: [value] * (row + 1) + values}))
+        whole.merge(aggregation.unpack(part.pack()))
+    found = whole.finish().to_pylist()
+    wanted = [(value, row + 1 + len(values)) for row, value in enumerate(values)]
+    assert [(repr(row[column]), row["n"]) for row in found] == [
+        (repr(value), count) for value, count in reversed(wanted)
+    ]
+    # A GROUP BY of a query is by worth.
+    first, *_ = answer(sql, batch_of(ORDERS, **{column: values}))
+    assert first["n"] == 2

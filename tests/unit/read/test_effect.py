@@ -22,6 +22,7 @@ from ringhaul.read.effect import effect_of
         "UPDATE t SET m['a'] = ? WHERE k = ? -- and + more",
         "DELETE FROM t WHERE k = ?",
         "DELETE v, w FROM t WHERE k = ?",
+        "UPDATE updates SET updated_at = ?, inserted = ? WHERE deleted = ?",
         "BEGIN UNLOGGED BATCH INSERT INTO t (k) VALUES (?); DELETE FROM t WHERE k = ?; APPLY BATCH",
     ],
 )
@@ -44,6 +45,14 @@ def test_what_may_be_repeated(statement: str) -> None:
         "UPDATE t SET l = l + $$x$$ WHERE k = ?",
         "UPDATE t SET l = ? /* old */ + l WHERE k = ?",
         "UPDATE t -- don't\nSET n = n + 1 WHERE k = 'x'",
+        # Columns whose names begin as a statement does
+        "UPDATE t SET updates = updates + ? WHERE k = ?",
+        "UPDATE t SET updates += ? WHERE k = ?",
+        "UPDATE t SET deleted_count = deleted_count + 1 WHERE k = ?",
+        "UPDATE t SET inserted = inserted + ? WHERE k = ?",
+        "UPDATE t SET updated_at = ?, tags = tags + ? WHERE k = ?",
+        "BEGIN BATCH UPDATE updates SET updates = updates + ? WHERE k = ?; APPLY BATCH",
+        "DELETE deleted_items[?] FROM t WHERE k = ?",
         "DELETE l[?] FROM t WHERE k = ?",
         "DELETE v FROM t WHERE k = ? IF EXISTS",
         "INSERT INTO t (k) VALUES (?) IF NOT EXISTS",

@@ -64,12 +64,17 @@ def test_what_is_no_manifest(tmp_path: Path, text: str, words: str) -> None:
 
 def test_parts_are_put_in_the_order_of_their_tokens() -> None:
     parts = [
-        part("part-000003-000-j-a", None),
-        part("part-000001-001-j-b", 5),
-        part("part-000001-000-j-c", 5),
-        part("part-000002-000-j-a", -7),
+        part("part-000003-000000-j-a", None),
+        part("part-000001-000001-j-b", 5),
+        part("part-000001-000000-j-c", 5),
+        part("part-000002-000000-j-a", -7),
     ]
-    assert [p.name[9:15] for p in in_token_order(parts)] == ["02-000", "01-000", "01-001", "03-000"]
+    assert [p.name[9:18] for p in in_token_order(parts)] == [
+        "02-000000",
+        "01-000000",
+        "01-000001",
+        "03-000000",
+    ]
 
 
 def test_parts_are_checked(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.read.folders import LocalFolder, open_folder
-from ringhaul.read.parts import PartInfo, PartSet, remove_orphans
+from ringhaul.read.parts import PartInfo, PartSet, part_name, remove_orphans
 from ringhaul.storage.access import Access, access, set_access
 from tests.limits import files_up_to
 
@@ -60,7 +60,7 @@ def test_a_part_is_seen_only_when_it_is_whole(url: str) -> None:
     data = folder.read(part.name)
     assert data == b"k,v\n0,value 0\n1,value 1\n2,value 2\n"
     assert part == PartInfo(
-        name="part-000012-000-ul-7f3a9c-a1.csv",
+        name="part-000012-000000-ul-7f3a9c-a1.csv",
         rows=3,
         bytes=len(data),
         checksum=f"crc32:{zlib.crc32(data):08x}",
@@ -76,7 +76,7 @@ def test_rows_roll_exactly(url: str) -> None:
     parts.roll()
     parts.roll()
     assert [part.rows for part in parts.parts] == [4, 4, 2]
-    assert [part.name[12:15] for part in parts.parts] == ["002", "003", "004"]
+    assert [part.name[12:18] for part in parts.parts] == ["000002", "000003", "000004"]
     assert {(part.token_after, part.token_to) for part in parts.parts} == {(-5, 7)}
     texts = [open_folder(url).read(part.name) or b"" for part in parts.parts]
     lines = [line for text in texts for line in text.decode().splitlines()]
@@ -139,6 +139,15 @@ def test_attempts_of_one_unit_do_not_meet(url: str) -> None:
     assert [part.rows for part in one.parts + other.parts] == [3, 4]
 
 
+def test_parts_are_in_order_by_name_however_many() -> None:
+    names = [
+        part_name("ul-7f3a9c", unit, number, "a1", OutputFormat())
+        for unit in (999, 1000)
+        for number in (0, 999, 1000, 9_999, 10_000, 999_999)
+    ]
+    assert names == sorted(names)
+
+
 def test_orphans_are_removed_and_nothing_else(url: str) -> None:
     winner, loser, dead = part_set(url), part_set(url, attempt="b2"), part_set(url, attempt="c3")
     for parts in (winner, loser, dead):
@@ -150,11 +159,11 @@ def test_orphans_are_removed_and_nothing_else(url: str) -> None:
     strangers = [
         "manifest.json",
         "notes.txt",
-        "part-000012-000-ul-7f3a9c2-a1.csv",  # another job's
-        "part-000012-000-x-ul-7f3a9c-a1.csv",
-        "part-000012-000-ul-7f3a9c-a1-b2.csv",
-        "my-part-000012-000-ul-7f3a9c-a1.csv",
-        "part-000012-000-ul.7f3a9c-a1.csv",
+        "part-000012-000000-ul-7f3a9c2-a1.csv",  # another job's
+        "part-000012-000000-x-ul-7f3a9c-a1.csv",
+        "part-000012-000000-ul-7f3a9c-a1-b2.csv",
+        "my-part-000012-000000-ul-7f3a9c-a1.csv",
+        "part-000012-000000-ul.7f3a9c-a1.csv",
     ]
     for name in strangers:
         file = folder.create(name)
@@ -225,7 +234,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path, fmt: OutputFormat) -> None:
 def test_a_full_disk(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    (folder / ".part-000012-000-ul-7f3a9c-a1.csv.tmp").symlink_to("/dev/full")
+    (folder / ".part-000012-000000-ul-7f3a9c-a1.csv.tmp").symlink_to("/dev/full")
     parts = part_set(folder)
     with pytest.raises(OutputUnusable, match="no space is left; make room") as caught:
         parts.write(rows(10))

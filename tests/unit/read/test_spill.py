@@ -10,7 +10,6 @@ from ringhaul.read import spill as spilling
 from ringhaul.read.spill import (
     PartialTooLarge,
     check_memory,
-    forget_job,
     forget_old,
     forget_spilled,
     spill,
@@ -53,25 +52,18 @@ def test_a_large_one_goes_to_a_file(tmp_path: Path) -> None:
         unspill(kept, str(folder))
 
 
-def test_the_files_of_a_job_are_forgotten_and_no_others(tmp_path: Path) -> None:
-    mine = [NAME, "." + spilled_name("qy-1a2b3c", 1234567, "ffffff")]
-    others = [spilled_name("qy-1a2b3c-2", 7, "abcdef"), "qy-1a2b3c-000007.partial", "notes.txt"]
-    for name in (*mine, *others):
-        (tmp_path / name).touch()
-    forget_job(str(tmp_path), "qy-1a2b3c")
-    assert sorted(os.listdir(tmp_path)) == sorted(others)
-    forget_job(str(tmp_path / "not there"), "qy-1a2b3c")
-    forget_job("", "qy-1a2b3c")
-
-
-def test_old_files_of_jobs_that_nobody_knows_are_forgotten(tmp_path: Path) -> None:
-    old, known, young = (spilled_name(job, 0, "abcdef") for job in ("qy-a", "qy-b", "qy-c"))
-    for name in (old, known, young, "notes.txt"):
+def test_old_files_of_jobs_that_nobody_knows_are_forgotten_and_no_others(tmp_path: Path) -> None:
+    gone = [spilled_name("qy-a", 0, "abcdef"), "." + spilled_name("qy-a", 1234567, "ffffff")]
+    young = spilled_name("qy-c", 0, "abcdef")
+    others = [spilled_name("qy-b", 7, "abcdef"), "qy-a-000007.partial", "notes.txt", young]
+    for name in (*gone, *others):
         (tmp_path / name).touch()
         if name != young:
             os.utime(tmp_path / name, (0, 0))
     forget_old(str(tmp_path), 1000, lambda job: job == "qy-b")
-    assert sorted(os.listdir(tmp_path)) == sorted([known, young, "notes.txt"])
+    assert sorted(os.listdir(tmp_path)) == sorted(others)
+    forget_old(str(tmp_path / "not there"), 1000, lambda job: False)
+    forget_old("", 1000, lambda job: False)
 
 
 def test_without_a_folder_it_is_refused() -> None:

@@ -1,0 +1,117 @@
+"""Records of a job's sources, read again: of some rejects the ledger keeps the place alone.
+
+What was opened for one is kept for the next. There may be many, most come in the order of their
+file, and of a compressed file or a row group all that stands before a record has to be read, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from ringhaul.errors import SourceChanged
+from ringhaul.formats.parquet_json import record_json
+from ringhaul.formats.parquet_read import RowBlock, row_groups
+from ringhaul.formats.split import Position, Stream
+from ringhaul.load.fields import AnyBlock
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.reading import SKIP_BYTES, open_records, parquet_metadata, read_records
+from ringhaul.load.rejects import Reject
+from ringhaul.load.unit import TO_THE_END
+
+
+@dataclass
+class _Decoded:
+    """A source that is decoded as a stream, and where that stands."""
+
+    path: str
+    at_bytes: int
+    stream: Stream
+
+
+@dataclass
+class _Rows:
+    """A row group, some of its rows, and those that follow."""
+
+    path: str
+    block: RowBlock
+    following: Iterator[AnyBlock]
+
+    def before(self, path: str, group: int, line: int) -> bool:
+        """Whether a row is among these or follows them."""
+        at = self.block.position
+        return (self.path, at.offset_bytes) == (path, group) and at.line <= line
+
+
+class Again:
+    """A context manager; see the module. Methods raise as `open_records` and `read_records` do."""
+
+    def __init__(self, job: LoadJob) -> None:
+        self._job = job
+        self._stack = ExitStack()
+        self._decoded: _Decoded | None = None
+        self._rows: _Rows | None = None
+
+    def __enter__(self) -> Again:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def record(self, source: LoadSource, reject: Reject) -> bytes:
+        """The bytes of a reject, a row of a Parquet file as JSON."""
+        if source.format == "parquet":
+            return self._row(source, reject)
+        if not source.file.whole:
+            return read_bytes(source, reject.offset, reject.length, self._job)
+        decoded = self._decoded
+        if decoded is None or decoded.path != source.file.path or decoded.at_bytes > reject.offset:
+            self._stack.close()
+            dialect = source.dialect(self._job)
+            opened = open_records(source.file, reject.offset, TO_THE_END, dialect)
+            stream = self._stack.enter_context(opened)
+            decoded = self._decoded = _Decoded(source.file.path, reject.offset, stream)
+        while (left := reject.offset - decoded.at_bytes) and (
+            skipped := decoded.stream.read(min(left, SKIP_BYTES))
+        ):
+            decoded.at_bytes += len(skipped)
+        data = _take(decoded.stream, reject.length)
+        decoded.at_bytes += len(data)
+        return data
+
+    def _row(self, source: LoadSource, reject: Reject) -> bytes:
+        path, group = source.file.path, reject.offset
+        rows = self._rows
+        if rows is None or not rows.before(path, group, reject.line):
+            groups = row_groups(parquet_metadata(source.file), 0)
+            first_row = next(about.first_row for about in groups if about.number == group)
+            start = Position(group, 0, first_row)
+            following = read_records(source, self._job, start, 0, self._job.block_bytes)
+            rows = self._rows = _Rows(path, _next(following, source, reject), following)
+        while reject.line >= rows.block.position.line + rows.block.records_count:
+            rows.block = _next(rows.following, source, reject)
+        row = reject.line - rows.block.position.line
+        return record_json(rows.block.batch, row, source.wanted_types(self._job))
+
+
+def read_bytes(source: LoadSource, offset_bytes: int, length_bytes: int, job: LoadJob) -> bytes:
+    """A range of a source that is text; of its decoded stream where it has one."""
+    with open_records(source.file, offset_bytes, length_bytes, source.dialect(job)) as stream:
+        return _take(stream, length_bytes)
+
+
+def _next(blocks: Iterator[AnyBlock], source: LoadSource, reject: Reject) -> RowBlock:
+    block = next(blocks, None)
+    if not isinstance(block, RowBlock):
+        path = source.file.path
+        raise SourceChanged(f"{path} has no row {reject.line}; something changed it")
+    return block
+
+
+def _take(stream: Stream, length_bytes: int) -> bytes:
+    chunks, left = [], length_bytes
+    while left and (chunk := stream.read(left)):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,179 @@
+"""The end of a reading job, told by the command that followed it or by one that is given again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from config.settings import load_settings
+from producer.known_job import _tell_end
+from producer.run_query import print_folded
+from producer.run_resume import _resume_read
+from producer.stdout_parts import StdoutParts
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import OutputFormat
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.states import JobState
+from ringhaul.query.aggregate import Aggregation
+from ringhaul.read.finish import unload_parts
+from ringhaul.read.job import Output, ReadJob
+from ringhaul.read.manifest import MANIFEST
+from ringhaul.read.parts import PartInfo, PartSet
+from ringhaul.read.result import ReadResult
+from ringhaul.read.spill import spill, spilled_name
+from tasks.publish import KIND_LABEL
+from tests.loads import table_schema
+
+TABLE = table_schema({"id": "int"}, ["id"])
+JOB = "rd-000001"
+RESULT = ReadResult(1, 0, 0, 0, 1, 9, 1, 2, 1, 0, 0, 10, 5, 1, 1 << 20, "host:1").pack()
+OPTIONS: dict[str, Any] = {
+    "as_json": True,
+    "quiet": False,
+    "progress": "none",
+    "result_format": "csv",
+}
+
+
+@pytest.fixture
+def ledger(broker_url: str) -> Iterator[Ledger]:
+    client = connect(broker_url)
+    yield Ledger(client)
+    client.close()
+
+
+def create(ledger: Ledger, job: ReadJob, units: int) -> None:
+    """The job, its units issued. A unit whose worker dies is given up at once."""
+    ledger.create(JOB, {KIND_LABEL: job.kind}, json.dumps(job.to_json()), max_starts=1)
+    ledger.add_units(JOB, 1, 0, ["{}"] * units)
+    ledger.seal(JOB, 1, units)
+    ledger.issue(JOB, units)
+
+
+def commit(ledger: Ledger, unit: int, extra: bytes, **totals: int) -> None:
+    assert isinstance(ledger.claim(JOB, unit, 1, "a", 60_000), Claimed)
+    ledger.commit(JOB, unit, 1, "a", RESULT, totals, extra=extra)
+
+
+def unload_job(folder: Path, **options: Any) -> ReadJob:
+    return ReadJob(
+        kind="unload",
+        cluster_name="test",
+        table=TABLE,
+        sql="SELECT id FROM shop.orders",
+        output=Output(url=str(folder), format=OutputFormat(header=False)),
+        columns=(("id", "int"),),
+        **options,
+    )
+
+
+def write_part(folder: Path, unit: int, attempt: str = "a") -> bytes:
+    """A part with the unit's number; what the unit leaves in the ledger."""
+    parts = PartSet(
+        str(folder),
+        OutputFormat(header=False),
+        ["id"],
+        [CqlType("int")],
+        job=JOB,
+        unit=unit,
+        attempt=attempt,
+    )
+    parts.write(pa.record_batch({"id": pa.array([unit], pa.int32())}))
+    parts.roll()
+    return json.dumps([PartInfo.to_json(part) for part in parts.parts]).encode()
+
+
+def test_ordered_rows_go_on_behind_a_unit_that_was_given_up(
+    ledger: Ledger, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    # Given an unload to standard output in token order, of whose units one kills its worker
+    create(ledger, unload_job(tmp_path, token_order=True, streams=True), 4)
+    printer = StdoutParts(tmp_path, unload_parts, b"id\n", in_order=True)
+    for unit in (0, 3):
+        commit(ledger, unit, write_part(tmp_path, unit))
+    # When the units before and behind it are done, one out of turn
+    printer.look(ledger, ledger.status(JOB))
+    assert capfdbinary.readouterr().out == b"id\n0\n"
+    ledger.claim(JOB, 1, 1, "a", 60_000)
+    ledger.lost(JOB, 1, "a")
+    commit(ledger, 2, write_part(tmp_path, 2))
+    status = ledger.status(JOB)
+    assert status.state is JobState.QUARANTINED
+    # Then the rows behind it come at the end, in order and once
+    printer.look(ledger, status)
+    assert capfdbinary.readouterr().out == b""
+    printer.end(ledger, status)
+    printer.end(ledger, status)
+    assert capfdbinary.readouterr().out == b"2\n3\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rejected", [0, 1])
+def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str], rejected: int
+) -> None:
+    create(ledger, unload_job(tmp_path, transforms=("m:f",) * rejected), 1)
+    extra = write_part(tmp_path, 0)
+    write_part(tmp_path, 0, "died")
+    commit(ledger, 0, extra, rows=1, rejected=rejected)
+    status = ledger.status(JOB)
+    assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
+    assert _tell_end(OPTIONS, ledger, status) == rejected
+    (part,) = unload_parts(extra)
+    assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
+    assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
+
+
+def test_an_unload_to_standard_output_that_is_over_has_no_manifest(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given one whose parts were copied and removed
+    spool = tmp_path / "spool"
+    create(ledger, unload_job(spool, streams=True), 1)
+    commit(ledger, 0, write_part(spool, 0))
+    for path in spool.iterdir():
+        path.unlink()
+    spool.rmdir()
+    # When its command is given again, then the end is told
+    assert _tell_end(OPTIONS, ledger, ledger.status(JOB)) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "COMPLETE"
+    assert not spool.exists()
+
+
+def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
+    ledger: Ledger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    job = ReadJob(
+        kind="query",
+        cluster_name="test",
+        table=TABLE,
+        sql="SELECT id, count(*) AS n FROM shop.orders GROUP BY id",
+        spill=str(tmp_path),
+    )
+    create(ledger, job, 1)
+    partial = Aggregation(job.select).partial()
+    partial.update(pa.record_batch({"id": pa.array([7, 7], pa.int32())}))
+    kept = spill(partial.pack(), 0, job.spill, spilled_name(JOB, 0, "a"))
+    old = tmp_path / spilled_name("qy-forgotten", 0, "a")
+    old.touch()
+    for path in (old, tmp_path / spilled_name(JOB, 0, "a")):
+        os.utime(path, (0, 0))
+    commit(ledger, 0, kept, rows=2)
+    for _ in range(2):
+        print_folded(ledger, JOB, "csv", None)
+        assert capfd.readouterr().out == "id,n\n7,2\n"
+    assert not old.exists(), "of a job that nobody knows any more"
+    # It is not printed between messages.
+    options = OPTIONS | {"job": JOB, "max_errors": None}
+    with ExitStack() as stack, pytest.raises(UsageError, match="the result and --json both want"):
+        _resume_read(stack, load_settings({}, None), options, ledger, job, None)
+    assert capfd.readouterr().out == ""

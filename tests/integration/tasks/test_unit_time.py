@@ -1,0 +1,63 @@
+"""Units that take long: waiting for a rate is nobody's fault, working without an end is."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from ringhaul.ledger.pace import Limits, Pace
+from ringhaul.load.pacing import Pacing
+from tasks.child import Child
+from tasks.work import Attempt, Done, work
+from tests.integration.tasks.conftest import Connected
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "ld-000001"
+
+
+@pytest.fixture
+def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
+    """A child whose units may work for half a second, and a job with one."""
+    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.05)
+    settings = connected.settings
+    worker = settings.worker.model_copy(update={"time_limit_soft_s": 0.5})
+    connected.settings = settings.model_copy(update={"worker": worker})
+    job = load_job(
+        table_schema({"id": "int"}, ["id"]),
+        load_source(["id"], path="/data/in.csv", size_bytes=9),
+        cluster_name=connected.cluster_name,
+    )
+    connected.ledger.create(JOB, {}, json.dumps(job.to_json()))
+    connected.ledger.add_units(JOB, 1, 0, ["0"])
+    connected.ledger.issue(JOB, 1)
+    return connected
+
+
+def test_a_unit_that_waits_for_its_rate_ends_in_its_own_time(hasty: Child) -> None:
+    # Given a job whose rate makes its unit take two seconds, four times what it may work
+    hasty.ledger.throttle(JOB, Pace(limits=Limits(rows_per_s=100)))
+
+    def paced(attempt: Attempt) -> Done:
+        pacing = Pacing(attempt.throttle, lambda: attempt.tick(0, 0, 0))
+        for _ in range(25):
+            pacing.pay(10, 100)
+        return Done(result="", totals={"rows": 250})
+
+    began_s = time.monotonic()
+    assert work(hasty, JOB, 0, 1, "t", paced) == {"unit": 0}
+    assert time.monotonic() - began_s > 1.0
+    assert hasty.ledger.status(JOB).totals == {"rows": 250}
+
+
+def test_a_unit_that_works_without_an_end_is_given_back_with_the_reason(hasty: Child) -> None:
+    def endless(attempt: Attempt) -> Done:
+        while True:
+            time.sleep(0.02)
+            attempt.tick(0, 0, 0)
+
+    told = work(hasty, JOB, 0, 1, "t", endless)
+    assert "worker.time_limit_soft_s" in told["released"]
+    status = hasty.ledger.status(JOB)
+    assert (status.leased, status.last_error) == (0, told["released"])

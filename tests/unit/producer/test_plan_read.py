@@ -1,0 +1,65 @@
+"""What a count asks for: the SELECT that its options become."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from cassandra.cluster import Session
+
+from producer import plan_read
+from producer.plan_read import Read, Wanted, read_select
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.query import QueryError
+from tests.unit.query.tables import table_of
+
+
+def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> Read:
+    monkeypatch.setattr(plan_read, "find_table", lambda *_: table)
+    session = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
+    return read_select(session, Wanted(table="shop.orders", counts=True, **wanted))
+
+
+@pytest.mark.parametrize(
+    ("key", "heading"),
+    [
+        (["id"], "count"),
+        (["count"], "rows"),
+        (["rows", "id"], "count"),
+        (["count", "rows"], "rows_2"),
+        (["rows_2", "count", "rows"], "rows_3"),
+    ],
+)
+def test_the_count_of_top_partitions_has_a_name_of_its_own(
+    key: list[str], heading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = dict.fromkeys([*key, "a"], "int") | ({} if "count" in key else {"count": "int"})
+    found = read(table_of(columns, tuple(key)), monkeypatch, top=3)
+    assert found.names == (*key, heading)
+    assert found.select is not None
+    assert [group.name for group in found.select.groups] == key
+    assert [order.descending for order in found.select.order] == [True]
+    assert found.select.order[0].scalar.type.name == "bigint", "by the count and not by a key"
+
+
+@pytest.mark.parametrize("end", ["", ";", " ALLOW FILTERING", " allow filtering;", " -- why"])
+@pytest.mark.parametrize("wanted", [{"top": 3}, {"by": "range"}, {}])
+def test_a_condition_may_end_as_in_cqlsh(
+    end: str, wanted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of({"id": "int", "u": "uuid", "Case": "text", "b": "blob"})
+    where = (
+        "\"Case\" = 'it''s; ALLOW FILTERING' AND b != 0xcafe AND token(id) > -5 "
+        "AND u = 123e4567-e89b-12d3-a456-426614174000"
+    )
+    found = read(table, monkeypatch, where=where + end, **wanted)
+    assert found.select is not None
+    assert found.select.where.tokens == (-5, 2**63 - 1)
+    assert set(found.select.where.columns) == {"Case", "b", "u"}
+
+
+def test_more_than_a_condition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of({"id": "int"})
+    with pytest.raises(QueryError, match="more than a condition"):
+        read(table, monkeypatch, top=3, where="id = 1 GROUP BY id")

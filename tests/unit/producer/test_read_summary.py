@@ -1,0 +1,57 @@
+"""How a read ended: the closing table, and the summary for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from producer.read_summary import closing_data, closing_text
+from ringhaul.formats.write import OutputFormat
+from ringhaul.ledger.states import JobState
+from ringhaul.read.job import Output, ReadJob
+from ringhaul.read.result import ReadReport
+from tests.loads import table_schema
+from tests.unit.producer.statuses import status
+
+REPORT = ReadReport(rows=5, rows_read=5, parts=2, bytes_written=40, rejected=1)
+
+
+def job(**options: Any) -> ReadJob:
+    return ReadJob(
+        kind="unload",
+        cluster_name="test",
+        table=table_schema({"id": "int"}, ["id"]),
+        sql="SELECT id FROM shop.orders",
+        output=Output(url="/out/orders", format=OutputFormat()),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (JobState.COMPLETE, "complete: 5 rows of shop.orders {}"),
+        (JobState.PARTIAL, "complete with rejects: 5 rows {}, 1 of shop.orders rejected"),
+    ],
+)
+def test_it_is_told_where_the_rows_went(state: JobState, words: str) -> None:
+    ended = status(state=state)
+    told = closing_text(ended, job(), REPORT)
+    assert words.format("are in /out/orders") in told and "2 files" in told
+    assert closing_data(ended, job(), REPORT, 0)["output"] == "/out/orders"
+    # The spool folder of what went to standard output is gone.
+    streamed = job(streams=True)
+    told = closing_text(ended, streamed, REPORT)
+    assert words.format("went to standard output") in told
+    assert "/out/orders" not in told and "file" not in told
+    assert closing_data(ended, streamed, REPORT, 0)["output"] is None
+
+
+@pytest.mark.parametrize(
+    "state", [JobState.STOPPED, JobState.QUARANTINED, JobState.CANCELLED, JobState.FAILED]
+)
+def test_what_went_to_standard_output_cannot_be_resumed(state: JobState) -> None:
+    ended = status(state=state)
+    assert "ringhaul resume ld-7f3a9c" in closing_text(ended, job(), REPORT)
+    assert "ringhaul resume" not in closing_text(ended, job(streams=True), REPORT)

@@ -1,0 +1,109 @@
+"""Standard input is kept in a file that is one command's alone, and removed with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.run_load import drop_spooled, spool_path, spool_sources
+from ringhaul.errors import SourceMissing
+from ringhaul.formats.dialect import CsvDialect
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "ld-7f3a9c"
+TABLE = table_schema({"id": "int"}, ["id"])
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """What other commands of this job id have spooled."""
+    folder = tmp_path / "state" / "spool"
+    folder.mkdir(parents=True)
+    for name in (f"{JOB}.csv", spool_path(tmp_path / "state", JOB).name):
+        (folder / name).write_text("id\n1\n")
+    return folder
+
+
+@pytest.fixture
+def nobody() -> Iterator[int]:
+    """A port on which nobody answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def started(tmp_path: Path, port: int) -> subprocess.Popen[str]:
+    arguments = ("load", "-", "-t", "shop.orders", "--job-id", JOB, "--dry-run")
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "producer", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {
+            "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+            "RINGHAUL_CLUSTER_CONTACT_POINTS": "127.0.0.1",
+            "RINGHAUL_CLUSTER_PORT": str(port),
+        },
+    )
+
+
+def test_a_command_that_ends_in_planning_leaves_others_standard_input_alone(
+    tmp_path: Path, kept: Path, nobody: int
+) -> None:
+    before = set(kept.iterdir())
+    with started(tmp_path, nobody) as command:
+        _, told = command.communicate("id\n2\n", timeout=120)
+    assert command.returncode == 4, told
+    assert "Traceback" not in told
+    assert set(kept.iterdir()) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_spooled_is_removed_when_the_command_is_told_to_end(
+    tmp_path: Path, kept: Path, nobody: int, number: signal.Signals
+) -> None:
+    # Given a command in the middle of its standard input
+    before = set(kept.iterdir())
+    with started(tmp_path, nobody) as command:
+        give_up = time.monotonic() + 120
+        while len(set(kept.iterdir())) == len(before):
+            assert command.poll() is None, command.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        # When it gets the signal
+        command.send_signal(number)
+        code = command.wait(120)
+        # Then it ends as by Ctrl-C, and its file is gone
+        assert code == 130, command.communicate()
+    assert set(kept.iterdir()) == before
+
+
+def test_a_job_that_is_done_drops_its_own_alone(kept: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    mine, other = sorted(kept.iterdir())
+    outside = tmp_path / f"{JOB}.csv"
+    outside.write_text("id\n1\n")
+    job = load_job(TABLE, *(load_source(["id"], path=str(path)) for path in (mine, outside)))
+    drop_spooled(state, "ld-other", job)
+    assert mine.exists()
+    drop_spooled(state, JOB, job)
+    assert not mine.exists()
+    assert other.exists()
+    assert outside.exists()
+
+
+def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:
+    spool = spool_path(tmp_path / "state", JOB)
+    with pytest.raises(SourceMissing):
+        spool_sources([str(tmp_path / "x.csv")], CsvDialect(), "auto", spool)
+    assert not spool.parent.exists()

@@ -1,0 +1,83 @@
+"""What stands in a file stays there until another takes its place, and records that are nowhere
+else are not written over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from producer.rejects import refuse_source
+from producer.whole_file import whole_file
+from ringhaul.errors import OutputUnusable, UsageError
+
+
+def test_a_file_is_replaced_when_all_of_it_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "x.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    with whole_file(str(link)) as out:
+        out.write(b"new")
+        assert target.read_text() == "old"
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert sorted(tmp_path.iterdir()) == [link, target]
+
+
+@pytest.mark.parametrize("error", [UsageError("other headers"), KeyboardInterrupt()])
+def test_what_fails_on_the_way_leaves_all_as_it_was(tmp_path: Path, error: BaseException) -> None:
+    target = tmp_path / "x.csv"
+    target.write_text("old")
+    with pytest.raises(type(error)), whole_file(str(target)) as out:
+        out.write(b"new")
+        raise error
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+    missing = tmp_path / "gone" / "x.csv"
+    with pytest.raises(UsageError) as told, whole_file(str(missing)):
+        pass
+    assert str(told.value) == f"{missing}: cannot be written: No such file or directory"
+    with (
+        pytest.raises(OutputUnusable, match="/dev/full: cannot be written: No space left"),
+        whole_file("/dev/full") as out,
+    ):
+        out.write(b"x")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with whole_file(str(pipe)) as out:
+            out.write(b"x")
+        assert os.read(reader, 9) == b"x"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_an_export_over_a_source_is_refused_under_whatever_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "rejects.csv"
+    source.write_text("id\n1\n")
+    (tmp_path / "link").symlink_to(source)
+    (tmp_path / "hard").hardlink_to(source)
+    sources = ["s3://bucket/x.csv", str(tmp_path / "gone.csv"), str(source)]
+    for name in ("rejects.csv", "./rejects.csv", str(source), "link", "hard"):
+        with pytest.raises(UsageError) as told:
+            refuse_source(name, sources)
+        assert str(told.value) == (
+            f"--export {name}: the job was loaded from this file; give another name"
+        )
+    for name in ("-", "other.csv", "gone.csv", "s3://bucket/x.csv"):
+        refuse_source(name, sources)
