@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.rooms import ByRoom, remove_locks, turn
+from tests.rooms import ByRoom, end_processes, remove_locks, turn
 from tests.services import (
     ProxiedRing,
     connected,
@@ -55,6 +55,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    end_processes()
     raise KeyboardInterrupt
 
 

@@ -9,10 +9,11 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 from xdist.scheduler import LoadFileScheduling
 
 #: Beginning of a test's path -> what it needs, which one process starts for all such tests: three
@@ -23,6 +24,9 @@ SHARED = {
     "tests/chaos/test_three_nodes": "three nodes",
     "tests/hosts/": "hosts",
 }
+
+#: In the command line of a process that xdist has started.
+_EXECNET = "exec(eval(sys.stdin.readline()))"
 
 
 class ByRoom(LoadFileScheduling):  # type: ignore[misc]
@@ -56,6 +60,17 @@ def turn(*, alone: bool) -> Iterator[None]:
         if not alone:
             fcntl.flock(door, fcntl.LOCK_UN)
         yield
+
+
+def end_processes() -> None:
+    """Tell the processes that run tests for this one to end as on Ctrl-C: by themselves they would
+    be killed, and leave their servers behind."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            if _EXECNET in " ".join(child.cmdline()):
+                child.terminate()
 
 
 def remove_locks() -> None:
