@@ -13,7 +13,6 @@ from __future__ import annotations
 import faulthandler
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from ringhaul.errors import Transient
 
@@ -42,12 +41,7 @@ class TimeLimits:
         self._arm(self._hard_s)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         faulthandler.cancel_dump_traceback_later()
 
     def look(self, *, held: bool = False) -> None:

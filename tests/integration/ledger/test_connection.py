@@ -96,32 +96,25 @@ def test_a_server_that_stays_away_is_given_up_within_the_bound(own_server: Serve
     assert time.monotonic() - began < 3
 
 
-def test_a_full_server_is_waited_out(own_server: Server) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value", "told"),
+    [
+        ("maxmemory", 1, "used memory > 'maxmemory'"),
+        ("min-replicas-to-write", 1, "NOREPLICAS Not enough good replicas"),
+    ],
+)
+def test_a_server_that_takes_no_writes_is_waited_for(
+    own_server: Server, setting: str, value: int, told: str
+) -> None:
     ledger = Ledger(connect(own_server.url), patience_ms=5000)
     impatient = Ledger(connect(own_server.url), patience_ms=100)
     job = new_job(ledger, 1)
     ledger.issue(job, 1)
     admin = redis.Redis(port=own_server.port)
-    admin.config_set("maxmemory", 1)
-    with pytest.raises(LedgerUnavailable, match="used memory > 'maxmemory'"):
+    admin.config_set(setting, value)
+    with pytest.raises(LedgerUnavailable, match=told):
         impatient.claim(job, 0, 1, "a", 60_000)
-    timer = threading.Timer(0.5, admin.config_set, ("maxmemory", 0))
-    timer.start()
-    assert ledger.claim(job, 0, 1, "a", 60_000) == Claimed(1, "spec-0")
-    timer.join()
-
-
-def test_replicas_that_are_away_are_waited_for(own_server: Server) -> None:
-    ledger = Ledger(connect(own_server.url), patience_ms=5000)
-    impatient = Ledger(connect(own_server.url), patience_ms=100)
-    job = new_job(ledger, 1)
-    ledger.issue(job, 1)
-    admin = redis.Redis(port=own_server.port)
-    # Given a server that takes writes only while it has a replica
-    admin.config_set("min-replicas-to-write", 1)
-    with pytest.raises(LedgerUnavailable, match="NOREPLICAS Not enough good replicas"):
-        impatient.claim(job, 0, 1, "a", 60_000)
-    timer = threading.Timer(0.5, admin.config_set, ("min-replicas-to-write", 0))
+    timer = threading.Timer(0.5, admin.config_set, (setting, 0))
     timer.start()
     assert ledger.claim(job, 0, 1, "a", 60_000) == Claimed(1, "spec-0")
     timer.join()
