@@ -97,17 +97,7 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         columns=comma_list(options["columns"]),
         mapping=_mapping(options["mapping"]),
         skip_columns=comma_list(options["skip_columns"]),
-        dialect=CsvDialect(
-            delimiter=options["delimiter"],
-            quote=options["quote"] or None,
-            escape=options["escape"] or None,
-            comment=options["comment"] or None,
-            encoding=options["encoding"],
-            null_strings=options["null_strings"] or ("",),
-            allow_extra_fields=options["allow_extra_fields"],
-            allow_missing_fields=options["allow_missing_fields"],
-            allow_nul=options["allow_nul"],
-        ),
+        dialect=_dialect(options),
         text=TextFormat(
             timestamp_formats=options["timestamp_formats"],
             epoch_unit=options["epoch_unit"],
@@ -129,6 +119,26 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         transforms=options["transforms"],
         where=options["where"] or "",
     )
+
+
+def _dialect(options: Mapping[str, Any]) -> CsvDialect:
+    """That of the input. Raises `UsageError` that names the option as it is given."""
+    try:
+        return CsvDialect(
+            delimiter=options["delimiter"],
+            quote=options["quote"] or None,
+            escape=options["escape"] or None,
+            comment=options["comment"] or None,
+            encoding=options["encoding"],
+            null_strings=options["null_strings"] or ("",),
+            allow_extra_fields=options["allow_extra_fields"],
+            allow_missing_fields=options["allow_missing_fields"],
+            allow_nul=options["allow_nul"],
+        )
+    except UsageError as error:
+        field, colon, told = str(error).partition(":")
+        option = "null" if field == "null_strings" else field
+        raise UsageError(f"--{option}{colon}{told}") from error
 
 
 def _run(

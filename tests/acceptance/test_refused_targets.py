@@ -238,15 +238,15 @@ OPTIONS = {
     ),
     "a delimiter of two": (
         ["--delimiter", "::"],
-        "delimiter: '::' cannot be used; give one ASCII character that is no line end",
+        "--delimiter: '::' cannot be used; give one ASCII character that is no line end",
     ),
     "a quote that delimits": (
         ["--quote", ","],
-        "quote: ',' is already the delimiter; give another character",
+        "--quote: ',' is already the delimiter; give another character",
     ),
     "an unknown encoding": (
         ["--encoding", "utf9"],
-        "encoding: 'utf9' is not known; give for example utf-8, utf-16, latin-1 or cp1252",
+        "--encoding: 'utf9' is not known; give for example utf-8, utf-16, latin-1 or cp1252",
     ),
     "no number of errors": (
         ["--max-errors", "many"],
