@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 from numpy.typing import NDArray
 
 from ringhaul.cluster.schema import TableSchema, quote_identifier
-from ringhaul.cql.cells import Cells, fixed_binary, join_rows, routing_keys
-from ringhaul.cql.column import TextColumn
+from ringhaul.cql.cells import Cells, join_rows, routing_keys
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import UsageError
 from ringhaul.load.pacing import Leave
@@ -35,18 +33,14 @@ from ringhaul.load.write.plane import Plane
 from ringhaul.read.answers import Answers
 from ringhaul.read.effect import Effect
 from ringhaul.read.exec import Bound
+from ringhaul.read.key_block import KeyBlock
 from ringhaul.read.order import InOrder, Rows
-from ringhaul.read.replies import Ints, KeyLists, Piece, match_keys, page
+from ringhaul.read.replies import Ints, Piece, match_keys, page
 from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
 from ringhaul.read.requests import Requests, Values
 
-#: Keys of a list. Measured: at 20 the server still works for the list and not for its keys, above
-#: 100 it is no faster, and a list that fails costs more.
-LIST_KEYS = 50
 #: Lists without an answer on one wire: more only wait in the server.
 LISTS_MAX = 32
-
-SetsAndTokens = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 _READ = Effect("select", repeatable=True, conditional=False, single=True)
 
@@ -131,7 +125,7 @@ class Lookup:
         self._asked: list[_Asked] = []
         self._cut: set[int] = set()  # lists of which only the first page is taken
         self._next_request = self._keys_asked = 0
-        self._blocks: list[_Block] = []
+        self._blocks: list[KeyBlock] = []
         self._held = InOrder()
         if plan.by_list:
             options = replace(options, requests_max=options.requests_max or LISTS_MAX)
@@ -201,10 +195,12 @@ class Lookup:
                 continue
             if not self._plan.by_list:
                 keys = routing_keys([columns[i] for i in self._partition])
-                block = _Block.of_single_keys(numbers)
+                block = KeyBlock.of_single_keys(numbers)
                 yield self._ask(block, join_rows(columns), keys, block.each(), block.each() + 1)
                 continue
-            block, firsts, lasts = _Block.of_lists(numbers, columns[0], self._requests.replica_sets)
+            block, firsts, lasts = KeyBlock.of_lists(
+                numbers, columns[0], self._requests.replica_sets
+            )
             yield self._ask(block, *block.lists(firsts, lasts), firsts, lasts)
 
     def _without_nulls(self, bound: Bound) -> tuple[Ints, Sequence[Cells]]:
@@ -221,7 +217,7 @@ class Lookup:
         return bound.numbers[good], [column.filter(good) for column in bound.columns]
 
     def _ask(
-        self, block: _Block, bound: pa.BinaryArray, keys: pa.BinaryArray, first: Ints, last: Ints
+        self, block: KeyBlock, bound: pa.BinaryArray, keys: pa.BinaryArray, first: Ints, last: Ints
     ) -> Values:
         """Requests of keys first[i]..last[i]-1 of a block."""
         begin = self._next_request
@@ -233,7 +229,7 @@ class Lookup:
         block.left += len(first)
         return Values(np.arange(begin, self._next_request), bound, keys)
 
-    def _keys_asked_by(self, request: int) -> tuple[_Block, int, int]:
+    def _keys_asked_by(self, request: int) -> tuple[KeyBlock, int, int]:
         """The keys of a request: a block, and the positions of the first and behind the last."""
         asked = next(asked for asked in reversed(self._asked) if asked.begin <= request)
         at = request - asked.begin
@@ -256,7 +252,7 @@ class Lookup:
         self._cut.add(request)
         return True
 
-    def _ask_each(self, block: _Block, keys: Ints) -> None:
+    def _ask_each(self, block: KeyBlock, keys: Ints) -> None:
         """Ask for keys of a block, which are ascending, one by one."""
         each = np.arange(keys[0], keys[-1] + 1)
         bound, routed = block.lists(each, each + 1)
@@ -356,99 +352,6 @@ class _Asked(NamedTuple):
     """Requests from the number `begin` on: each for the keys first..last-1 of a block."""
 
     begin: int
-    block: _Block
+    block: KeyBlock
     first: Ints
     last: Ints
-
-
-@dataclass(eq=False)
-class _Block:
-    """Keys that were given together; each distinct one is asked for once."""
-
-    numbers: Ints  #: of the keys as they were given
-    settled: NDArray[np.bool_]  #: of each distinct key: a row came, or it was refused
-    key_lists: KeyLists | None = None  #: of keys that are asked for in lists
-    joined: pa.BinaryArray | None = None  #: each distinct key as an element of a list
-    #: Which of the keys each distinct one is: those at places[starts[i]:starts[i + 1]].
-    places: Ints | None = None
-    starts: Ints | None = None
-    left: int = 0  #: requests without an answer
-
-    @classmethod
-    def of_single_keys(cls, numbers: Ints) -> _Block:
-        return cls(numbers, np.zeros(len(numbers), np.bool_))
-
-    @classmethod
-    def of_lists(
-        cls, numbers: Ints, keys: Cells, replica_sets: Callable[[pa.BinaryArray], SetsAndTokens]
-    ) -> tuple[_Block, Ints, Ints]:
-        """A block, and where its lists begin and end among its distinct keys."""
-        coded = keys.values.dictionary_encode()
-        sets, tokens = replica_sets(coded.dictionary)
-        # By token: neighbours in a list are neighbours on disk.
-        order = np.lexsort((tokens, sets))
-        distinct = coded.dictionary.take(pa.array(order))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        codes = place[coded.indices.to_numpy()]
-        places = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[places], np.arange(len(order) + 1))
-        text = TextColumn.of(distinct)
-        data = np.frombuffer(text.data.tobytes(), np.uint8)
-        settled = np.zeros(len(order), np.bool_)
-        joined = join_rows([Cells.variable(distinct)])
-        lists = KeyLists(np.ascontiguousarray(text.offsets), data, settled)
-        block = cls(numbers, settled, lists, joined, places, starts)
-        firsts, begin = [], 0
-        for count in np.bincount(sets).tolist():
-            firsts.append(np.arange(begin, begin + count, LIST_KEYS))
-            begin += count
-        first = np.concatenate(firsts)
-        return block, first, np.append(first[1:], begin)
-
-    def each(self) -> Ints:
-        """The positions of the distinct keys."""
-        return np.arange(len(self.settled))
-
-    def lists(self, first: Ints, last: Ints) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-        """Bound lists of the keys first[i]..last[i]-1, which follow each other, and routing keys.
-
-        A list is an int count and the elements, each an int length and its bytes (section 6).
-        """
-        assert self.joined is not None and self.key_lists is not None
-        joined = TextColumn.of(self.joined)
-        offsets = joined.offsets[np.append(first, last[-1:])]
-        head = np.empty(len(first), np.dtype([("length", ">i4"), ("count", ">i4")]))
-        head["length"] = np.diff(offsets) + 4
-        head["count"] = last - first
-        elements = pa.BinaryArray.from_buffers(
-            pa.binary(),
-            len(first),
-            [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(joined.data))],
-        )
-        bound = pc.binary_join_element_wise(
-            fixed_binary(head), elements, pa.scalar(b"", pa.binary())
-        )
-        keys = pa.BinaryArray.from_buffers(
-            pa.binary(),
-            len(self.settled),
-            [None, pa.py_buffer(self.key_lists.offsets), pa.py_buffer(self.key_lists.data)],
-        )
-        return bound, keys.take(pa.array(first))
-
-    def numbers_of(self, keys: Ints) -> tuple[Ints, Ints]:
-        """For rows of these keys: (row, number) for each time that its key was given."""
-        each = np.arange(len(keys))
-        if self.places is None or self.starts is None:
-            return each, self.numbers[keys]
-        if len(self.settled) == len(self.numbers):
-            return each, self.numbers[self.places[keys]]
-        counts = self.starts[keys + 1] - self.starts[keys]
-        rows = np.repeat(each, counts)
-        # The n-th row of a key's run is for the n-th time that it was given.
-        nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return rows, self.numbers[self.places[self.starts[keys[rows]] + nth]]
-
-    def missing(self) -> Ints:
-        """The numbers of the keys that have no row."""
-        return np.sort(self.numbers_of(np.flatnonzero(~self.settled))[1])

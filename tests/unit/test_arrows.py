@@ -47,6 +47,7 @@ PURE = (
     "ringhaul.read.cursor",
     "ringhaul.read.effect",
     "ringhaul.read.kernels",
+    "ringhaul.read.key_block",
     "ringhaul.read.odd_replies",
     "ringhaul.read.order",
     "ringhaul.read.ranges",
