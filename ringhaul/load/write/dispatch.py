@@ -37,6 +37,7 @@ from ringhaul.cql.frames import (
 )
 from ringhaul.errors import ClusterError
 from ringhaul.load.pacing import BOUNDLESS, TICK_S, Leave
+from ringhaul.load.write import silence
 from ringhaul.load.write.base import Target, WriteFailed
 from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
 from ringhaul.load.write.routing import Routing
@@ -45,12 +46,6 @@ from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
-#: A wire on which rows wait and nothing has come for so long is asked whether its server lives. No
-#: answer to a row takes longer as a rule: a node's own time-outs of writes are 2 s.
-SILENT_S = 2.0
-#: One that was asked and says nothing for so long is taken for dead, if others live: longer than
-#: most pauses for garbage, shorter than the time-out of requests, which a busy server may need.
-SILENT_ASKED_S = 3.0
 #: While no wire is open, how often to look for one.
 OPENING_POLL_S = 0.02
 #: A throttle that held rows up for longer is at work; see `_send`.
@@ -435,32 +430,16 @@ class Dispatcher(ABC, Generic[Rows]):
                 self._check_silence(wire, now_s)
 
     def _check_silence(self, wire: Wire[Work[Rows]], now_s: float) -> None:
-        """A wire that does not even say that its server lives is taken for dead before its time.
-
-        Only when other replicas of all its rows have said so since. Without them there is nothing
-        to win, and a try to lose: of a node that pauses, of a network that is away, the time-out
-        of requests decides. And a live server may say so late: Cassandra answers OPTIONS in the
-        queue of its writes. Its rows go to the others then, which costs them a try.
-        """
+        """Ask wires for signs of life, and take one that gives none for dead: see `silence`."""
         since_s = wire.silent_since_s()
-        if since_s is None or now_s - since_s <= SILENT_S:
+        if since_s is None or now_s - since_s <= silence.SILENT_S:
             return
-        stand_ins = self._stand_ins(wire)
-        if not all(stand_ins):
-            return
-        asked_at_s = wire.probed_at_s
-        if asked_at_s is None:
-            self._probe(wire)
-        for other in set().union(*stand_ins):
-            if now_s - other.used_at_s > SILENT_S:
-                self._probe(other)
-        if asked_at_s is None:
-            return
-        if not all(any(other.used_at_s > asked_at_s for other in others) for others in stand_ins):
-            wire.excused_at_s = now_s
-        elif now_s - max(asked_at_s, since_s + SILENT_S, wire.excused_at_s) > SILENT_ASKED_S:
-            silent_s = now_s - since_s
-            self._lost(wire, f"{wire.host.address}: no sign of life for {silent_s:.1f} s")
+        found = silence.judge(wire, since_s, self._stand_ins(wire), now_s)
+        for asked in found.ask:
+            with self._caring_for(asked):
+                asked.probe()
+        if found.dead:
+            self._lost(wire, f"{wire.host.address}: no sign of life for {now_s - since_s:.1f} s")
 
     def _stand_ins(self, wire: Wire[Work[Rows]]) -> list[set[Wire[Work[Rows]]]]:
         """Of each replica set whose rows wait on a wire, the other wires that are open."""
@@ -468,10 +447,6 @@ class Dispatcher(ABC, Generic[Rows]):
         numbers = {work.replica_set for work in wire.window.works()}
         sets = (self._routing.replica_sets[number] for number in numbers)
         return [{others[host] for host in hosts if host in others} for hosts in sets]
-
-    def _probe(self, wire: Wire[Work[Rows]]) -> None:
-        with self._caring_for(wire):
-            wire.probe()
 
 
 def _load(wire: Wire[Work[Rows]]) -> tuple[bool, int, float]:

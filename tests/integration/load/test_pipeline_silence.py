@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from ringhaul.cql.frames import Opcode, frame
-from ringhaul.load.write import dispatch, pipeline, plane
+from ringhaul.load.write import dispatch, pipeline, plane, silence
 from ringhaul.load.write.wire import PROBE_STREAM, Wire, wait
 from tests import protocol
 from tests.integration.load.pipeline_client import (
@@ -227,8 +227,8 @@ def test_a_slow_reader_gets_large_rows_whole(server: ScriptedServer, client: Cli
 @pytest.fixture
 def _short_silences(monkeypatch: pytest.MonkeyPatch) -> None:
     """A silent server is asked after 0.2 s, and taken for dead after 0.7 s if others are alive."""
-    monkeypatch.setattr(dispatch, "SILENT_S", 0.2)
-    monkeypatch.setattr(dispatch, "SILENT_ASKED_S", 0.5)
+    monkeypatch.setattr(silence, "SILENT_S", 0.2)
+    monkeypatch.setattr(silence, "SILENT_ASKED_S", 0.5)
 
 
 def freeze(server: ScriptedServer) -> None:
