@@ -36,7 +36,8 @@ pytestmark = pytest.mark.alone
 
 #: Within this every host has heard of a pause, a cancel, new limits.
 HEARD_S = 2.0
-ROWS = 27_000
+#: Half a minute's load and more at two thousand a second.
+ROWS = 70_000
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def test_a_load_on_three_hosts_does_as_it_is_told(
     assert status.finished_ms is not None
     worked_s = (status.finished_ms - began_ms) / 1000
     print(f"2000 rows/s: {left:,} rows in {worked_s:.2f} s, {left / worked_s:,.0f} rows/s")
-    assert left > 10_000
+    assert worked_s > 30
     assert left / worked_s == pytest.approx(2000, rel=0.1)
     assert_table(cassandra_session, table, "id, v", ((i, value(i)) for i in range(ROWS)))
     assert status.totals["rows"] == ROWS
