@@ -8,6 +8,8 @@
 | scalar | string as in a CSV cell; number; true, false |
 | null | null, where Cassandra takes it: not inside of lists, sets, maps and vectors |
 
+In a cell of text a CQL literal will do as well (`literal.py`).
+
 All elements of a column become one column of their type, which the encoder of that type reads at
 once; the cells are then glued (`gluing.py`). Numbers are never Python's: their digits are kept.
 """
@@ -37,6 +39,7 @@ from ringhaul.cql.gluing import (
     null_faults,
     vector_cells,
 )
+from ringhaul.cql.literal import parse_literal
 from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
@@ -70,7 +73,8 @@ def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
 def encode_column(
     kind: CqlType, values: pa.BinaryArray, fmt: TextFormat, *, null_length: int
 ) -> Column:
-    """Cells of a column of text, nested values being JSON; what `encode_text` is to scalars."""
+    """Cells of a column of text, nested values being JSON or CQL literals; what `encode_text` is to
+    scalars."""
     if kind.name in ENCODERS:
         cells, bad = encode_text(kind.name, values, fmt, null_length=null_length)
         return Column(cells, faults_of(bad, kind.name))
@@ -80,13 +84,26 @@ def encode_column(
         value = None
         if text is not None:
             try:
-                value = parse_json(text)
+                value = _parse_cell(kind, text)
             except ValueError as error:
                 words = shown(text.decode("utf-8", "backslashreplace"))
                 faults[row] = Fault("", kind.name, f"{words} is {error}")
         parsed.append(value)
     cells, more = encode_json(kind, parsed, fmt, null_length=null_length)
     return Column(cells, more | faults)
+
+
+def _parse_cell(kind: CqlType, text: bytes) -> Json:
+    """The value of one cell. Raises `ValueError` with the reason, or both of them."""
+    try:
+        return parse_json(text)
+    except ValueError as no_json:
+        try:
+            return parse_literal(kind, text.decode())
+        except UnicodeDecodeError:
+            raise no_json from None
+        except ValueError as no_literal:
+            raise ValueError(f"{no_json}, and {no_literal}") from None
 
 
 def encode_json(
@@ -244,6 +261,9 @@ def _of_kind(kind: CqlType, values: Sequence[Json], *wanted: type) -> tuple[list
     for row, value in enumerate(values):
         if isinstance(value, wanted):
             rows.append(value)
+            continue
+        if value == {} and kind.name == "set":  # an empty one, as CQL has it
+            rows.append([])
             continue
         rows.append(wanted[0]())
         faults[row] = Fault("", kind.name, f"{_kind_of(value)} where {words} belongs")

@@ -131,6 +131,33 @@ def spelt(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def to_literal(kind: CqlType, value: Any, *, bare: bool = False) -> str:
+    """The CQL literal. `bare`: scalars but texts without quotes, nulls as nothing, as by COPY."""
+
+    def inner(of: CqlType, item: Any) -> str:
+        return to_literal(of, item, bare=bare)
+
+    if value is None:
+        return "" if bare else "null"
+    if kind.name in SCALARS:
+        text = SCALARS[kind.name][1](value)
+        if bare and kind.name not in ("ascii", "text"):
+            return text
+        return "'" + text.replace("'", "''") + "'"
+    if kind.name == "map":
+        key_type, value_type = kind.of
+        pairs = (f"{inner(key_type, key)}: {inner(value_type, item)}" for key, item in value)
+        return "{" + ", ".join(pairs) + "}"
+    if kind.name in ("list", "set", "vector"):
+        items = ", ".join(inner(kind.of[0], item) for item in value)
+        return f"{{{items}}}" if kind.name == "set" else f"[{items}]"
+    items = [inner(of, item) for of, item in zip(kind.of, value, strict=True)]
+    if kind.name == "tuple":
+        return f"({', '.join(items)})"
+    names = ('"' + name.replace('"', '""') + '"' for name in kind.fields)
+    return "{" + ", ".join(f"{name}: {item}" for name, item in zip(names, items, strict=True)) + "}"
+
+
 def driver_bytes(kind: CqlType, value: Any) -> bytes:
     """What the driver sends."""
     return bytes(driver_type(kind).to_binary(driver_value(kind, value), PROTOCOL))

@@ -23,6 +23,7 @@ from tests.property.cql.nested_types import (
     nested_types,
     spelt,
     to_json,
+    to_literal,
     types,
     values,
 )
@@ -64,6 +65,19 @@ def test_cells_of_json_text_are_what_the_driver_writes(
     kind, rows = column
     forms = [to_json(kind, row, as_object=as_object, as_number=as_number) for row in rows]
     texts = [None if row is None else spelt(form) for row, form in zip(rows, forms, strict=True)]
+
+    cells, bad = encode_column(kind, binary(texts), FORMAT, null_length=-2)
+
+    assert bad == {}
+    assert wire(cells) == [None if row is None else driver_bytes(kind, row) for row in rows]
+
+
+@given(columns(nested_types), st.booleans())
+def test_cells_of_literals_are_what_the_driver_writes(
+    column: tuple[CqlType, list[Any]], bare: bool
+) -> None:
+    kind, rows = column
+    texts = [None if row is None else to_literal(kind, row, bare=bare) for row in rows]
 
     cells, bad = encode_column(kind, binary(texts), FORMAT, null_length=-2)
 

@@ -31,11 +31,17 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ("list<int>", b"7", 'cast list: "7" where a JSON array belongs'),
         ("list<int>", b"{}", "cast list: a JSON object where a JSON array belongs"),
         ("list<int>", b"true", "cast list: true or false where a JSON array belongs"),
-        ("list<int>", b"", 'cast list: "" is not JSON: Expecting value at character 1'),
+        (
+            "list<int>",
+            b"",
+            'cast list: "" is not JSON: Expecting value at character 1, and not a CQL literal: '
+            "[ is expected at character 1",
+        ),
         (
             "list<int>",
             b"[1",
-            "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3",
+            "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3, and not a CQL "
+            "literal: ] is expected at character 3",
         ),
         ("list<text>", b'["\xff"]', 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
         ("map<text, int>", b'{"a":1,"b":"y"}', 'cast int: tags["b"]: "y" is not a whole number'),

@@ -159,9 +159,10 @@ def int64(value: int) -> bytes:
             pa.array([{"a": 1, "b": 2**31}], pa.struct({"a": pa.int64(), "b": pa.int64()})),
             ["cast int: c[1]: 2147483648 is outside -2147483648..2147483647"],
         ),
-        ("list<int>", pa.array(["[1]", "[x]"]), [
+        ("list<int>", pa.array(["[1]", "[1"]), [
             b"\0\0\0\1\0\0\0\4\0\0\0\1",
-            'cast list: "[x]" is not JSON: Expecting value at character 2',
+            "cast list: \"[1\" is not JSON: Expecting ',' delimiter at character 3, and not a CQL "
+            "literal: ] is expected at character 3",
         ]),
     ],
 )  # fmt: skip
