@@ -26,6 +26,15 @@ def cluster_env(endpoints: Endpoints, state_dir: Path) -> dict[str, str]:
     }
 
 
+def fleet_settings(endpoints: Endpoints, state_dir: Path, broker_url: str) -> dict[str, str]:
+    """The same for workers that stand, with a broker, and commands in front of them."""
+    return cluster_env(endpoints, state_dir) | {
+        "RINGHAUL_BROKER_URL": broker_url,
+        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
+        "RINGHAUL_WORKER_SWEEP_S": "1",
+    }
+
+
 @pytest.fixture
 def embedded(endpoints: Endpoints, tmp_path: Path) -> Ringhaul:
     """`ringhaul` with no broker configured: it starts workers of its own (a few seconds)."""
@@ -52,10 +61,7 @@ def fleet_env(
 ) -> Iterator[dict[str, str]]:
     """One `ringhaul worker` with two processes that stays up for all tests of the session."""
     folder = tmp_path_factory.mktemp("fleet")
-    env = cluster_env(endpoints, folder / "state") | {
-        "RINGHAUL_BROKER_URL": fleet_broker.url,
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-        "RINGHAUL_WORKER_SWEEP_S": "1",
+    env = fleet_settings(endpoints, folder / "state", fleet_broker.url) | {
         "RINGHAUL_WORKER_LEASE_S": "10",
         "RINGHAUL_TRANSFORM_ALLOWED": "rh_etl:*",
         "RINGHAUL_TRANSFORM_PATH": str(Path(__file__).parent / "transforms"),

@@ -27,7 +27,7 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.conftest import cluster_env
+from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_table, create_table
 from tests.services import running_valkey
 
@@ -54,11 +54,7 @@ def three_hosts(
 ) -> Iterator[dict[str, str]]:
     """The environment of three workers with one process each."""
     folder = tmp_path_factory.mktemp("hosts")
-    env = cluster_env(endpoints, folder / "state") | {
-        "RINGHAUL_BROKER_URL": broker_of_three.url,
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-        "RINGHAUL_WORKER_SWEEP_S": "1",
-    }
+    env = fleet_settings(endpoints, folder / "state", broker_of_three.url)
     command = Ringhaul(env, folder)
     with ExitStack() as stack, contextlib.closing(connect(broker_of_three.url)) as client:
         for host in sorted(HOSTS):

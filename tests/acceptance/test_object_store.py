@@ -27,7 +27,7 @@ from ringhaul.ledger.connection import Caller, connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Finished, Ringhaul, wait_until
-from tests.acceptance.conftest import cluster_env
+from tests.acceptance.conftest import cluster_env, fleet_settings
 from tests.acceptance.oracle import Row, assert_report, assert_table, create_table
 from tests.object_store import ObjectStore, running_object_store
 from tests.services import running_valkey
@@ -50,11 +50,8 @@ def fleet_on_s3(
     """A worker with the store's credentials in its environment, and its own broker."""
     folder = tmp_path_factory.mktemp("s3-fleet")
     with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as client:
-        env = cluster_env(endpoints, folder / "state") | store.env
+        env = fleet_settings(endpoints, folder / "state", valkey.url) | store.env
         env |= {
-            "RINGHAUL_BROKER_URL": valkey.url,
-            "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-            "RINGHAUL_WORKER_SWEEP_S": "1",
             "RINGHAUL_WORKER_LEASE_S": "30",
             "RINGHAUL_STORAGE_PRIVATE_ADDRESSES": "true",
         }

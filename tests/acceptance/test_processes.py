@@ -17,7 +17,7 @@ from producer.local.stack import Endpoints
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.conftest import cluster_env
+from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.standing import answers, free_port, get, running, wait_for_worker
 
@@ -34,10 +34,7 @@ WORKERS = {
 @pytest.fixture
 def ringhaul(endpoints: Endpoints, broker_url: str, tmp_path: Path) -> Ringhaul:
     """The command in front of a broker that has no worker."""
-    env = cluster_env(endpoints, tmp_path / "state") | {
-        "RINGHAUL_BROKER_URL": broker_url,
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-        "RINGHAUL_WORKER_SWEEP_S": "1",
+    env = fleet_settings(endpoints, tmp_path / "state", broker_url) | {
         "RINGHAUL_WORKER_UNCLAIMED_S": "2",
     }
     return Ringhaul(env, tmp_path)

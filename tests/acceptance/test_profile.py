@@ -16,7 +16,7 @@ from producer.local.stack import Endpoints
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.conftest import cluster_env
+from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_report, assert_table, create_table
 from tests.acceptance.refusals import assert_refused, assert_usage
 
@@ -90,11 +90,7 @@ def test_a_worker_is_sampled_by_py_spy(
     table: str,
     tmp_path: Path,
 ) -> None:
-    env = cluster_env(endpoints, tmp_path / "state") | {
-        "RINGHAUL_BROKER_URL": broker_url,
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-        "RINGHAUL_WORKER_SWEEP_S": "1",
-    }
+    env = fleet_settings(endpoints, tmp_path / "state", broker_url)
     ringhaul, log = Ringhaul(env, tmp_path), tmp_path / "worker.log"
     rows = write_rows(tmp_path / "rows.csv", 50_000)
     argv = ("worker", "-c", 1, "--profile", "pyspy", "--profile-dir", "profiles")

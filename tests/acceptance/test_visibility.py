@@ -20,7 +20,7 @@ from producer.local.valkey import EmbeddedValkey
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Workers
 from tests.acceptance.command import Ringhaul, wait_until
-from tests.acceptance.conftest import cluster_env
+from tests.acceptance.conftest import fleet_settings
 from tests.acceptance.oracle import assert_table, create_table
 
 HERE = "/proc/self/cwd"
@@ -39,11 +39,7 @@ def ringhaul(endpoints: Endpoints, broker: EmbeddedValkey, tmp_path: Path) -> Ri
     """The command, in a folder with `x.csv`."""
     (tmp_path / "command").mkdir()
     (tmp_path / "command" / "x.csv").write_text(TEXT)
-    env = cluster_env(endpoints, tmp_path / "state") | {
-        "RINGHAUL_BROKER_URL": broker.url,
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-        "RINGHAUL_WORKER_SWEEP_S": "1",
-    }
+    env = fleet_settings(endpoints, tmp_path / "state", broker.url)
     return Ringhaul(env, tmp_path / "command")
 
 
