@@ -52,11 +52,14 @@ _LOCAL_STACK_KEYS = {
 
 
 def all_layers(
-    settings_cls: type[BaseSettings], flags: Mapping[str, Any], file: Path | None
+    settings_cls: type[BaseSettings],
+    flags: Mapping[str, Any],
+    file: Path | None,
+    options: Mapping[str, str],
 ) -> "tuple[Layer, ...]":
     """Every layer of settings, the one that wins over all others first."""
     return (
-        Flags(settings_cls, flags),
+        Flags(settings_cls, flags, options),
         Environment(settings_cls),
         File(settings_cls, file),
         LocalStack(settings_cls),
@@ -96,9 +99,18 @@ class Layer(PydanticBaseSettingsSource):
 
 
 class Flags(InitSettingsSource, Layer):
-    """The command line's values by dotted key; `None` means that the flag was not given."""
+    """The command line's values by dotted key; `None` means that the flag was not given.
 
-    def __init__(self, settings_cls: type[BaseSettings], flags: Mapping[str, Any]) -> None:
+    `options`: by dotted key what is written on the command line, such as `--consistency`.
+    """
+
+    def __init__(
+        self,
+        settings_cls: type[BaseSettings],
+        flags: Mapping[str, Any],
+        options: Mapping[str, str],
+    ) -> None:
+        self.options = options
         given = {key: value for key, value in flags.items() if value is not None}
         super().__init__(settings_cls, nested(given))
 
@@ -107,6 +119,9 @@ class Flags(InitSettingsSource, Layer):
 
     def origin(self, key: str) -> str:
         return "flag"
+
+    def place(self, key: str) -> str:
+        return self.options.get(key, self.origin(key))
 
 
 class Environment(EnvSettingsSource, Layer):

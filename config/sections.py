@@ -273,7 +273,7 @@ class Settings(BaseSettings):
         """The layers, the one that wins over all others first. The library adds the defaults."""
         given = dict(init_settings())  # the arguments of `__init__`
         layers: tuple[Layer, ...] = given.pop("layers")
-        return layers or all_layers(settings_cls, given, find_file(None))
+        return layers or all_layers(settings_cls, given, find_file(None), {})
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

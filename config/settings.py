@@ -61,16 +61,19 @@ class Loaded:
 
 
 def load_settings(
-    flags: Mapping[str, Any] | None = None, config_file: Path | None = None
+    flags: Mapping[str, Any] | None = None,
+    config_file: Path | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Put the layers over each other and check the result.
 
     `flags`: values by dotted key, such as `{"cluster.port": 9043}`; a `None` is a flag not given.
     `config_file`: read instead of the file that would be found.
+    `options`: how flags are written, such as `{"cluster.port": "--port"}`, for messages.
     Raises `ConfigError` for a name that is no setting and for a value that cannot be used.
     """
     path = find_file(config_file)
-    layers = all_layers(Settings, flags or {}, path)
+    layers = all_layers(Settings, flags or {}, path, options or {})
     try:
         settings = Settings(layers=layers)
     except ValidationError as error:

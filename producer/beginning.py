@@ -19,20 +19,12 @@ from producer.embedded import (
     is_embedded,
     refuse_embedded_detach,
 )
-from producer.options import connection_flags, settle
+from producer.options import LOAD_FLAGS, connection_flags, settle
 from ringhaul.errors import UsageError
 
 if TYPE_CHECKING:
     from producer.opening import Opening
 
-#: Flags of `load` that are settings.
-SETTING_FLAGS = {
-    "consistency": "cluster.consistency",
-    "strategy": "load.strategy",
-    "max_errors": "load.max_errors",
-    "unit_size": "load.unit_bytes",
-    "workers": "worker.concurrency",
-}
 #: Beginning of a reading job's id, by its kind.
 READ_PREFIXES = {"unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"}
 
@@ -51,7 +43,7 @@ class Beginning:
 def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
     """Read the settings and begin; `stack` ends what was begun. Raises as `settle` does."""
     flags = connection_flags(options)
-    flags |= {key: options[flag] for flag, key in SETTING_FLAGS.items()}
+    flags |= {key: options[flag] for flag, key in LOAD_FLAGS.items()}
     loaded = settle(flags, options["config_file"])
     if options["profile_dir"] is not None:
         loaded = settle({**flags, **_profile_flags(loaded, options)}, options["config_file"])

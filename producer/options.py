@@ -35,6 +35,18 @@ CONNECTION_FLAGS = {
     "password_file": "cluster.password_file",
     "broker": "broker.url",
 }
+#: The same, for flags of `load`.
+LOAD_FLAGS = {
+    "consistency": "cluster.consistency",
+    "strategy": "load.strategy",
+    "max_errors": "load.max_errors",
+    "unit_size": "load.unit_bytes",
+    "workers": "worker.concurrency",
+}
+#: Setting -> how it is written on a command line, for messages.
+_OPTIONS = {
+    key: f"--{flag.replace('_', '-')}" for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()
+} | {"worker.concurrency": "-c"}
 
 
 def connection_options(command: Command) -> Command:
@@ -188,7 +200,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
             "--broker holds a password, which every user of this host can see; put the URL into "
             "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
         )
-    loaded = load_settings(given, config_file)
+    loaded = load_settings(given, config_file, _OPTIONS)
     use_storage(loaded.settings)
     for key, value in given.items():
         text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)

@@ -194,8 +194,8 @@ def test_detaching_from_workers_that_end_with_the_command(
 OPTIONS = {
     "an unknown consistency": (
         ["--consistency", "LOCAL_QUORM"],
-        "cluster.consistency = \"LOCAL_QUORM\" (flag): expected 'ANY', 'ONE', 'TWO', 'THREE', "
-        "'QUORUM', 'ALL', 'LOCAL_QUORUM', 'EACH_QUORUM' or 'LOCAL_ONE'",
+        "cluster.consistency = \"LOCAL_QUORM\" (--consistency): expected 'ANY', 'ONE', 'TWO', "
+        "'THREE', 'QUORUM', 'ALL', 'LOCAL_QUORUM', 'EACH_QUORUM' or 'LOCAL_ONE'",
     ),
     "a mapping without =": (
         ["--mapping", "id"],
@@ -250,12 +250,12 @@ OPTIONS = {
     ),
     "no number of errors": (
         ["--max-errors", "many"],
-        'load.max_errors = "many" (flag): expected a number of records such as 1000, '
+        'load.max_errors = "many" (--max-errors): expected a number of records such as 1000, '
         'a share such as "0.5%", or -1 for no limit',
     ),
     "no size": (
         ["--unit-size", "1X"],
-        'load.unit_bytes = "1X" (flag): expected a size such as 65536, "64 KiB" or "1.5 MB"',
+        'load.unit_bytes = "1X" (--unit-size): expected a size such as 65536, "64 KiB" or "1.5 MB"',
     ),
     "no moment": (
         ["--timestamp", "yesterday"],

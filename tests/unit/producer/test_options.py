@@ -29,6 +29,16 @@ def test_flags_win_and_are_left_in_the_environment_for_workers() -> None:
     assert load_settings().settings.cluster == loaded.settings.cluster
 
 
+def test_a_bad_flag_is_named_as_it_was_written() -> None:
+    flags = {"cluster.port": 0, "load.unit_bytes": "1X"}
+    with pytest.raises(ConfigError) as refusal:
+        settle(flags, None)
+    assert [line.partition("):")[0] for line in str(refusal.value).splitlines()] == [
+        "cluster.port = 0 (--port",
+        'load.unit_bytes = "1X" (--unit-size',
+    ]
+
+
 def test_a_list_reaches_the_workers_as_a_list() -> None:
     settle({"cluster.contact_points": ("a", "b")}, None)
     assert load_settings().settings.cluster.contact_points == ("a", "b")
