@@ -7,6 +7,7 @@ hang or a worker hoard is bounded.
 """
 
 import os
+import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -52,6 +53,16 @@ WORKER_ENVIRONMENT = {"REMAP_SIGTERM": "SIGQUIT", "CELERY_WORKER_REVOKES_MAX": "
 def dc_queue(name: str) -> str:
     """The queue of a data centre, which workers with that `cluster.local_dc` consume, too."""
     return f"{QUEUE_LOAD}.{quote(name, safe='')}"
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on, at least 1.
+
+    `taskset`, a container's cpuset or systemd's `CPUAffinity=` leave fewer than the machine has.
+    """
+    if sys.platform == "linux":  # macOS has no such call
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def celery_settings(settings: Settings) -> dict[str, Any]:
@@ -109,7 +120,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "worker_send_task_events": True,
         "task_send_sent_event": True,
         # Worker processes.
-        "worker_concurrency": worker.concurrency or os.cpu_count() or 1,
+        "worker_concurrency": worker.concurrency or usable_cores(),
         # A child opens its Cassandra session before it says that it is up; the default of 4 s kills
         # the children of a slow cluster one after the other.
         "worker_proc_alive_timeout": 60.0,

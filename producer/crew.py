@@ -9,13 +9,14 @@ from cassandra.cluster import Session
 
 from config.celery_config import QUEUE_LOAD, dc_queue
 from producer.beginning import Beginning
-from producer.embedded import default_workers, is_embedded, private_queue
+from producer.embedded import default_workers, is_embedded
 from producer.ledgers import READ_PATIENCE_MS
 from producer.words import count_text
 from ringhaul.cluster.datacentres import data_centres_of
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import open_ledger
+from tasks.private_queues import private_queue
 from tasks.publish import queue_of
 
 

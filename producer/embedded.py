@@ -14,13 +14,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from config.celery_config import QUEUE_LOAD
+from config.celery_config import usable_cores
 from config.settings import Loaded
-from ringhaul.errors import ClusterError, UsageError
+from ringhaul.errors import ClusterError, RinghaulError, UsageError
+from tasks.private_queues import private_queue, remove_queue
 
 if TYPE_CHECKING:
     from ringhaul.ledger.workers import Worker
@@ -43,15 +45,9 @@ def is_embedded(loaded: Loaded) -> bool:
     return loaded.origins["broker.url"] in ("default", "local stack")
 
 
-def private_queue(job_id: str) -> str:
-    """The queue of a job that has workers of its own: they take no other job's units, which may
-    be for another cluster, and nobody else takes theirs."""
-    return f"{QUEUE_LOAD}.{job_id}"
-
-
 def default_workers() -> int:
     """Embedded worker processes: one for each core this process may use."""
-    return len(os.sched_getaffinity(0))
+    return usable_cores()
 
 
 def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
@@ -68,10 +64,17 @@ class EmbeddedBroker:
     def __init__(self, state_dir: Path) -> None:
         from producer.local.valkey import EmbeddedValkey  # not for commands that only ask
 
+        self._state_dir = state_dir
         self._valkey = EmbeddedValkey(state_dir / "valkey")
 
     def __enter__(self) -> Self:
-        self._valkey.acquire()
+        try:
+            self._valkey.acquire()
+        except OSError as error:
+            raise UsageError(
+                f"the state folder {self._state_dir} cannot be used: {error.strerror or error}; "
+                "name another one with RINGHAUL_STATE_DIR"
+            ) from error
         names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
         self._before = {name: os.environ.get(name) for name in names}
         os.environ[_URL_VARIABLE] = f"redis://127.0.0.1:{self._valkey.port}/0"
@@ -101,7 +104,8 @@ class EmbeddedWorker:
         self, state_dir: Path, concurrency: int, job_id: str, *, profiled: bool = False
     ) -> None:
         """`profiled`: its processes write profiles when they end, so they are let."""
-        self._concurrency, self._queue = concurrency, private_queue(job_id)
+        self._concurrency, self._job_id = concurrency, job_id
+        self._queue = private_queue(job_id)
         self._profiled = profiled
         self._loads = job_id.startswith("ld-")
         self.log = state_dir / "logs" / f"{job_id}.log"
@@ -123,6 +127,7 @@ class EmbeddedWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+        self._remove_queue()
         if self._out is not None:
             self._out.close()
         if isinstance(error, UsageError):  # there was no job
@@ -176,9 +181,23 @@ class EmbeddedWorker:
             process.kill()
             process.wait()
 
+    def _remove_queue(self) -> None:
+        """With Redis away it is left to the keepers of other workers."""
+        from producer.options import settle
+        from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+
+        with suppress(RinghaulError):
+            settings = settle({}, None).settings  # an embedded broker is among them by now
+            caller = open_ledger(settings, PARENT_PATIENCE_MS).caller
+            remove_queue(caller, settings.broker.key_prefix, self._job_id)
+            caller.client.close()
+
     def _forget_old_logs(self) -> None:
-        logs = sorted(self.log.parent.glob("*.log"), key=lambda path: path.stat().st_mtime)
-        for path in logs[:-LOGS_KEPT]:
+        ages: list[tuple[float, Path]] = []
+        for path in self.log.parent.glob("*.log"):
+            with suppress(FileNotFoundError):  # another command forgets the same ones
+                ages.append((path.stat().st_mtime, path))
+        for _, path in sorted(ages)[:-LOGS_KEPT]:
             path.unlink(missing_ok=True)
 
     def _start(self) -> None:

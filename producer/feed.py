@@ -27,19 +27,33 @@ BATCH_UNITS = 500
 BATCH_S = 0.02
 #: Pause before the ledger is told once more why the job cannot go on, if it would not take it.
 FAIL_PAUSE_S = 1.0
+#: Bytes of a whole file that are counted between two looks at whether the job has ended.
+COUNT_BYTES = 16 * 2**20
+
+
+class _Stopped(Exception):
+    """The job has ended: nobody wants its units."""
 
 
 class Feeder:
-    """Splits one job. `start` it, watch `finished`; an error ends the job as failed."""
+    """Splits one job. `start` it, watch `finished`; an error ends the job as failed.
+
+    A job that has ended takes no more units; `stop` ends the long reads between them, too.
+    """
 
     def __init__(self, ledger: Ledger, job_id: str, epoch: int, job: LoadJob) -> None:
         self._ledger, self._job_id, self._epoch, self._job = ledger, job_id, epoch, job
         self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+        self._stopped = threading.Event()
         self.bytes_split = 0
         self.error: BaseException | None = None
 
     def start(self) -> None:
         self._thread.start()
+
+    def stop(self) -> None:
+        """The job has ended: stop soon, and say nothing to the ledger."""
+        self._stopped.set()
 
     @property
     def finished(self) -> bool:
@@ -60,7 +74,7 @@ class Feeder:
             except LedgerUnavailable:
                 # Units go by their numbers: beginning again adds those that are missing.
                 self.bytes_split = 0
-            except JobMissing:
+            except (JobMissing, _Stopped):
                 return
             except LedgerRefused as error:  # nobody can be told; the command meets it, too
                 self.error = self.error or error
@@ -89,7 +103,7 @@ class Feeder:
         batch: list[str] = []
         number = batch_first = 0
         due = time.monotonic() + BATCH_S
-        for number, unit in enumerate(split_sources(self._job), start=1):
+        for number, unit in enumerate(split_sources(self._job, self._stopped), start=1):
             if number <= first:
                 batch_first = number
                 continue
@@ -117,11 +131,12 @@ def _words(error: BaseException) -> str:
     return f"splitting failed: {type(error).__name__}: {error}"
 
 
-def split_sources(job: LoadJob) -> Iterator[LoadUnit]:
+def split_sources(job: LoadJob, stopped: threading.Event | None = None) -> Iterator[LoadUnit]:
     """All units of a job in order, as they are found.
 
     A compressed file is one unit. It is only read here when a later file needs to know the
-    number of its records, and its unit is handed out before that.
+    number of its records, and its unit is handed out before that. Such a read ends by an exception
+    when `stopped` is set.
     """
     ordinal = 0
     last = len(job.sources) - 1
@@ -132,7 +147,7 @@ def split_sources(job: LoadJob) -> Iterator[LoadUnit]:
         if source.file.whole:
             yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
             if index < last:
-                ordinal += _count_records(job, source, start)
+                ordinal += _count_records(job, source, start, stopped)
             continue
         for unit in _split(job, source, start, job.unit_bytes):
             if ordinal >= job.ordinal_end:
@@ -169,6 +184,12 @@ def _split(
             )
 
 
-def _count_records(job: LoadJob, source: LoadSource, start: Position) -> int:
-    units = _split(job, source, start, unit_bytes=1 << 30)
-    return sum(unit.records_count for unit in units)
+def _count_records(
+    job: LoadJob, source: LoadSource, start: Position, stopped: threading.Event | None
+) -> int:
+    count = 0
+    for unit in _split(job, source, start, COUNT_BYTES):
+        if stopped is not None and stopped.is_set():
+            raise _Stopped
+        count += unit.records_count
+    return count

@@ -8,7 +8,9 @@ of one that is over.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from producer.startup import take_sigterm
 from ringhaul.errors import UsageError
 
 if TYPE_CHECKING:
+    from config.settings import Loaded
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.ledger.reading import JobStatus
 
@@ -71,7 +74,8 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
     from ringhaul.ledger.states import JobState
     from tasks.publish import KIND_LABEL
 
-    settle(connection_flags(options), options["config_file"])
+    flags = connection_flags(options) | {"worker.concurrency": options.get("workers")}
+    loaded = settle(flags, options["config_file"])
     job_id = options["job_id"]
     if kind in ("count", "query"):  # whatever its job has come to, the result is printed
         refuse_two_on_stdout(options)
@@ -83,14 +87,33 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
         found = status.labels.get(KIND_LABEL, "load")
         if found != kind:
             raise UsageError(f"--job-id {job_id}: there is a job of this id, and it is a {found}")
+        _refuse_other(options, ledger, status)
         running = status.state is JobState.RUNNING
         if running and not status.sealed and kind in ("unload", "count", "query"):
             return None, True
-        if running and kind in ("lookup", "exec"):
-            return _follow_asking(options, ledger, status), False
         if not running and status.state not in (JobState.FAILED, JobState.QUARANTINED):
             return _tell_end(options, ledger, status), False
+    if running and kind in ("lookup", "exec"):
+        return _follow_asking(options, loaded), False
     return _resume(options), False
+
+
+def _refuse_other(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> None:
+    """Raise `UsageError` for a job of this id that is about something else: its end would be taken
+    for that of what was asked for."""
+    from tasks.kinds import job_of
+
+    was, wanted = status.labels.get("table", ""), options.get("table")
+    if options.get("statement") is not None:
+        job: Any = job_of(ledger.job_spec(status.job))
+        was, wanted = getattr(job, "statement", ""), options["statement"]
+    elif wanted is not None and "." not in wanted and options.get("keyspace"):
+        wanted = f"{options['keyspace']}.{wanted}"
+    if wanted is not None and wanted != was:
+        raise UsageError(
+            f"--job-id {status.job}: the job of this id is about {was!r}, and not {wanted!r}; "
+            "give another id"
+        )
 
 
 def _resume(options: Mapping[str, Any]) -> int:
@@ -113,66 +136,71 @@ def _resume(options: Mapping[str, Any]) -> int:
 def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> int:
     """What the command that followed the job to its end would have done then."""
     from producer.closing import read_closing
+    from producer.endings import publish_end
     from producer.follow import Shown, print_closing
+    from producer.words import time_text
     from ringhaul.ledger.states import JobState
     from tasks.publish import KIND_LABEL
 
-    kind = status.labels.get(KIND_LABEL)
-    if kind in ("lookup", "exec"):
-        _publish_answers(ledger, status)
-    elif status.state in (JobState.COMPLETE, JobState.PARTIAL) and kind == "unload":
-        _publish_parts(ledger, status)
-    elif status.state is JobState.COMPLETE and kind in ("count", "query"):
+    shown = Shown.from_options(options)
+    ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
+    shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
+    publish_end(ledger, status)
+    if status.state is JobState.COMPLETE and status.labels.get(KIND_LABEL) in ("count", "query"):
         from producer.run_query import print_folded
 
         print_folded(ledger, status.job, options["result_format"], options.get("output"))
     closing = read_closing(ledger, status.job)
-    print_closing(closing, Shown.from_options(options))
+    print_closing(closing, shown)
     return closing.exit_code
 
 
-def _follow_asking(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> int:
-    """Follow a lookup or an exec that runs: also one whose statement must not be done twice."""
+def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
+    """Follow a lookup or an exec that runs: also one whose statement must not be done twice.
+
+    With workers of our own where there are no others: those of the command before ended with it.
+    """
+    from producer.beginning import own_worker
+    from producer.embedded import EmbeddedBroker, is_embedded, refuse_embedded_detach
+    from producer.endings import publish_end
     from producer.feed import Feeder
     from producer.follow import Shown, follow_job
+    from producer.options import settle
+    from producer.stdin_spool import drop_spooled
+    from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS
+    from tasks.connect import open_ledger
     from tasks.kinds import job_of
 
-    job: Any = job_of(ledger.job_spec(status.job))
-    if job.output is not None and job.streams:
-        raise UsageError(f"job {status.job} wrote to a standard output that is gone")
-    feeder = None
-    if not status.sealed:
-        if job.spans:
-            ledger.fail(status.job, "its command ended before all its units were handed out")
-        else:
-            feeder = Feeder(ledger, status.job, status.epoch, job.values)
-            feeder.start()
-    return follow_job(
-        ledger,
-        status.job,
-        0,
-        Shown.from_options(options),
-        feeder=feeder,
-        on_end=lambda status: _publish_answers(ledger, status),
-        on_interrupt=options["on_interrupt"] or "detach",
-    )
-
-
-def _publish_parts(ledger: Ledger, status: JobStatus) -> None:
-    """The manifest of an unload, if it wrote files."""
-    from ringhaul.read.finish import publish_manifest
-    from tasks.kinds import job_of
-
-    job: Any = job_of(ledger.job_spec(status.job))
-    if not job.streams:
-        publish_manifest(ledger, status.job)
-
-
-def _publish_answers(ledger: Ledger, status: JobStatus) -> None:
-    """The manifest of a lookup or an exec, if it wrote files."""
-    from ringhaul.read.ask_finish import publish_ask_manifest
-    from tasks.kinds import job_of
-
-    job: Any = job_of(ledger.job_spec(status.job))
-    if job.output is not None and not job.streams:
-        publish_ask_manifest(ledger, status)
+    refuse_embedded_detach(loaded, options)
+    job_id, state_dir = options["job_id"], loaded.settings.state_dir
+    broker = worker = feeder = None
+    with ExitStack() as stack:
+        if is_embedded(loaded):
+            broker = stack.enter_context(EmbeddedBroker(state_dir))
+        ledger = open_ledger(settle({}, None).settings)
+        status = ledger.status(job_id)
+        job: Any = job_of(ledger.job_spec(job_id))
+        if job.output is not None and job.streams:
+            raise UsageError(f"job {job_id} wrote to a standard output that is gone")
+        if not status.sealed:
+            if job.spans:
+                ledger.fail(job_id, "its command ended before all its units were handed out")
+            else:
+                feeder = Feeder(ledger, job_id, status.epoch, job.values)
+                feeder.start()
+        if broker is not None:
+            worker = stack.enter_context(own_worker(loaded, job_id))
+        code = follow_job(
+            ledger,
+            job_id,
+            0,
+            Shown.from_options(options),
+            feeder=feeder,
+            broker=broker,
+            worker=worker,
+            on_end=lambda status: publish_end(ledger, status),
+            on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
+        )
+    if code in (EXIT_COMPLETE, EXIT_REJECTS):
+        drop_spooled(state_dir, job_id, job.values)
+    return code

@@ -195,7 +195,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
     Raises `ConfigError` or `UsageError` for a flag that cannot be used.
     """
     given = {key: value for key, value in flags.items() if value is not None}
-    if urlsplit(str(given.get("broker.url", ""))).password:
+    if _has_password(str(given.get("broker.url", ""))):
         raise UsageError(
             "--broker holds a password, which every user of this host can see; put the URL into "
             "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
@@ -208,6 +208,13 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
     if config_file is not None:
         os.environ["RINGHAUL_CONFIG"] = str(config_file.absolute())
     return loaded
+
+
+def _has_password(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).password)
+    except ValueError:  # no URL at all: the settings' own check says so
+        return "@" in url
 
 
 def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:

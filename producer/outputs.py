@@ -42,8 +42,15 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
         url=url,
         format=OutputFormat(kind=kind, **given),
         rows_max=options["max_rows_per_file"] or 0,
-        bytes_max=parse_bytes(size) if size else 0,
+        bytes_max=_file_bytes(size) if size else 0,
     )
+
+
+def _file_bytes(text: str) -> int:
+    try:
+        return int(parse_bytes(text))
+    except ValueError as error:
+        raise UsageError(f"--max-file-size {text!r}: {error}") from error
 
 
 def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:

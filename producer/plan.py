@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,12 @@ from config.settings import Settings
 from producer.plan_sources import LoadRequest, each_file, first_block, plan_jsonl, plan_parquet
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.schema import TableSchema, find_table
-from ringhaul.errors import UsageError
+from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.estimate import estimate_records
-from ringhaul.formats.header import read_header
+from ringhaul.formats.estimate import Estimate, estimate, most_records
+from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.sources import SourceFile, open_whole
-from ringhaul.formats.split import START
+from ringhaul.formats.split import START, Position
 from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
@@ -45,6 +46,8 @@ UNIT_BYTES_PACED_MIN = 16 << 10
 TTL_S_MAX = 20 * 365 * 24 * 3600
 #: Row timestamps are int64; half of it leaves room for the ordinals of any input.
 TIMESTAMP_US_MAX = 2**62
+#: What usually stands between fields, and how it is given.
+_DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
 
 
 def plan_load(
@@ -62,10 +65,12 @@ def plan_load(
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
     transforms = _transforms(request, settings)
-    sources = tuple(each_file(files, lambda file: plan_source(request, file, table)))
+    planned = plan_sources(request, files, table)
+    sources = tuple(source for source in planned if source is not None)
     total_bytes = sum(file.size_bytes for file in files)
     by_file = {source.file: source for source in sources}
-    records = sum(each_file(files, lambda file: _estimate(by_file[file], request.dialect)))
+    estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
+    records = sum(found.records for found in estimates)
     first = request.skip_rows
     end = ORDINAL_END if request.max_rows is None else first + request.max_rows
     job = LoadJob(
@@ -74,7 +79,7 @@ def plan_load(
         sources=sources,
         dialect=request.dialect,
         text=request.text,
-        base_us=_base_us(request, records),
+        base_us=_base_us(request, most_records(estimates)),
         unit_bytes=request.unit_bytes
         or unit_bytes_auto(
             total_bytes, slots, records_count=records, rows_per_s=request.rows_per_s
@@ -95,7 +100,7 @@ def plan_load(
         job = with_results(job, request, transforms)
     if job.where:
         _check_where(job)
-    return job
+    return replace(job, sources=with_empty(request, files, planned, job.sources))
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
@@ -131,6 +136,49 @@ def unit_bytes_auto(
     return min(size, max(paced_bytes, UNIT_BYTES_PACED_MIN))
 
 
+def plan_sources(
+    request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
+) -> list[LoadSource | None]:
+    """A source for each file; None: one without a record among others, as sets of parts have them.
+
+    Raises `SourceEmpty` if none of them has a record.
+    """
+    empty: dict[SourceFile, SourceEmpty] = {}
+
+    def planned(file: SourceFile) -> LoadSource | None:
+        try:
+            return plan_source(request, file, table)
+        except SourceEmpty as error:
+            empty[file] = error
+            return None
+
+    sources = each_file(files, planned)
+    if not any(sources):
+        raise empty[files[0]]
+    return sources
+
+
+def with_empty(
+    request: LoadRequest,
+    files: Sequence[SourceFile],
+    planned: Sequence[LoadSource | None],
+    sources: Sequence[LoadSource],
+) -> tuple[LoadSource, ...]:
+    """`sources` and, at their places, those of `planned` that are None.
+
+    A file without a record says nothing of fields: it has those of another one, as workers prepare
+    the statement of a source before they read it.
+    """
+    others = iter(sources)
+    like = replace(sources[0], start_offset_bytes=0, start_line=1)
+    return tuple(
+        replace(like, file=file, format=format_of(file.path, request.file_format))
+        if source is None
+        else next(others)
+        for file, source in zip(files, planned, strict=True)
+    )
+
+
 def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
     """One source's fields and mapping, and where its records begin."""
     file_format = format_of(file.path, request.file_format)
@@ -141,19 +189,9 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     start = START
     fields: Sequence[str] = request.columns
     if request.header:
-        try:
-            with open_whole(file, request.dialect) as stream:
-                names, start = read_header(stream, request.dialect)
-        except UsageError as error:
-            raise UsageError(f"{file.path} {error}") from error
-        if fields and len(fields) != len(names):
-            raise UsageError(
-                f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
-                f"{', '.join(names[:12])}"
-            )
-        fields = fields or names
-    elif first_block(file, request.dialect) is None:
-        raise UsageError(f"{file.path} is empty: it has no records")
+        fields, start = _read_fields(request, file, table)
+    else:
+        first_block(file, request.dialect)
     if request.transforms:
         mapping: tuple[tuple[str, str], ...] = ()  # of what comes out of them
         if not fields:
@@ -179,21 +217,60 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     )
 
 
-def _estimate(source: LoadSource, dialect: CsvDialect) -> int:
-    """About how many records a source holds, rather too many than too few."""
+def _read_fields(
+    request: LoadRequest, file: SourceFile, table: TableSchema
+) -> tuple[Sequence[str], Position]:
+    """The fields of a file with a header, and where its records begin."""
+    try:
+        with open_whole(file, request.dialect) as stream:
+            names, start = read_header(stream, request.dialect)
+        # Whoever says which fields there are, or by --mapping which are loaded, needs no other
+        # name; a transform gets all fields by their names.
+        if not request.columns and (request.transforms or not request.mapping):
+            check_names(names, () if request.transforms else request.skip_columns)
+    except SourceMissing:
+        raise  # names the file itself
+    except UsageError as error:
+        raise type(error)(f"{file.path} {error}") from error
+    fields = request.columns or names
+    if len(names) == 1 and (len(fields) > 1 or names[0] not in table.column_names):
+        _check_delimiter(request, file, names[0])
+    if len(fields) != len(names):
+        raise UsageError(
+            f"{file.path}: --columns names {len(fields)} fields, its header has {len(names)}: "
+            f"{', '.join(names[:12])}"
+        )
+    return fields, start
+
+
+def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
+    """Refuse a header that is one field as the delimiter is another one."""
+    if request.transforms or {name, "0"} & set(request.mapping) or len(request.columns) == 1:
+        return  # the one field is what is wanted
+    for character, spelt in _DELIMITERS.items():
+        if character in name:
+            raise UsageError(
+                f"{file.path}: the header is one field, {name[:60]!r}; give --delimiter '{spelt}' "
+                "if that stands between its fields"
+            )
+
+
+def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
+    """About how many records a source holds."""
     if source.format == "parquet":
-        return int(parquet_metadata(source.file).num_rows)
-    return estimate_records([source.file], dialect)
+        rows_count = int(parquet_metadata(source.file).num_rows)
+        return Estimate(rows_count, rows_count)
+    return estimate(source.file, dialect)
 
 
-def _base_us(request: LoadRequest, records_count: int) -> int:
+def _base_us(request: LoadRequest, records_max: int) -> int:
     """The row timestamp of the first record.
 
     Without --timestamp, as far before now as there may be records: the last one is then not
     later than the job's start, and never beats what an application writes from now on.
     """
     if request.timestamp is None:
-        return time.time_ns() // 1000 - records_count
+        return time.time_ns() // 1000 - records_max
     return parse_timestamp_us(request.timestamp)
 
 

@@ -17,6 +17,7 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.sources import SourceFile, open_parquet, open_whole
 from ringhaul.formats.split import START, Block, read_blocks
@@ -65,10 +66,20 @@ def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> l
         return list(pool.map(work, files))
 
 
-def first_block(file: SourceFile, dialect: CsvDialect) -> Block | None:
-    """The first records of a text file, or what begins as one; None: there are none."""
+def first_block(file: SourceFile, dialect: CsvDialect) -> Block:
+    """The first records of a text file, or what begins as one.
+
+    Raises `SourceEmpty` if there are none, and `UsageError` for what is no text.
+    """
     with open_whole(file, dialect) as stream:
-        return next(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START), None)
+        block = next(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START), None)
+    if block is None:
+        raise SourceEmpty(f"{file.path} is empty: it has no records")
+    try:
+        refuse_binary(block, dialect)
+    except UsageError as error:
+        raise UsageError(f"{file.path} {error}") from error
+    return block
 
 
 def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
@@ -76,8 +87,6 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
     block = first_block(file, dialect)
-    if block is None:
-        raise UsageError(f"{file.path} is empty: it has no records")
     if request.transforms:
         return LoadSource(
             file=file,

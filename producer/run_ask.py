@@ -18,8 +18,8 @@ from producer.options import comma_list
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan import LoadRequest, plan_source
 from producer.plan_read import Wanted, table_of
-from producer.run_load import spool_path, spool_sources
 from producer.run_read import Plan, plan_slots, run_read
+from producer.stdin_spool import spool_path, spool_sources
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
@@ -30,6 +30,7 @@ from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING, Usa
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.sources import SourceFile
+from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob, SpanUnit, split_extra
 from ringhaul.read.ask_finish import publish_ask_manifest
@@ -142,6 +143,7 @@ def _run(
                 if to_stdout:
                     stack.enter_context(spool_folder(Path(output.url)))
             values = _values(options, asked, sources, spans, slots)
+            refuse_blank_lines(output.format, _may_be_null(asked))
             job = AskJob(
                 kind=kind,
                 cluster_name=session.cluster.metadata.cluster_name,
@@ -243,6 +245,14 @@ def _values(
         nulls="tombstone",
         block_bytes=256 << 10,
     )
+
+
+def _may_be_null(asked: _Asked) -> list[str]:
+    """Names of the answers' columns; none where the one that there is always has a value: what a
+    row was asked for by, a count, whether a condition held."""
+    names = [name for name, _ in asked.result]
+    sure = {"[applied]", "count", *(name for name, _ in asked.markers)}
+    return [] if len(names) == 1 and names[0] in sure else names
 
 
 def _span_units(rows: int, slots: int) -> list[str]:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from config.settings import Loaded
@@ -20,14 +15,13 @@ from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import comma_list, settle, sharing
 from producer.plan import LoadRequest, plan_load
+from producer.stdin_spool import drop_if_done, forget_spooled, spool_path, spool_sources
 from producer.unloaded import manifest_options
 from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
@@ -66,13 +60,10 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             return EXIT_COMPLETE
         unused.pop_all()
     try:
-        code = _run(begun, options, request, job, crew)
+        return _run(begun, options, request, job, crew)
     except JobTaken:  # by a command that did the same at the same time, from a spool of its own
         spool.unlink(missing_ok=True)
         raise
-    if code == EXIT_COMPLETE:
-        spool.unlink(missing_ok=True)
-    return code
 
 
 def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
@@ -166,6 +157,8 @@ def _run(
     )
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
+    if "-" in options["sources"]:
+        forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
     shown.say(
         f"{job_id}  load -> {job.table.name}   {count_text(len(job.sources), 'file')}"
@@ -177,7 +170,7 @@ def _run(
         shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
         print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
         return EXIT_STILL_RUNNING
-    return follow_job(
+    code = follow_job(
         ledger,
         job_id,
         job.total_bytes,
@@ -187,37 +180,8 @@ def _run(
         worker=begun.worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
     )
-
-
-def spool_sources(
-    args: Sequence[str], dialect: CsvDialect, file_format: str, spool: Path
-) -> list[SourceFile]:
-    """The files to read; standard input is spooled to one first, workers read by ranges."""
-    if "-" not in args:
-        return find_sources(args, dialect, file_format)
-    if len(args) > 1:
-        raise UsageError("- (standard input) cannot be given together with other sources")
-    spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with spool.open("xb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return find_sources([str(spool)], dialect, file_format)
-
-
-def spool_path(state_dir: Path, job_id: str) -> Path:
-    """Where this command keeps standard input until all of it is loaded: a new name at each call.
-
-    A command with the same job id, such as one that only plans, has another.
-    """
-    return state_dir / "spool" / f"{job_id}.{secrets.token_hex(4)}.csv"
-
-
-def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
-    """Remove what was spooled for a job, by whichever command began it."""
-    folder = Path(os.path.abspath(state_dir / "spool"))  # as sources are named
-    for source in job.sources:
-        path = Path(source.file.path)
-        if path.parent == folder and path.name.startswith(f"{job_id}."):
-            path.unlink(missing_ok=True)
+    drop_if_done(ledger, settings.state_dir, job_id, job, code)
+    return code
 
 
 def _mapping(text: str | None) -> dict[str, str]:

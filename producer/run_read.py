@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 from config.settings import Loaded
 from producer.beginning import Beginning, own_worker
 from producer.crew import crew_for, standing_ledger
-from producer.embedded import default_workers, is_embedded, private_queue
+from producer.embedded import default_workers, is_embedded
 from producer.follow import Shown, follow_job
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import settle, sharing
@@ -25,6 +25,7 @@ from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
 from tasks.connect import open_ledger
+from tasks.private_queues import private_queue
 from tasks.publish import KIND_LABEL, QUEUE_LABEL
 
 if TYPE_CHECKING:

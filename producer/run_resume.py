@@ -22,8 +22,8 @@ from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
 from producer.outputs import refuse_two_on_stdout
-from producer.run_load import drop_spooled
 from producer.run_query import print_folded
+from producer.stdin_spool import drop_if_done, drop_spooled
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
 from ringhaul.formats.sources import check_unchanged
@@ -83,8 +83,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             worker=worker,
             on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
         )
-    if code == EXIT_COMPLETE:
-        drop_spooled(state_dir, job_id, job)
+        drop_if_done(ledger, state_dir, job_id, job, code)
     return code
 
 

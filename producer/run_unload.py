@@ -22,6 +22,7 @@ from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
+from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
@@ -72,7 +73,8 @@ def _plan(
         results = _results(options["transforms"], read, loaded)
         columns = [(name, str(cql_type)) for name, cql_type in results]
         names, types = zip(*results, strict=True)
-        _refuse_one_column(names, output)
+        # Of what transforms give nobody knows whether it may be null.
+        refuse_blank_lines(output.format, names)
     elif options["max_errors"]:
         raise UsageError("--max-errors is about transforms: without one no row is rejected")
     job = ReadJob(
@@ -153,23 +155,10 @@ def _results(
 
 def _refuse_blank_lines(select: Select, output: Output) -> None:
     """Raise `UsageError` where a row may be a blank line, which no reader takes for a record."""
-    fmt, key = output.format, select.table.primary_key
-    if fmt.kind == "csv" and fmt.null == "" and len(select.names) == 1:
-        column = select.items[0].scalar.column
-        if column is None or not column.is_column or column.name not in key:
-            raise UsageError(
-                f"a CSV of {select.names[0]} alone would have a blank line for each null, and that "
-                "is no record: give --null NULL, or a column of the key beside it"
-            )
-
-
-def _refuse_one_column(names: Sequence[str], output: Output) -> None:
-    """The same of what transforms give, of which nobody knows whether it may be null."""
-    if output.format.kind == "csv" and output.format.null == "" and len(names) == 1:
-        raise UsageError(
-            f"a CSV of {names[0]} alone would have a blank line for each null, and that is no "
-            "record: give --null NULL, or another column beside it"
-        )
+    # A clustering column may be null, in a partition that has nothing but its static columns.
+    column = select.items[0].scalar.column
+    if column is None or not column.is_column or column.name not in select.table.partition_key:
+        refuse_blank_lines(output.format, select.names)
 
 
 def _finish(ledger: Ledger, status: JobStatus) -> None:

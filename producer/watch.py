@@ -63,6 +63,7 @@ class Watch:
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
+        self._told_detaching = False
         self._sweep_due = 0.0
         self._started_at = time.monotonic()
         #: All units are split, and were published as far as there was room.
@@ -85,6 +86,8 @@ class Watch:
                 pause_s = LOOK_EVERY_S
                 try:
                     status, snapshot = self._round()
+                    if status.finished and self._feeder is not None:
+                        self._feeder.stop()
                     if status.finished and self._feeder_done():
                         status = self._wind_down(status)
                         self._dismiss_worker(status)
@@ -98,7 +101,7 @@ class Watch:
     def _round(self) -> tuple[JobStatus, Snapshot]:
         """One look: top the queue up, sweep when due, show."""
         self._handle_interrupt()
-        if self._worker is not None:
+        if self._worker is not None and self._interrupts < 2:
             self._worker.revive()
         now = time.monotonic()
         fed = self._feeder_done()  # seen before publishing, which then takes in the last units too
@@ -180,15 +183,20 @@ class Watch:
         """First Ctrl-C: cancel at the block's end, or let go of it. Second: stop at once."""
         if not self._interrupts:
             return
-        if self._on_interrupt == "detach":
+        cancelled = self._told_detaching and self._interrupts >= 2
+        if self._on_interrupt == "detach" and not cancelled:
             if self._feeder_done():
                 raise Detached
-            self._progress.note("detaching when the input is split; Ctrl-C again cancels the job")
-            if self._interrupts < 2:
-                return
+            self._tell_detaching()
+            return
         self._ledger.cancel(self._job_id)
         if self._interrupts >= 2 and self._worker is not None:
             self._worker.stop(now=True)
+
+    def _tell_detaching(self) -> None:
+        if not self._told_detaching:
+            self._told_detaching = True
+            self._progress.note("detaching when the input is split; Ctrl-C again cancels the job")
 
     @contextmanager
     def _taking_interrupts(self) -> Iterator[None]:

@@ -9,6 +9,8 @@ units, so that it is done while all processes are busy.
 A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
 old when this process hangs and when Redis is out of its reach.
 
+It removes queues that commands left behind, once their jobs are forgotten (`private_queues`).
+
 The worker of an embedded job ends with the command that started it: when that command was killed
 and could not stop its worker, the keeper does.
 """
@@ -30,6 +32,7 @@ from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.heartbeat import Heartbeat
 from tasks.looking import ASK_EVERY_S, WATCH_EVERY_S, Looking
 from tasks.nodename import worker_host
+from tasks.private_queues import note_queues, remove_forgotten
 from tasks.publish import publisher, windows
 
 log = logging.getLogger(__name__)
@@ -56,16 +59,17 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
         settings = process_settings()
         self._every_s = settings.worker.sweep_s
+        self._prefix = settings.broker.key_prefix
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._looking = Looking(self._ledger.caller, self._me, settings)
+        self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._keep()
         self._look(worker.timer)
         self._entries.append(worker.timer.call_repeatedly(self._every_s, self._keep))
-        if parent := os.environ.get(PARENT_PID_VARIABLE):
-            self._parent_pid = int(parent)
+        if self._parent_pid:
             self._entries.append(worker.timer.call_repeatedly(PARENT_LOOK_S, self._look_at_parent))
 
     def stop(self, worker: Any) -> None:
@@ -86,7 +90,10 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
             Workers(self._ledger.caller).heartbeat(self._me, ttl_ms)
             self._heartbeat.beat()
+            if self._parent_pid:
+                note_queues(self._ledger.caller, self._me.queues)
             sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
+            remove_forgotten(self._ledger.caller, self._prefix)
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)
 

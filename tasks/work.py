@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,9 +29,11 @@ log = logging.getLogger(__name__)
 RENEW_S_MAX = 0.8
 #: Pause before a unit that failed is tried again.
 RETRY_DELAY_MS = 3000
-#: How long a process without a session holds a message before it lets go of it. It bounds how
-#: fast a host that cannot reach the cluster drains the queue; the sweep issues the unit again.
+#: How long a process without a session takes no other message. It bounds how many units a host
+#: that cannot reach the cluster sends round.
 NO_SESSION_WAIT_S = 15.0
+#: Pause before a unit is issued again that came to a worker of another cluster.
+OTHERS_DELAY_MS = 3000
 
 
 class UnitStopped(Exception):
@@ -81,6 +84,7 @@ def work(
         child.begin_unit()
     except SessionUnavailable as error:
         log.error("no session, unit %s of %s is left to others: %s", unit, job_id, error)
+        _decline(child, job_id, unit, epoch)
         time.sleep(NO_SESSION_WAIT_S)
         return {"unit": unit, "skipped": "no session"}
     ledger = child.ledger
@@ -88,12 +92,13 @@ def work(
         claim = _claim(child, job_id, unit, epoch, token)
     except (JobMissing, WrongCluster) as error:
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
+        _decline(child, job_id, unit, epoch, delay_ms=OTHERS_DELAY_MS)
         return {"unit": unit, "skipped": str(error)}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Made by another version of ringhaul: every try would end like this one.
         reason = f"{child.name} cannot read the job ({type(error).__name__}: {error})"
         log.error("job %s cannot go on: %s", job_id, reason)
-        ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts")
+        ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts", epoch=epoch)
         return {"unit": unit, "failed": reason}
     if isinstance(claim, Refusal):
         return {"unit": unit, "skipped": claim.value}
@@ -107,6 +112,13 @@ def work(
     reach("after_commit", unit)
     publish_next(ledger, job_id)
     return {"unit": unit, **done.told}
+
+
+def _decline(child: Child, job_id: str, unit: int, epoch: int, *, delay_ms: int = 0) -> None:
+    """Let the unit be issued again now: else it would wait until its message counts as lost, and
+    longer each time."""
+    with suppress(LedgerUnavailable):
+        child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms)
 
 
 def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Claimed | Refusal:
@@ -142,9 +154,7 @@ def _given_up(
 ) -> dict[str, Any]:
     """Part of the unit was done and must not be done twice: as if its process had died."""
     log.error("unit %s of %s is given up half way: %s", unit, job_id, error)
-    ledger.lost(job_id, unit, token)
-    if isinstance(error, Terminal):
-        ledger.fail(job_id, str(error))
+    ledger.lost(job_id, unit, token, fatal=str(error) if isinstance(error, Terminal) else "")
     if isinstance(error, SystemExit | KeyboardInterrupt):
         raise error
     return {"unit": unit, "failed": str(error)}
@@ -176,8 +186,7 @@ def _given_back(
         return {"unit": unit, "released": str(error)}
     except Terminal as error:
         log.error("job %s cannot go on: %s", job_id, error)
-        ledger.fail(job_id, str(error))
-        ledger.release(job_id, unit, token)
+        ledger.release(job_id, unit, token, str(error), fatal=True)
         return {"unit": unit, "failed": str(error)}
     except (SystemExit, KeyboardInterrupt):
         # The worker is being stopped: nobody is to blame, somebody else can start at once.
@@ -210,6 +219,10 @@ def _attempt(
     """Run the claimed unit and commit it."""
     reach("after_claim", unit)
     ledger = child.ledger
+    # What may be done once only is begun when Redis cannot forget any more that it was claimed. One
+    # that keeps no append-only file says at once that it cannot promise that.
+    if not _may_begin_again(child, job_id) and not ledger.make_durable():
+        log.warning("unit %s of %s: Redis may forget that it was begun", unit, job_id)
     throttle = child.throttle(job_id)
     throttle.set(claim.limits)
 

@@ -60,12 +60,15 @@ class Command:
 
 
 def compose(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The compose file, with `${NAME:-default}` and `$$` filled in as Docker does."""
+    """The compose file, with `${NAME:-default}` and `$$` filled in as Docker does.
+
+    A service's variable without a value in the file has that of `variables`; where that has none
+    either, the service does not have it.
+    """
+    variables = variables or {}
 
     def fill(text: str) -> str:
-        text = re.sub(
-            r"(?<!\$)\$\{(\w+):-([^}]*)\}", lambda m: (variables or {}).get(m[1]) or m[2], text
-        )
+        text = re.sub(r"(?<!\$)\$\{(\w+):-([^}]*)\}", lambda m: variables.get(m[1]) or m[2], text)
         assert not re.search(r"(?<!\$)\$(?!\$)", text), f"a variable without a default: {text}"
         return text.replace("$$", "$")
 
@@ -77,6 +80,14 @@ def compose(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
         return fill(value) if isinstance(value, str) else value
 
     found: dict[str, Any] = walk(yaml.safe_load(COMPOSE_FILE.read_text()))
+    for service in found["services"].values():
+        if environment := service.get("environment"):
+            given = {name: variables.get(name) for name in environment}
+            service["environment"] = {
+                name: given[name] if value is None else value
+                for name, value in environment.items()
+                if value is not None or given[name] is not None
+            }
     return found
 
 
@@ -154,9 +165,13 @@ def dockerfile_instructions(name: str, text: str | None = None) -> list[str]:
 
 
 def image_environment() -> dict[str, str]:
-    """What the last stage sets, but for PATH, which is that of a container."""
+    """What the last stage sets, but for what names the image's own programs and kernels."""
     pairs = shlex.split(dockerfile_instructions("ENV")[-1])
-    return {key: value for key, value in (pair.split("=", 1) for pair in pairs) if key != "PATH"}
+    return {
+        key: value
+        for key, value in (pair.split("=", 1) for pair in pairs)
+        if key not in ("PATH", "NUMBA_CACHE_DIR")
+    }
 
 
 def image_workdir() -> str:
@@ -164,8 +179,11 @@ def image_workdir() -> str:
 
 
 def image_entrypoint() -> list[str]:
+    """What with-kernels.sh runs; of itself there is tests/unit/test_deploy_kernels.py."""
     (entrypoint,) = dockerfile_instructions("ENTRYPOINT")
-    return list(yaml.safe_load(entrypoint))
+    shell, script, *program = yaml.safe_load(entrypoint)
+    assert (shell, Path(script).name) == ("/bin/sh", "with-kernels.sh")
+    return program
 
 
 def dockerfile_commands() -> Iterator[Command]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import rich_click as click
@@ -37,12 +38,23 @@ def status_command(
 
 def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
     from producer.closing import read_closing
+    from producer.endings import publish_end
     from producer.follow import Shown, follow_job, print_closing
+    from ringhaul.errors import OutputUnusable
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
     status = ledger.status(job_id)
     if follow and not status.finished:
-        return follow_job(ledger, job_id, int(status.labels.get("bytes_total", "0")), shown)
+        return follow_job(
+            ledger,
+            job_id,
+            int(status.labels.get("bytes_total", "0")),
+            shown,
+            on_end=lambda status: publish_end(ledger, status),
+        )
+    if follow:
+        with suppress(OutputUnusable):  # its files may have been moved since
+            publish_end(ledger, status)
     closing = read_closing(ledger, job_id)
     print_closing(closing, shown)
     return closing.exit_code

@@ -33,7 +33,8 @@ def read_by_layout(
     """Read what has a plan into `out` (one item per value); says which values were read.
 
     `plan_for` gets a sample value and must decide by its digits' places and its punctuation
-    alone, except that letters may tell plans apart: they count as punctuation.
+    alone, except that letters may tell plans apart: they count as punctuation. What else must be
+    the same, such as a digit that a format has of its own, the plan itself has to check.
     """
     lengths = column.lengths
     done = np.zeros(len(lengths), np.bool_)

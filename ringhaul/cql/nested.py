@@ -8,7 +8,7 @@
 | scalar | string as in a CSV cell; number; true, false |
 | null | null, where Cassandra takes it: not inside of lists, sets, maps and vectors |
 
-In a cell of text a CQL literal will do as well (`literal.py`).
+In a cell of text a CQL literal will do as well (`literal.py`), and such a cell in a string of JSON.
 
 All elements of a column become one column of their type, which the encoder of that type reads at
 once; the cells are then glued (`gluing.py`). Numbers are never Python's: their digits are kept.
@@ -84,19 +84,19 @@ def encode_column(
         value = None
         if text is not None:
             try:
-                value = _parse_cell(kind, text)
+                value = parse_cell(kind, text)
             except ValueError as error:
                 words = shown(text.decode("utf-8", "backslashreplace"))
                 faults[row] = Fault("", kind.name, f"{words} is {error}")
         parsed.append(value)
-    cells, more = encode_json(kind, parsed, fmt, null_length=null_length)
+    cells, more = _encode(kind, parsed, json_format(fmt), null_length)
     return Column(cells, more | faults)
 
 
-def _parse_cell(kind: CqlType, text: bytes) -> Json:
+def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
     """The value of one cell. Raises `ValueError` with the reason, or both of them."""
     try:
-        return parse_json(text)
+        return parse_json(text, decoder)
     except ValueError as no_json:
         try:
             return parse_literal(kind, text.decode())
@@ -109,12 +109,23 @@ def _parse_cell(kind: CqlType, text: bytes) -> Json:
 def encode_json(
     kind: CqlType, values: Sequence[Json], fmt: TextFormat, *, null_length: int
 ) -> Column:
-    """Cells of a column of parsed JSON; None becomes a cell of length `null_length`."""
-    return _encode(kind, values, _json_format(fmt), null_length)
+    """Cells of a column of parsed JSON; None becomes a cell of length `null_length`. A string for
+    a nested value is one as a cell of text has it."""
+    if not kind.scalar:
+        values = [_of_text(kind, value) if isinstance(value, str) else value for value in values]
+    return _encode(kind, values, json_format(fmt), null_length)
+
+
+def _of_text(kind: CqlType, text: str) -> Json:
+    """The nested value that a string holds, or the string, which is refused as one."""
+    try:
+        return parse_cell(kind, text.encode())
+    except ValueError:
+        return text
 
 
 @lru_cache
-def _json_format(fmt: TextFormat) -> TextFormat:
+def json_format(fmt: TextFormat) -> TextFormat:
     """JSON spells numbers and booleans in its own way; what is said of CSV cells is of no use."""
     fmt = replace(fmt, decimal_sep=".", thousands_sep="")
     words = {word.lower() for word in fmt.true_words + fmt.false_words}

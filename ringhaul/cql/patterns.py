@@ -44,12 +44,13 @@ _SHORTHANDS = {"T": "%H:%M:%S", "F": "%Y-%m-%d", "R": "%H:%M", "D": "%m/%d/%y"}
 _TOKEN = re.compile(r"%(.?)|([^%]+)", re.DOTALL)
 
 
-@functools.lru_cache(maxsize=64)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
+@functools.lru_cache(maxsize=128)
+def compile_pattern(pattern: str, *, any_digits: bool = False) -> re.Pattern[str]:
     """The expression that a whole text must match. Raises `UsageError` naming the pattern.
 
     Groups: year, year_of_century, month, month_name, day, hour, hour12, half, minute, second,
-    fraction, zone; only those that the pattern has.
+    fraction, zone; only those that the pattern has. With `any_digits` the digits that stand in the
+    pattern itself match any: whether a text matches depends on its layout (`layouts.py`) alone.
     """
     expanded = pattern.strip()  # as the values are
     for short, long in _SHORTHANDS.items():
@@ -59,7 +60,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     groups: set[str] = set()
     for index, (directive, literal) in enumerate(tokens):
         if literal is not None:
-            parts.append(re.escape(literal))
+            escaped = re.escape(literal)
+            parts.append(re.sub("[0-9]", r"\\d", escaped) if any_digits else escaped)
         elif directive == "%":
             parts.append("%")
         elif directive in _NUMBERS:

@@ -52,16 +52,24 @@ _OFFSET_HOURS_MAX = 18  # as java.time's ZoneOffset
 def encode_timestamps(column: TextColumn, fmt: TextFormat) -> Encoded:
     """int64 milliseconds since 1970 UTC; finer fractions are floored."""
     column = column.trimmed()
-    forms = (*map(compile_pattern, fmt.timestamp_formats), _ISO_FORM, _EPOCH_FORM)
+    # Each form, and what has its layout; the two differ where a pattern has digits of its own.
+    forms = [
+        (compile_pattern(p), compile_pattern(p, any_digits=True)) for p in fmt.timestamp_formats
+    ]
+    forms += [(_ISO_FORM, _ISO_FORM), (_EPOCH_FORM, _EPOCH_FORM)]
     zone = zone_named(fmt.timezone)
 
     def plan_for(sample: str) -> Plan | None:
-        for form in forms:
-            match = form.fullmatch(sample)
-            if match:
-                if form is _EPOCH_FORM:
-                    return _epoch_plan(match, fmt.epoch_unit)
-                return _timestamp_plan(match, zone)
+        for form, layout in forms:
+            like = layout.fullmatch(sample)
+            if like is None:
+                continue
+            if form is _EPOCH_FORM:
+                return _epoch_plan(like, fmt.epoch_unit)
+            match = like if form is layout else form.fullmatch(sample)
+            # Other values of the layout may match where the sample does not, or be split in
+            # another way: they are read one by one.
+            return _timestamp_plan(match, zone) if match and match.regs == like.regs else None
         return None
 
     return _encode(
@@ -229,9 +237,12 @@ def _timestamp_plan(match: re.Match[str], zone: Any) -> Plan | None:
         return None
     zone_text = _zone_text(match)
     zone_span = match.span("zone" if groups.get("zone") else "date_zone") if zone_text else None
+    own_digits = _own_digits(match)
 
     def plan(characters: Characters) -> tuple[NDArray[Any], Mask]:
         days, ok = _days_column(characters, match)
+        for position, digit in own_digits:
+            ok &= characters[position] == digit
         seconds, clock_ok = _seconds_column(characters, match)
         ok &= clock_ok
         local_ms = days.astype(np.int64)
@@ -248,6 +259,16 @@ def _timestamp_plan(match: re.Match[str], zone: Any) -> Plan | None:
         return local_ms, ok
 
     return plan
+
+
+def _own_digits(match: re.Match[str]) -> list[tuple[int, int]]:
+    """The digits of the form itself, outside of its groups: where each stands, and which it is."""
+    read = {position for span in match.regs[1:] for position in range(*span)}
+    return [
+        (position, ord(character))
+        for position, character in enumerate(match.string)
+        if character.isdigit() and position not in read
+    ]
 
 
 def _epoch_plan(match: re.Match[str], unit: str) -> Plan | None:

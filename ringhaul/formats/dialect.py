@@ -24,6 +24,8 @@ Decoding = Literal["none", "block", "stream"]
 #: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
 NULL_STRING_BYTES_MAX = 200
 NULL_STRINGS_MAX = 100
+#: Encodings of Python's that are of host names, or of nothing.
+_NO_FILES = ("idna", "punycode", "undefined")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +99,9 @@ class CsvDialect:
     def decoding(self) -> Decoding:
         """Where text becomes UTF-8.
 
-        ``none``: it is. ``block``: one byte per character with ASCII at its place, so records are
-        found in the raw bytes and each block is decoded when it is read. ``stream``: anything
-        else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded as the file is read.
+        ``none``: it is. ``block``: one byte per character with ASCII at its place and nowhere else,
+        so records are found in the raw bytes and each block is decoded when it is read. ``stream``:
+        anything else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded as the file is read.
         """
         return _decoding(self.encoding)
 
@@ -121,7 +123,7 @@ class CsvDialect:
 def _canonical_encoding(name: str) -> str:
     try:
         codec = codecs.lookup(name)
-        if not getattr(codec, "_is_text_encoding", True):
+        if not getattr(codec, "_is_text_encoding", True) or codec.name in _NO_FILES:
             raise LookupError
     except (LookupError, ValueError):
         raise UsageError(
@@ -140,10 +142,12 @@ def _decoding(encoding: str) -> Decoding:
     with suppress(ImportError):
         module = import_module(f"encodings.{normalize_encoding(encoding)}")
         table = table or hasattr(module, "decoding_table")
-    ascii_text = "".join(map(chr, range(128)))
-    if table and ascii_text.encode("ascii").decode(encoding, "replace") == ascii_text:
-        return "block"
-    return "stream"
+    if not table:
+        return "stream"
+    low, high = (bytes(half).decode(encoding, "replace") for half in (range(128), range(128, 256)))
+    # Those of the Mac for Arabic have a second quote and a second comma, for text to the left.
+    twice = any(character.isascii() for character in high)
+    return "block" if low == "".join(map(chr, range(128))) and not twice else "stream"
 
 
 #: RFC 4180, for callers with no wishes of their own.

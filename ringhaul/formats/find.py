@@ -5,12 +5,14 @@ suffixes tell a format.
 """
 
 import difflib
+import errno
 import glob
 import json
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import SourceMissing, UsageError
@@ -63,32 +65,94 @@ def _local_path(arg: str) -> str:
 
 def _find_local(arg: str, file_format: str) -> list[str]:
     if os.path.isdir(arg):
-        parts = _unloaded_parts(arg)
-        if parts is not None:
-            return parts
-        suffixes = suffixes_of(file_format)
-        found = sorted(_files_below(Path(arg), suffixes))
-        if not found:
-            raise _nothing_below(arg, suffixes)
-        return found
+        return _in_folder(arg, file_format)
     if os.path.lexists(arg):
         return [arg]
     if glob.has_magic(arg):
-        found = sorted(path for path in glob.glob(arg, recursive=True) if os.path.isfile(path))
+        found = _matches(arg, file_format)
         if not found:
             raise SourceMissing(f"{arg}: no file matches")
         return found
     raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
 
 
-def _files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+def _in_folder(folder: str, file_format: str) -> list[str]:
+    parts = _unloaded_parts(folder)
+    if parts is not None:
+        return parts
+    suffixes = suffixes_of(file_format)
+    found = sorted(_files_below(folder, suffixes))
+    if not found:
+        raise _nothing_below(folder, suffixes)
+    return found
+
+
+def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """The files that tell a format, links to folders followed. A folder is entered once, whatever
+    links lead to it, so that no circle of links is gone round."""
+    entered: set[tuple[int, int]] = set()
+    for here, folders, files in os.walk(folder, onerror=_raise_missing, followlinks=True):
+        try:
+            status = os.stat(here)
+        except OSError as error:
+            _raise_missing(error)
+        if (status.st_dev, status.st_ino) in entered:
+            folders.clear()
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if not _is_aside(name))
         for name in files:
             if name == MANIFEST:
                 continue
             if not name.startswith(".") and plain_name(name).endswith(suffixes):
                 yield os.path.join(here, name)
+
+
+def _is_aside(name: str) -> bool:
+    """Whether a folder is no place for data: hidden, or a file system's own, which only root reads
+    and which lies at the top of every disk."""
+    return name.startswith(".") or name == "lost+found"
+
+
+def _raise_missing(error: OSError) -> NoReturn:
+    raise SourceMissing(f"{error.filename}: {error.strerror or error}") from error
+
+
+def _matches(pattern: str, file_format: str) -> list[str]:
+    """What a glob matches, a folder among it as if it were named, such as `2026-01-31.csv/`.
+
+    What is neither, such as a link that leads nowhere, is refused where it is opened.
+    """
+    _check_readable(os.path.dirname(pattern))
+    matches = sorted(glob.glob(pattern, recursive=True))
+    folders = [path for path in matches if os.path.isdir(path)]
+    files = sorted(set(matches) - set(folders))
+    found, taken = [*files], tuple[str, ...]()
+    for folder in folders:
+        # With `**` the glob has gone into the folder itself, and said which files it wants.
+        if not _any_below(folder, files) and not folder.startswith(taken):
+            found += _in_folder(folder, file_format)
+            taken = (*taken, os.path.join(folder, ""))
+    return sorted(found)
+
+
+def _any_below(folder: str, paths: Sequence[str]) -> bool:
+    """Whether any of the sorted `paths` lies below a folder."""
+    beginning = os.path.join(folder, "")
+    at = bisect_left(paths, beginning)
+    return at < len(paths) and paths[at].startswith(beginning)
+
+
+def _check_readable(pattern: str) -> None:
+    """Raise `SourceMissing` for a folder that a glob would pass over, as it cannot be read."""
+    if not glob.has_magic(pattern):
+        return
+    _check_readable(os.path.dirname(pattern))
+    for folder in glob.glob(pattern, recursive=True):
+        if _is_aside(os.path.basename(folder)) or not os.path.isdir(folder):
+            continue
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise SourceMissing(f"{folder}: {os.strerror(errno.EACCES)}")
 
 
 def _nearest(path: str) -> str:
@@ -108,12 +172,19 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
     if scheme_of(arg) in WEB_SCHEMES:
         parts = _unloaded_remote(folder) if arg.endswith("/") else None
         return parts or remote.list_files(arg)
-    found = remote.list_files(arg)
-    if not found:
+    found, folders = remote.list_matches(arg)
+    if not found and not folders:
         what = "no object matches" if glob.has_magic(arg) else "no such object or folder"
         raise SourceMissing(f"{shown(arg)}: {what}")
-    if glob.has_magic(arg) or [file.path for file in found] == [arg]:
+    if [file.path for file in found] == [arg]:
         return found
+    if glob.has_magic(arg):
+        paths, taken = [file.path for file in found], tuple[str, ...]()
+        for matched in (f"{folder.rstrip('/')}/" for folder in folders):
+            if not _any_below(matched, paths) and not matched.startswith(taken):
+                found += _find_remote(matched, file_format)
+                taken = (*taken, matched)
+        return sorted(found)
     if any(file.path == folder + MANIFEST for file in found):
         parts = _unloaded_remote(folder, {file.path: file for file in found})
         if parts is not None:

@@ -1,14 +1,21 @@
 """The first record of a source as the names of its fields."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.records import count_line_ends
-from ringhaul.formats.split import START, Position, Stream, read_blocks
+from ringhaul.formats.signature import binary_kind
+from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
 
 HEADER_CHUNK_BYTES = 64 * 2**10
+_ELSE = "name all fields by --columns, or give --no-header if the first record is data"
+
+
+class SourceEmpty(UsageError):
+    """A source holds no record."""
 
 
 def read_header(
@@ -16,13 +23,15 @@ def read_header(
 ) -> tuple[list[str], Position]:
     """Read the names of the fields, and where the first record after them may begin.
 
-    `stream` stands at `start`. Blanks around names are dropped. Raises `UsageError` for a source
-    without records and for names that are empty, doubled or not decodable.
+    `stream` stands at `start`. Blanks around names are dropped; they may be empty or doubled, see
+    `check_names`. Raises `SourceEmpty` for a source without records, and `UsageError` for what is
+    no text or not decodable.
     """
     blocks = read_blocks(stream, dialect, block_bytes=HEADER_CHUNK_BYTES, start=start)
     block = next(blocks, None)
     if block is None:
-        raise UsageError("is empty: it has no header and no records")
+        raise SourceEmpty("is empty: it has no header and no records")
+    refuse_binary(block, dialect)
     if block.defect is not None:
         raise UsageError(f"has no readable header: {block.defect}")
     begin, end = int(block.starts[0]), int(block.ends[0])
@@ -33,7 +42,6 @@ def read_header(
             "give its encoding, for example --encoding utf-16"
         )
     names = _decode_names(text, dialect)
-    _check_names(names)
     line_end = block.data[end : end + 2]
     size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
     position = Position(
@@ -42,6 +50,32 @@ def read_header(
         block.position.line + count_line_ends(block.data, 0, size_bytes),
     )
     return names, position
+
+
+def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
+    """Raise `UsageError` for names by which fields cannot be told: empty ones and doubled ones.
+
+    `unneeded`: names of fields that are left out.
+    """
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise UsageError(
+                f"header: field {number} of {len(names)} has no name; name it, {_ELSE}"
+            )
+    for name, count in Counter(names).items():
+        if count > 1 and name not in unneeded:
+            numbers = [str(i) for i, other in enumerate(names, start=1) if other == name]
+            raise UsageError(
+                f"header: {name!r} names {count} fields ({', '.join(numbers)}); make the names "
+                f"differ, {_ELSE}"
+            )
+
+
+def refuse_binary(block: Block, dialect: CsvDialect) -> None:
+    """Raise `UsageError` if the first block of a source shows that it is no text."""
+    words = None if dialect.decoding == "stream" else binary_kind(block.data)
+    if words is not None:
+        raise UsageError(words)
 
 
 def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
@@ -57,19 +91,3 @@ def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
                 "give the file's encoding, for example --encoding latin-1"
             ) from None
     return names
-
-
-def _check_names(names: list[str]) -> None:
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise UsageError(
-                f"header: field {number} of {len(names)} has no name; name it, "
-                "or give --no-header if the first record is data"
-            )
-    for name, count in Counter(names).items():
-        if count > 1:
-            numbers = [str(i) for i, other in enumerate(names, start=1) if other == name]
-            raise UsageError(
-                f"header: {name!r} names {count} fields ({', '.join(numbers)}); make the names "
-                "differ, or give --no-header if the first record is data"
-            )

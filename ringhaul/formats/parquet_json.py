@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringhaul.cql.moments import day_text, moment_text, whole_days
+from ringhaul.cql.nested import parse_cell
 from ringhaul.cql.types import CqlType
 
-_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
-_FRACTION_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def record_json(batch: pa.RecordBatch, row: int, kinds: Sequence[CqlType | None]) -> bytes:
@@ -47,15 +49,14 @@ def _json(value: Any, kind: CqlType | None) -> Any:
     if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
         return value.as_py()
     if pa.types.is_floating(arrow):
-        number = value.as_py()
-        text = str(number)
-        return number if text.lstrip("-") not in ("inf", "nan") else text
+        return _float_json(float(value.as_py()), kind)
     if pa.types.is_map(arrow):
         keys, items = _inner(kind, 0), _inner(kind, 1)
         entries = value.values  # one struct per entry
         return [[_json(e[0], keys), _json(e[1], items)] for e in entries or []]
     if hasattr(value, "values") and not pa.types.is_struct(arrow):
-        return [_json(item, _inner(kind, 0)) for item in value.values]
+        of = _pair(kind) if kind is not None and kind.name == "map" else _inner(kind, 0)
+        return [_json(item, of) for item in value.values]
     if pa.types.is_struct(arrow):
         return _struct_json(value, kind)
     if kind is not None and kind.name in ("uuid", "timeuuid", "inet") and _is_bytes(arrow):
@@ -64,44 +65,50 @@ def _json(value: Any, kind: CqlType | None) -> Any:
         raw = bytes(value.as_py())
         is_text = kind is not None and kind.name in ("ascii", "text", "varchar")
         return raw.decode("utf-8", "backslashreplace") if is_text else "0x" + raw.hex()
-    if pa.types.is_date32(arrow):
-        return _day_text(value.cast(pa.int32()).as_py())
-    if pa.types.is_date64(arrow):
-        return _moment_text(value.cast(pa.int64()).as_py(), "ms")
-    if pa.types.is_timestamp(arrow):
-        zone = "Z" if arrow.tz is not None else ""
-        return _moment_text(value.cast(pa.int64()).as_py(), arrow.unit) + zone
-    if pa.types.is_duration(arrow):
-        unit = arrow.unit
-        number = value.cast(pa.int64()).as_py()
-        return f"{'-' if number < 0 else ''}{abs(number)}{unit}"
+    if pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow):
+        return _temporal_text(value, kind)
     try:
-        return str(pc.cast(value, pa.string()).as_py())
+        text = str(pc.cast(value, pa.string()).as_py())
     except (pa.ArrowException, UnicodeDecodeError):
         return str(value)
+    return text if kind is None or kind.scalar else _cell_json(text, kind)
 
 
-def _day_text(days: int) -> str:
-    """An ISO date of any year, by days from 1970-01-01."""
-    # Eras of 400 years from a 1 March: the leap day is the last of its year.
-    era, day = divmod(days + 719_468, 146_097)
-    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
-    day -= 365 * year + year // 4 - year // 100
-    month = (5 * day + 2) // 153
-    day += 1 - (153 * month + 2) // 5
-    month += 3 if month < 10 else -9
-    year += era * 400 + (month <= 2)
-    sign = "" if 0 <= year <= 9999 else "+-"[year < 0]
-    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
+def _float_json(number: float, kind: CqlType | None) -> Any:
+    if kind is not None and kind.name in _INTEGERS and number.is_integer():
+        return int(number)  # 5.0 and 1e+17 are no spellings of whole numbers
+    return number if math.isfinite(number) else str(number)
 
 
-def _moment_text(number: int, unit: str) -> str:
-    """An ISO date and time, by seconds or less from 1970."""
-    days, rest = divmod(number, _PER_DAY[unit])
-    digits = _FRACTION_DIGITS[unit]
-    seconds, fraction = divmod(rest, 10**digits)
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return f"{_day_text(days)}T{clock}" + (f".{fraction:0{digits}}" if digits else "")
+def _temporal_text(value: Any, kind: CqlType | None) -> str:
+    arrow = value.type
+    number = value.cast(pa.int32() if arrow.bit_width == 32 else pa.int64()).as_py()
+    if kind is not None and kind.name == "date":
+        days = whole_days(arrow, number)
+        if days is not None:
+            return day_text(days)
+    return moment_text(arrow, number)
+
+
+def _cell_json(text: str, kind: CqlType) -> Any:
+    """A nested value that stands in the file as text: what that says, or the text."""
+    try:
+        return parse_cell(kind, text.encode(), _DECODER)
+    except ValueError:
+        return text
+
+
+def _kept_int(digits: str) -> int | str:
+    """A number where JSON would write it with the same digits, else a string of them."""
+    plain = len(digits) <= 18 and str(int(digits)) == digits
+    return int(digits) if plain else digits
+
+
+def _kept_float(digits: str) -> float | str:
+    return float(digits) if repr(float(digits)) == digits else digits
+
+
+_DECODER = json.JSONDecoder(parse_float=_kept_float, parse_int=_kept_int, parse_constant=str)
 
 
 def _struct_json(value: Any, kind: CqlType | None) -> Any:
@@ -119,6 +126,11 @@ def _struct_json(value: Any, kind: CqlType | None) -> Any:
 
 def _inner(kind: CqlType | None, place: int) -> CqlType | None:
     return kind.of[place] if kind is not None and place < len(kind.of) else None
+
+
+def _pair(kind: CqlType) -> CqlType:
+    """The entry of a map that is a list of structs."""
+    return CqlType("tuple", kind.of)
 
 
 def _is_bytes(arrow: pa.DataType) -> bool:

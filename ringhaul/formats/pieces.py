@@ -166,9 +166,15 @@ class _Cutter:
                 "or load with another --quote"
             )
         elif not is_comment:
+            # Without quotes, as in JSON Lines, a record is a line.
+            what, advice = (
+                ("line", "put each record on a line of its own")
+                if self.dialect.quote is None
+                else ("record", "check that --delimiter and --quote fit the file")
+            )
             defect = (
-                f"line {position.line}: the record is longer than {longest:,} bytes, the most "
-                "that is read; shorten it, or check that --delimiter and --quote fit the file"
+                f"line {position.line}: the {what} is longer than {longest:,} bytes, the most "
+                f"that is read; shorten it, or {advice}"
             )
         kept, size_bytes, line_ended = self._read_past_line_end(certain_bytes)
         count = 0 if defect is None else 1

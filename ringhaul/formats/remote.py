@@ -17,7 +17,14 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
-from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
+from ringhaul.storage.access import (
+    WEB_SCHEMES,
+    check_url,
+    is_url,
+    same_version,
+    scheme_of,
+    shown,
+)
 from ringhaul.storage.words import told
 
 #: Of one request, once a reader reads on. A unit of 64 MiB is eight of them; S3 gives some 80 MB/s
@@ -66,8 +73,21 @@ def stat_file(url: str) -> RemoteFile:
     return _file(url, path, info)
 
 
+class Listing(NamedTuple):
+    """What a URL names, sorted."""
+
+    files: list[RemoteFile]
+    #: URLs of the folders that a glob matches.
+    folders: list[str]
+
+
 def list_files(url: str) -> list[RemoteFile]:
-    """What a URL names, sorted: an object; those that a glob matches; all below a folder.
+    """The files that a URL names: see `list_matches`."""
+    return list_matches(url).files
+
+
+def list_matches(url: str) -> Listing:
+    """What a URL names: an object; what a glob matches; all files below a folder.
 
     Names that begin with a dot are left out, unless they are named. Empty if there is none.
     Raises `UsageError`, `SourceMissing` (no bucket, no right to list it) and `SourceUnavailable`.
@@ -78,13 +98,17 @@ def list_files(url: str) -> list[RemoteFile]:
             raise UsageError(
                 f"{shown(url)}: a web server does not list its files: name each of them"
             )
-        return [stat_file(url)]
+        return Listing([stat_file(url)], [])
     store, path = _store(url)
     with _told(url):
         found = _infos(store, path, folder=url.endswith("/"))
         if not found:
             _look_at_bucket(store, url, path)
-    return [_file(url, name, info) for name, info in sorted(found.items())]
+    listed = sorted(found.items())
+    return Listing(
+        [_file(url, name, info) for name, info in listed if info["type"] == "file"],
+        [_url(url, name) for name, info in listed if info["type"] == "directory"],
+    )
 
 
 def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
@@ -111,7 +135,7 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
     return {
         name: info
         for name, info in matches.items()
-        if info["type"] == "file" and (hidden or not name.rpartition("/")[2].startswith("."))
+        if hidden or not name.rstrip("/").rpartition("/")[2].startswith(".")
     }
 
 
@@ -126,9 +150,13 @@ def _look_at_bucket(store: Any, url: str, path: str) -> None:
 
 
 def _file(url: str, path: str, info: dict[str, Any]) -> RemoteFile:
-    # Not `unstrip_protocol`: the scheme stays the one that was given, and allowed.
-    scheme = url.partition("://")[0]
-    return RemoteFile(f"{scheme}://{path.lstrip('/')}", int(info["size"]), _version(info))
+    return RemoteFile(_url(url, path), int(info["size"]), _version(info))
+
+
+def _url(url: str, path: str) -> str:
+    """The URL of a store's path. Not by `unstrip_protocol`: the scheme stays the one that was
+    given in `url`, and allowed."""
+    return f"{url.partition('://')[0]}://{path.lstrip('/')}"
 
 
 def _version(info: dict[str, Any]) -> str:
@@ -153,7 +181,7 @@ def check_unchanged(file: RemoteFile) -> None:
             f"and was {file.size_bytes:,} when the job began; "
             "load it again once nothing writes to it"
         )
-    if now.version != file.version:
+    if not same_version(now.version, file.version):
         raise SourceChanged(
             f"{shown(file.path)}: the file was replaced since the job began "
             f"({file.version} then, {now.version} now); load it again as a new job"

@@ -4,6 +4,7 @@ Other encodings are decoded block by block, once records are found: see `CsvDial
 """
 
 import codecs
+import re
 
 from ringhaul.formats.pieces import Stream
 
@@ -21,10 +22,21 @@ class Transcoded:
         while not self.ready and not self.at_end:
             data = self.inner.read(size)
             self.at_end = not data
-            text = self.decoder.decode(data, final=self.at_end)
-            self.ready = text.encode("utf-8", "surrogateescape")
+            self.ready = _utf_8(self.decoder.decode(data, final=self.at_end))
         given, self.ready = self.ready[:size], self.ready[size:]
         return given
+
+
+#: Halves of characters, which UTF-8 does not know: UTF-7 and escapes can spell them, and one of
+#: them is the mark.
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def _utf_8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _HALVES.sub("\udcff", text).encode("utf-8", "surrogateescape")
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:

@@ -1,8 +1,9 @@
 -- Ends a running job early.
--- ARGV: state (CANCELLED or FAILED), reason or ''
+-- ARGV: state (CANCELLED or FAILED), reason or '', epoch that is meant or '' (whichever it is)
 -- Answers the job's state after this, '' if there is no such job.
-local state = redis.call('HGET', META, 'state')
-if state == 'RUNNING' then
+local m = redis.call('HMGET', META, 'state', 'epoch')
+local state = m[1]
+if state == 'RUNNING' and (ARGV[3] == '' or ARGV[3] == m[2]) then
   finish(ARGV[1], ARGV[2])
   return ARGV[1]
 end

@@ -29,8 +29,10 @@ a script may touch them all:
 A running job's keys have no TTL; from the job's end they live `JOB_TTL_S`, and a resume removes
 the TTL again. `rate` lives `RATE_TTL_S` after its last use. Shared by all jobs:
 
-    ringhaul:jobs                zset    job -> ms of creation; a job whose keys are gone is dropped
-                                         from it when it is next listed
+    ringhaul:jobs                zset    job -> ms of creation; jobs whose keys are gone are dropped
+                                         from it when jobs are listed
+    ringhaul:queues              zset    job with workers of its own -> ms at which they were there
+                                         last; dropped with its queue when its keys are gone
     ringhaul:running             set     jobs that the sweep looks at
     ringhaul:open                set     one member for each open unit of the jobs that run and
                                          are not paused, `OPEN_UNITS_MAX` at most
@@ -71,13 +73,14 @@ SCHEDULE_TTL_S = 400 * 24 * 3600
 LOOK_TTL_S = 60
 
 JOBS = "ringhaul:jobs"
+QUEUES = "ringhaul:queues"
 RUNNING = "ringhaul:running"
 OPEN = "ringhaul:open"
 WORKERS = "ringhaul:workers"
 LOOKS = "ringhaul:looks"
 BEATS = "ringhaul:beats"
 
-#: A job's meta key, for the one script that goes over all jobs: `%s` is the job id.
+#: A job's meta key, for scripts that go over all jobs: `%s` is the job id.
 META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once and last as long as it does, by the last part of their name.

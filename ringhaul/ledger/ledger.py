@@ -201,9 +201,12 @@ class Ledger(Reader):
         """End a running job; workers stop at their next block. Returns the state after it."""
         return self._end(job, JobState.CANCELLED, "")
 
-    def fail(self, job: str, reason: str) -> JobState:
-        """End a running job that cannot go on. Returns the state after it."""
-        return self._end(job, JobState.FAILED, reason)
+    def fail(self, job: str, reason: str, *, epoch: int | None = None) -> JobState:
+        """End a running job that cannot go on. Returns the state after it.
+
+        `epoch`: the one that is meant; a job that was resumed since goes on.
+        """
+        return self._end(job, JobState.FAILED, reason, epoch)
 
     def resume(self, job: str, *, error_limit: ErrorLimit | None = None) -> int:
         """Run an ended job's units that are not done. Returns the new epoch.
@@ -298,6 +301,10 @@ class Ledger(Reader):
         attempt, spec, *limits = rest
         return Claimed(attempt, spec.decode(), _limits(*limits))
 
+    def decline(self, job: str, unit: int, epoch: int, *, delay_ms: int = 0) -> Lease:
+        """Its message came to a worker that cannot take the unit: let it be issued again."""
+        return Lease(self._script("decline", job, unit, epoch, delay_ms).decode())
+
     def renew(
         self, job: str, unit: int, token: str, lease_ms: int, live: Live | None = None
     ) -> Renewed:
@@ -341,13 +348,15 @@ class Ledger(Reader):
         *,
         blamed: bool = False,
         delay_ms: int = 0,
+        fatal: bool = False,
     ) -> Lease:
         """Give the unit back unfinished, to be tried again after `delay_ms`.
 
         Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
-        blame more than `fails_max` fails the job with `reason`.
+        blame more than `fails_max` fails the job with `reason`. `fatal`: it fails the job at once.
+        An attempt that has lost its unit changes nothing.
         """
-        words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms)
+        words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal))
         return Lease(self._script("release", job, unit, token, *words).decode())
 
     def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
@@ -358,17 +367,22 @@ class Ledger(Reader):
         progress = f"{live.rows},{live.rejected},{live.bytes}"
         return Lease(self._script("stop", job, unit, token, progress, extra).decode())
 
-    def lost(self, job: str, unit: int, token: str) -> Lease:
-        """The attempt's process died: do not wait for its lease to run out."""
-        return Lease(self._script("lost", job, unit, token).decode())
+    def lost(self, job: str, unit: int, token: str, *, fatal: str = "") -> Lease:
+        """The attempt's process died: do not wait for its lease to run out.
+
+        `fatal`: why the job cannot go on; it fails, unless the attempt had lost its unit before.
+        """
+        words = fatal[:_REASON_CHARS_MAX]
+        return Lease(self._script("lost", job, unit, token, words).decode())
 
     def _script(self, name: str, job: str, *arguments: str | int | bytes) -> Any:
         return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
 
-    def _end(self, job: str, state: JobState, reason: str) -> JobState:
-        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX])
+    def _end(self, job: str, state: JobState, reason: str, epoch: int | None = None) -> JobState:
+        meant = "" if epoch is None else epoch
+        return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX], meant)
 
-    def _state_after(self, name: str, job: str, *arguments: str) -> JobState:
+    def _state_after(self, name: str, job: str, *arguments: str | int) -> JobState:
         """Run a script that answers with the job's state. Raises JobMissing."""
         after: bytes = self._script(name, job, *arguments)
         if not after:

@@ -1,5 +1,5 @@
 -- The attempt's process is dead: its lease ends now instead of at its time.
--- ARGV: unit, token
+-- ARGV: unit, token, reason why the job cannot go on either or ''
 -- Answers OK; LOST: the lease is not this attempt's (any more).
 local unit = ARGV[1]
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
@@ -7,6 +7,9 @@ if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
 end
 if redis.call('HGET', META, 'state') == 'RUNNING' then
   reclaim(unit)
+  if ARGV[3] ~= '' and redis.call('HGET', META, 'state') == 'RUNNING' then
+    finish('FAILED', ARGV[3])
+  end
 else
   end_lease(unit)
 end

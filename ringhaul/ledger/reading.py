@@ -9,6 +9,7 @@ import redis
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
+from ringhaul.ledger.forget import forget_gone
 from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import JobState
@@ -18,7 +19,7 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    paused_ms paused_total_ms pace priority
+    paused_ms paused_total_ms idle_ms pace priority
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.
@@ -84,6 +85,7 @@ class JobStatus:
     last_error: str | None
     paused_ms: int | None = None  #: Since when the job is paused.
     paused_total_ms: int = 0  #: All earlier pauses together.
+    idle_ms: int = 0  #: Between the ends that the job had before and its resumes, all together.
     pace: Pace = NO_PACE
     priority: str = NORMAL
     labels: Mapping[str, str]  #: What the producer said about the job.
@@ -108,10 +110,11 @@ class JobStatus:
 
     @property
     def elapsed_s(self) -> float:
-        """From the first claim to the end, or to this look."""
+        """From the first claim to the end, or to this look, without the time in which the job was
+        over until it was resumed."""
         if self.started_ms is None:
             return 0.0
-        return ((self.finished_ms or self.now_ms) - self.started_ms) / 1000
+        return ((self.finished_ms or self.now_ms) - self.started_ms - self.idle_ms) / 1000
 
     @property
     def finished(self) -> bool:
@@ -151,6 +154,7 @@ class Reader:
 
     def jobs(self, limit: int = 100) -> list[JobStatus]:
         """The newest jobs first, at most `limit` of them."""
+        forget_gone(self.caller, keys.JOBS)
         found: list[JobStatus] = []
         offset = 0
         while len(found) < limit:
@@ -330,6 +334,7 @@ class Reader:
             last_error=meta.get("last_error"),
             paused_ms=time_ms("paused_ms"),
             paused_total_ms=int(meta.get("paused_total_ms", "0")),
+            idle_ms=int(meta.get("idle_ms", "0")),
             pace=Pace.unpack(meta.get("pace", "")),
             priority=meta.get("priority", NORMAL),
             labels={field: meta[field] for field in sorted(meta.keys() - OWN_FIELDS)},

@@ -1,12 +1,17 @@
 -- Gives a unit back unfinished; it will be issued again. The attempt does not count as a start.
--- ARGV: unit, token, reason or '', blamed 0|1, delay_ms
+-- ARGV: unit, token, reason or '', blamed 0|1, delay_ms, fatal 0|1
 -- Answers OK; LOST: the lease is not this attempt's (any more).
--- A unit given back with blame more than `fails_max` times fails the job with the last reason.
+-- A unit given back with blame more than `fails_max` times fails the job with the last reason; what
+-- is fatal fails it at once.
 local unit, token, reason, blamed, delay_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], int(ARGV[5])
 if redis.call('HGET', OWNER, unit) ~= token then
   return 'LOST'
 end
 local m = redis.call('HMGET', META, 'state', 'fails_max')
+if m[1] == 'RUNNING' and ARGV[6] == '1' then
+  finish('FAILED', reason)
+  m[1] = 'FAILED'
+end
 if m[1] ~= 'RUNNING' then
   -- A resume puts the unit back; until then its progress stays on show.
   end_lease(unit)

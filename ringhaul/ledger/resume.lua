@@ -3,7 +3,7 @@
 -- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is)
 -- Answers {epoch now, state now}; the epoch is the next one, also when this call repeats one that
 -- got through. If the job could not be resumed, the epoch is the old one or another.
-local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'sealed')
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms')
 local state = m[1]
 local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'
   or state == 'QUARANTINED'
@@ -28,6 +28,9 @@ local epoch = redis.call('HINCRBY', META, 'epoch', 1)
 redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
   'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE)),
   'rejected_before', text(rejected), 'seen_before', text(seen))
+if m[4] and m[5] then -- before its first claim no time counts for a job
+  redis.call('HINCRBY', META, 'idle_ms', text(math.max(now - tonumber(m[5]), 0)))
+end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'silent')
 each_key(function(key) redis.call('PERSIST', key) end)
 finish_if_done()

@@ -103,7 +103,9 @@ def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: s
     columns = [column for _, column in pairs]
     for column in columns:
         if columns.count(column) > 1:
-            raise UsageError(f"{source}: two fields go to column {column!r} (--mapping)")
+            names = {field for field, other in pairs if other == column}
+            alike = "; they have one name: name all fields by --columns" if len(names) == 1 else ""
+            raise UsageError(f"{source}: two fields go to column {column!r} (--mapping){alike}")
         why = not_loadable(table, column)
         if why is not None:
             raise UsageError(f"{source}: {why}; leave it out with --skip-columns")

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.gluing import Column
+from ringhaul.cql.nested import json_format
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.cql.types import CqlType
@@ -102,7 +103,10 @@ class Shaper:
                 continue
             given[piece.rows - applied.first] = True
             rows, wanted = self._past_condition(
-                results.columns_of(piece.columns), records[piece.rows], faults, encode_result
+                results.columns_of(piece.columns),
+                records[piece.rows],
+                faults,
+                _ENCODE_RESULT[self._source.format],
             )
             kept[piece.rows[wanted] - applied.first] = True
             shaped.append(rows)
@@ -200,6 +204,19 @@ def encode_result(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: i
     if isinstance(values, list):
         return encode_values(kind, values, fmt, null_length=null_length)
     return encode_typed(kind, values, fmt, null_length=null_length)
+
+
+def _encode_json_result(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
+    """As `encode_result`, of records in JSON: what is said of the numbers of CSV is not for them,
+    whether or not a transform stands in between."""
+    return encode_result(kind, values, json_format(fmt), null_length=null_length)
+
+
+_ENCODE_RESULT: Mapping[str, ColumnEncoder] = {
+    "csv": encode_result,
+    "jsonl": _encode_json_result,
+    "parquet": encode_result,
+}
 
 
 def source_batch(

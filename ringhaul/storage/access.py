@@ -112,3 +112,9 @@ def shown(url: str) -> str:
     if ":" in authority and "@" not in authority:  # a secret with a slash: see `check_url`
         return f"{scheme}://{rest.rpartition('@')[2]}"
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def same_version(one: str, other: str) -> bool:
+    """Whether two versions of a file are the same. An ETag may be weak in one answer of a server
+    and not in the next, such as behind a cache that compresses for others."""
+    return one.removeprefix("W/") == other.removeprefix("W/")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from ringhaul.errors import RinghaulError, SourceChanged, SourceMissing, SourceUnavailable
-from ringhaul.storage.access import access, check_url, scheme_of, shown
+from ringhaul.storage.access import access, check_url, same_version, scheme_of, shown
 from ringhaul.storage.addresses import refusal
 
 CONNECT_TIMEOUT_S = 5.0
@@ -106,7 +106,14 @@ class WebRanges:
         answer = self._again(fields) or _ask(url, fields)
         whole = False
         try:
-            if answer.response.status != 206 or answer.version != self._file.version:
+            if not same_version(answer.version, self._file.version):
+                raise _changed(url)
+            if answer.response.status == 200:  # such as of a cache that does not hold it yet
+                raise SourceUnavailable(
+                    f"{shown(url)}: the server gives no parts of the file now, as it did before; "
+                    "if that does not pass, download the file first"
+                )
+            if answer.response.status != 206:
                 raise _changed(url)
             data = answer.response.read()
             whole = len(data) == length
@@ -185,7 +192,7 @@ class WebStream:
     def _begin(self) -> _Answer:
         """The answer that gives what was not read yet."""
         answer = _ask(self._file.url, {"Range": f"bytes={self._at}-"} if self._at else {})
-        if answer.version != self._file.version:
+        if not same_version(answer.version, self._file.version):
             answer.connection.close()
             raise _changed(self._file.url)
         if self._at and answer.response.status != 206:
@@ -214,6 +221,11 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
             connection.close()
             raise _told(asked, error) from error
         if response.status in (200, 206, 416):
+            try:
+                _check_encoding(asked, response)
+            except SourceMissing:
+                connection.close()
+                raise
             return _Answer(response, connection, url)
         location = response.headers.get("Location", "")
         connection.close()
@@ -221,6 +233,33 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
             raise _refused(asked, response)
         url = _next(asked, url, location)
     raise SourceMissing(f"{shown(asked)}: is redirected more than {REDIRECTIONS_MAX} times")
+
+
+#: What a server says of a file that is stored compressed, and how such a file's name ends.
+_STORED = {
+    "gzip": ".gz",
+    "x-gzip": ".gz",
+    "zstd": ".zst",
+    "x-bzip2": ".bz2",
+    "bzip2": ".bz2",
+    "x-xz": ".xz",
+    "xz": ".xz",
+}
+
+
+def _check_encoding(url: str, response: http.client.HTTPResponse) -> None:
+    """Refuse what was compressed on the way although it was asked for as it is."""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return
+    suffix = _STORED.get(encoding)
+    # Many servers say so of a file that lies there compressed: its name tells that, too.
+    if suffix is None or not urlsplit(url).path.lower().endswith(suffix):
+        raise SourceMissing(
+            f"{shown(url)}: the server sends the file compressed ({encoding}) although it is asked "
+            "for as it is (Accept-Encoding: identity); turn that off at the server, or pipe it in "
+            "(curl --compressed URL | ringhaul load - ...)"
+        )
 
 
 def _next(asked: str, url: str, location: str) -> str:

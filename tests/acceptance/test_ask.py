@@ -96,12 +96,12 @@ def test_lookup_by_several_columns(
     keys = tmp_path / "keys.jsonl"
     wanted = [("u3", "2024-01-07"), ("u4", "2024-01-02"), ("u3", "2024-01-02")]
     keys.write_text("".join(json.dumps({"day": day, "user": user}) + "\n" for user, day in wanted))
-    finished = fleet.run("lookup", "-t", events, "--keys", keys, "--columns", "v", "-q")
+    finished = fleet.run("lookup", "-t", events, "--keys", keys, "--columns", "v,at", "-q")
     expected = [
-        {"v": row[0]}
+        {"v": row[0], "at": str(row[1])}
         for user, day in wanted
         for row in cassandra_session.execute(
-            f"SELECT v FROM {events} WHERE user = %s AND day = %s", (user, day)
+            f"SELECT v, at FROM {events} WHERE user = %s AND day = %s", (user, day)
         )
     ]
     assert rows_of(finished) == expected

@@ -366,6 +366,7 @@ def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> Non
         "/opt/ringhaul/bin/pip install --constraint": f"{pip} --dry-run --constraint",
         "/opt/ringhaul/bin/pip install --no-deps": f"{pip} --target {target} --no-deps",
         "/opt/ringhaul/bin/python": sys.executable,
+        "/opt/ringhaul/kernels": f"{tmp_path}/kernels",
         "python -m venv /opt/ringhaul": f"{sys.executable} -m venv --without-pip {tmp_path}/venv",
     }
     env = {"PATH": f"{SCRIPTS}:/usr/bin:/bin", "PYTHONPATH": str(target), "HOME": str(tmp_path)}
@@ -406,7 +407,9 @@ def copy_context(target: Path) -> None:
                 ignore = shutil.ignore_patterns("__pycache__")
                 shutil.copytree(ROOT / name, target / folder, ignore=ignore)
             else:
-                shutil.copy(ROOT / name, target / folder)
+                place = target / folder.lstrip("/")  # an absolute one would be of this host
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, place)
 
 
 def data_files(folder: Path) -> list[Path]:

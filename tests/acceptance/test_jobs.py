@@ -427,3 +427,34 @@ def test_the_closing_words_of_a_stopped_job_say_what_landed(
     found = dict(read_rows(cassandra_session, table, "id, a"))
     assert len(found) >= written
     assert found.items() <= dict(rows).items()
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO {} (id, a) VALUES (?, 'x')", "counter"])
+def test_an_embedded_exec_whose_command_was_killed_may_be_repeated(
+    embedded: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path, statement: str
+) -> None:
+    # Given an exec with workers of its own and an id, whose command is killed
+    counts = statement == "counter"
+    columns = "id int PRIMARY KEY, n counter" if counts else "id int PRIMARY KEY, a text"
+    table = create_table(cassandra_session, keyspace, columns)
+    text = "UPDATE {} SET n = n + 1 WHERE id = ?" if counts else statement
+    command = ("exec", text.format(table), "--range", "id:0..2999", "--job-id", "ex-again", "-c", 1)
+    log = tmp_path / "exec.log"
+    with embedded.started(*command, "--rate", 400, log=log) as killed:
+        wait_until(lambda: len(read_rows(cassandra_session, table, "id")) > 300, "the first rows")
+        killed.kill()
+        killed.wait()
+    begun = len(read_rows(cassandra_session, table, "id"))
+    assert begun < 3000
+
+    # When it is given again, then it has workers again, and ends
+    again = embedded.run(*command, "--json")
+    rows = read_rows(cassandra_session, table, "id, n" if counts else "id, a")
+    if not counts:
+        assert (again.code, again.summary["state"]) == (0, "COMPLETE"), again
+        assert sorted(rows) == [(n, "x") for n in range(3000)]
+        return
+    # An addition is never done twice: what the killed one had begun is in doubt, all else is done.
+    assert again.code == 4, again
+    assert {n for _, n in rows} == {1}
+    assert begun <= len(rows) < 3000

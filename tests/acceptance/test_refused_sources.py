@@ -101,6 +101,14 @@ def test_an_empty_file(fleet: Ringhaul, table: str, content: bytes, header: str)
     assert_refused(finished, 2, f"{path} is empty: it has {lacks}")
 
 
+def test_several_files_and_all_of_them_empty(fleet: Ringhaul, table: str) -> None:
+    for name in ("b.csv", "a.csv", "c.jsonl"):
+        (fleet.cwd / name).write_bytes(b"")
+    finished = fleet.run("load", "b.csv", "a.csv", "c.jsonl", "-t", table)
+    message = f"{fleet.cwd / 'b.csv'} is empty: it has no header and no records"
+    assert_refused(finished, 2, message)
+
+
 def test_an_empty_archive_and_an_empty_standard_input(fleet: Ringhaul, table: str) -> None:
     path = fleet.cwd / "orders.csv.gz"
     path.write_bytes(gzip.compress(b""))
@@ -152,12 +160,21 @@ HEADERS = {
     "a name twice": (
         b"id,name,name\n1,a,b\n",
         "{path} header: 'name' names 2 fields (2, 3); make the names differ, "
-        "or give --no-header if the first record is data",
+        "name all fields by --columns, or give --no-header if the first record is data",
     ),
     "no name": (
         b"id,,total\n1,a,1\n",
         "{path} header: field 2 of 3 has no name; name it, "
-        "or give --no-header if the first record is data",
+        "name all fields by --columns, or give --no-header if the first record is data",
+    ),
+    "another delimiter": (
+        b"id;name;total\n1;a;1\n",
+        "{path}: the header is one field, 'id;name;total'; give --delimiter ';' if that stands "
+        "between its fields",
+    ),
+    "an archive without its suffix": (
+        gzip.compress(b"id,name,total\n1,a,1\n" * 9),
+        "{path} is compressed by gzip: give it a name that ends in .gz, or unpack it",
     ),
     "another encoding": (
         "id,größe,total\n".encode("latin-1"),

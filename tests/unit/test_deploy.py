@@ -158,6 +158,37 @@ def test_a_cluster_of_your_own_is_two_variables() -> None:
         assert SERVICES[name]["depends_on"].get("cassandra", {}).get("required", False) is False
 
 
+@pytest.mark.parametrize(
+    ("service", "variable", "value"),
+    [("worker", "RINGHAUL_WORKER_CONCURRENCY", "3"), ("flower", "FLOWER_BASIC_AUTH", "me:secret")],
+)
+def test_what_the_readme_says_of_variables_reaches_its_service(
+    service: str, variable: str, value: str
+) -> None:
+    assert variable in (DEPLOY / "README.md").read_text()
+    assert services({variable: value})[service]["environment"][variable] == value
+    # Without one nothing is said, not even "", so that a settings file may say it.
+    assert variable not in SERVICES[service]["environment"]
+    # What all services have they still have.
+    assert SERVICES["beat"]["environment"].items() <= SERVICES[service]["environment"].items()
+
+
+def test_the_readme_names_no_variable_that_nothing_passes_on() -> None:
+    """In `.env`, that is: not what is in its example of an override, or for the host."""
+    text = (DEPLOY / "README.md").read_text()
+    named = set(re.findall(r"\b((?:RINGHAUL|FLOWER)_[A-Z_]+)(?==|`)", text))
+    named -= set(re.findall(r"export (\w+)=", text))
+    raw = yaml.safe_load(COMPOSE_FILE.read_text())["services"]
+    assert len(named) >= 4
+    assert named <= {name for service in raw.values() for name in service.get("environment", {})}
+
+
+def test_the_folder_of_inputs_is_made_before_docker_makes_it_as_roots() -> None:
+    assert "./data:/data" in SERVICES["worker"]["volumes"]
+    text = (DEPLOY / "README.md").read_text()
+    assert text.index("$ mkdir -p data") < text.index("$ docker compose") < text.index(" data/\n")
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_service_is_locked_down_and_comes_back(name: str) -> None:
     service = SERVICES[name]

@@ -1,9 +1,10 @@
 """How kernels are compiled: by numba, once per machine and version, with their code kept in files.
 
-numba keeps compiled code in `NUMBA_CACHE_DIR` if that is set, else beside the source, else (in an
-installation that cannot be written to) in the user's cache folder. It writes whole files under
-other names and renames them, so processes that start together do not disturb each other. Where
-none of these can be written to, or what is there is broken, each process compiles for itself.
+numba keeps compiled code in the first of these that it can write to: `NUMBA_CACHE_DIR`, beside the
+source, the user's cache folder. What is in one that can only be read it does not use. It writes
+whole files under other names and renames them, so processes that start together do not disturb each
+other. Where none of these can be written to, or what is there is broken, each process compiles for
+itself.
 
 A kernel's kept code is renewed when its own source file changes. So a kernel only calls helpers
 of its own file.

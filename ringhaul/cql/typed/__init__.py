@@ -17,7 +17,8 @@
 | tuple | struct, by position |
 | user-defined type | struct, by field name; fields that are missing are null |
 
-A value that its type cannot hold, or not exactly, costs its record.
+A value that its type cannot hold, or not exactly, costs its record; but that timestamps finer than
+milliseconds are floored, as they are in text.
 """
 
 from ringhaul.cql.typed.column import encode_typed, refusal

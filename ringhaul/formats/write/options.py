@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -102,6 +102,18 @@ class OutputFormat:
         if unknown:
             raise UsageError(f"{unknown[0]}: no such option of an output format")
         return cls(**fields)
+
+
+def refuse_blank_lines(fmt: OutputFormat, names: Sequence[str]) -> None:
+    """Raise `UsageError` if rows of the columns `names`, which may be null, may be blank lines.
+
+    Readers of CSV take a blank line for no record, so the row would be lost.
+    """
+    if fmt.kind == "csv" and fmt.null == "" and len(names) == 1:
+        raise UsageError(
+            f"a CSV of {names[0]} alone would have a blank line for each null, and that is no "
+            "record: give --null NULL, or another column beside it"
+        )
 
 
 _CSV_DEFAULTS: Mapping[str, Any] = {"header": True, "delimiter": ",", "quote": '"', "null": ""}

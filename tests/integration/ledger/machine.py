@@ -187,6 +187,16 @@ class LedgerMachine(RuleBasedStateMachine):
         )
         assert answer is (Lease.OK if owns else Lease.LOST)
 
+    @rule(pick=PICK, newest=st.booleans(), delay_ms=st.sampled_from([0, 3000]))
+    @precondition(lambda self: self.messages)
+    def decline(self, pick: int, newest: bool, delay_ms: int) -> None:
+        choice = self.messages[-4:] if newest else self.messages
+        unit, epoch = choice[pick % len(choice)]
+        issued = self.client.zscore(self._key("issued"), unit) is not None
+        meant = self.state is JobState.RUNNING and epoch == self.epoch
+        answer = self.ledger.decline(self.job, unit, epoch, delay_ms=delay_ms)
+        assert answer is (Lease.OK if meant and issued else Lease.LOST)
+
     @rule(pick=PICK, one_in=st.integers(0, 3))
     @precondition(lambda self: self.attempts)
     def stop(self, pick: int, one_in: int) -> None:
@@ -366,6 +376,10 @@ def walk(machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False) 
         if machine.attempts:
             machine.commit(pick(), chance.random() < 0.7, chance.choice([1, 1, 2]))
 
+    def decline() -> None:
+        if machine.messages:
+            machine.decline(pick(), chance.random() < 0.7, chance.choice([0, 3000]))
+
     def renew() -> None:
         if machine.attempts:
             machine.renew(pick(), chance.random() < 0.7, chance.randrange(1000))
@@ -394,6 +408,7 @@ def walk(machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False) 
         machine.pause: 2,
         machine.unpause: 4,
         claim: 24,
+        decline: 3,
         commit: 12,
         renew: 6,
         release: 6,

@@ -90,6 +90,51 @@ def test_a_paused_job_can_be_cancelled_and_resumed(clocked: Ledger, clock: Clock
     assert clocked.issue(job, 4).units == [0, 1]
 
 
+def test_the_time_between_an_end_and_its_resume_is_not_the_jobs(
+    clocked: Ledger, clock: Clock
+) -> None:
+    # Given a job that ran for 10 s, and was paused in 4 of them
+    job = new_job(clocked, 3)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clock.advance(6_000)
+    clocked.pause(job)
+    clock.advance(4_000)
+    clocked.cancel(job)
+    assert _times(clocked, job) == (10.0, 6.0)
+    for unit, epoch in enumerate((2, 3)):
+        # When it is resumed after a night, and fails after 5 s
+        clock.advance(8 * 3_600_000)
+        clocked.resume(job)
+        clocked.issue(job, 3)
+        clocked.claim(job, unit, epoch, "b", LEASE_MS)
+        clock.advance(5_000)
+        clocked.commit(job, unit, epoch, "b", "", {"rows": 1})
+        clocked.fail(job, "again")
+        # Then these 5 s are added, and no night
+        assert _times(clocked, job) == (15.0 + 5 * unit, 11.0 + 5 * unit)
+    assert "idle_ms" not in clocked.status(job).labels
+
+
+def test_a_job_that_was_ended_before_its_first_claim_had_not_begun(
+    clocked: Ledger, clock: Clock
+) -> None:
+    job = new_job(clocked, 1)
+    clocked.cancel(job)
+    clock.advance(3_600_000)
+    clocked.resume(job)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 2, "a", LEASE_MS)
+    clock.advance(7_000)
+    clocked.cancel(job)
+    assert _times(clocked, job) == (7.0, 7.0)
+
+
+def _times(ledger: Ledger, job: str) -> tuple[float, float]:
+    status = ledger.status(job)
+    return status.elapsed_s, status.worked_s
+
+
 def test_a_job_that_is_not_there_cannot_be_controlled(ledger: Ledger) -> None:
     for control in (ledger.pause, ledger.unpause, lambda job: ledger.throttle(job, NO_PACE)):
         with pytest.raises(JobMissing):

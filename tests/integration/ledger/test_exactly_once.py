@@ -89,6 +89,11 @@ MUTANTS = {
         "if redis.call('HGET', OWNER, unit) ~= token then",
         "if false then",
     ),
+    "decline of a claimed unit": (
+        "decline",
+        " or not redis.call('ZSCORE', ISSUED, unit) then",
+        " then",
+    ),
     "lost by anyone": (
         "lost",
         "if redis.call('HGET', OWNER, unit) ~= ARGV[2] then",

@@ -1,10 +1,13 @@
 """A job's life: made, filled while it runs, ended in each of its ways, resumed, forgotten."""
 
+import time
+
 import pytest
 import redis
 
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
+from ringhaul.ledger.forget import LOOKED_AT_MAX, forget_gone
 from ringhaul.ledger.ledger import Commit, Issued, Lease, Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobMissing, Live
@@ -247,6 +250,36 @@ def test_jobs_are_listed_newest_first_and_forgotten_with_their_keys(
     assert listed == [names[4], names[2], names[1]]
     assert client.zscore(keys.JOBS, names[3]) is None
     assert len(ledger.jobs()) == 4
+
+
+def test_forgotten_jobs_leave_the_list_although_newer_ones_are_looked_at(
+    ledger: Ledger, client: redis.Redis
+) -> None:
+    # Given jobs that are older than a job is kept, of which one still runs, and a forgotten one
+    # that is younger
+    names = [new_job(ledger, 1) for _ in range(6)]
+    old_ms = int(time.time() * 1000) - keys.JOB_TTL_S * 1000 - 60_000
+    for number, name in enumerate(names[:4]):
+        client.zadd(keys.JOBS, {name: old_ms + number})
+    for name in (names[0], names[2], names[3], names[4]):
+        client.delete(*client.keys(f"ringhaul:{{{name}}}:*"))
+    # When the newest is looked at
+    assert [status.job for status in ledger.jobs(1)] == [names[5]]
+    # Then the old ones that are gone are named no more
+    assert client.zrange(keys.JOBS, 0, -1) == [name.encode() for name in (names[1], *names[4:])]
+
+
+def test_old_jobs_that_never_ended_do_not_hide_the_forgotten_ones(
+    ledger: Ledger, client: redis.Redis
+) -> None:
+    lasting = [new_job(ledger, 0, seal=False) for _ in range(LOOKED_AT_MAX + 20)]
+    client.zadd(keys.JOBS, {name: number for number, name in enumerate(lasting)})
+    client.zadd(keys.JOBS, {f"gone-{number}": 1000 + number for number in range(50)})
+    dropped: list[str] = []
+    for _ in range(200):
+        dropped += forget_gone(ledger.caller, keys.JOBS)
+    assert sorted(dropped) == sorted(f"gone-{number}" for number in range(50))
+    assert client.zcard(keys.JOBS) == len(lasting)
 
 
 def test_labels_and_times(ledger: Ledger) -> None:

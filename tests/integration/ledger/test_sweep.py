@@ -3,7 +3,7 @@
 import redis
 
 from ringhaul.ledger import keys
-from ringhaul.ledger.ledger import Claimed, Issued, Ledger, Refusal
+from ringhaul.ledger.ledger import Claimed, Issued, Lease, Ledger, Refusal
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from tests.integration.ledger.conftest import Clock, new_job
@@ -58,6 +58,31 @@ def test_a_lost_message_is_sent_again(clocked: Ledger, clock: Clock) -> None:
     clock.advance(1)
     assert clocked.sweep(job).unclaimed == 1
     assert clocked.issue(job, 2).units == [1]
+
+
+def test_a_unit_that_its_worker_cannot_take_is_issued_again_at_once(
+    clocked: Ledger, clock: Clock
+) -> None:
+    job = new_job(clocked, 1)
+    # Given workers without a session, for as long as makes the sweep patient with lost messages
+    for _ in range(40):
+        assert clocked.issue(job, 1).units == [0]
+        assert clocked.decline(job, 0, 1) is Lease.OK
+        clock.advance(15_000)
+        assert clocked.sweep(job).unclaimed == 0
+    # When they have one, then the unit does not wait
+    assert clocked.issue(job, 1).units == [0]
+    assert clocked.decline(job, 0, 2) is Lease.LOST  # by a message of another epoch
+    assert clocked.claim(job, 0, 1, "a", LEASE_MS) == Claimed(1, "spec-0")
+    # and it is too late to decline it
+    assert clocked.decline(job, 0, 1) is Lease.LOST
+    # A delay is waited for
+    clocked.release(job, 0, "a")
+    clocked.issue(job, 1)
+    assert clocked.decline(job, 0, 1, delay_ms=3000) is Lease.OK
+    assert clocked.issue(job, 1).units == []
+    clock.advance(3000)
+    assert clocked.issue(job, 1).units == [0]
 
 
 def test_messages_in_a_long_queue_are_not_copied_for_ever(clocked: Ledger, clock: Clock) -> None:

@@ -107,6 +107,31 @@ def test_a_stale_attempt_can_neither_release_nor_lose_the_lease(ledger: Ledger) 
     assert ledger.release(job, 0, "a") is Lease.LOST  # repeated: nothing happens twice
 
 
+def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> None:
+    job = new_job(ledger, 2)
+    ledger.issue(job, 2)
+    for unit in (0, 1):
+        ledger.claim(job, unit, 1, f"a{unit}", LEASE_MS)
+        ledger.lost(job, unit, f"a{unit}")
+    # When those who lost them meet what cannot be mended where they run
+    assert ledger.release(job, 0, "a0", "no such mount", fatal=True) is Lease.LOST
+    assert ledger.lost(job, 1, "a1", fatal="no such mount") is Lease.LOST
+    assert ledger.fail(job, "of before", epoch=2) is JobState.RUNNING
+    assert ledger.status(job).last_error is None
+    # Then whoever has them now may say so
+    ledger.issue(job, 2)
+    ledger.claim(job, 0, 1, "b0", LEASE_MS)
+    assert ledger.release(job, 0, "b0", "no such file", fatal=True) is Lease.OK
+    status = ledger.status(job)
+    assert (status.state, status.last_error, status.leased) == (JobState.FAILED, "no such file", 0)
+    assert ledger.resume(job) == 2
+    ledger.issue(job, 2)
+    ledger.claim(job, 1, 2, "b1", LEASE_MS)
+    assert ledger.lost(job, 1, "b1", fatal="gone") is Lease.OK
+    status = ledger.status(job)
+    assert (status.state, status.last_error, status.leased) == (JobState.FAILED, "gone", 0)
+
+
 def test_a_checkpoint_outlives_its_attempt_and_goes_with_the_commit(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     ledger.issue(job, 1)

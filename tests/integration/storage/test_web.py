@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,61 @@ def test_a_file_that_is_replaced_is_found_out(server: WebServer) -> None:
     del server.files["x.csv"]
     with pytest.raises(SourceMissing, match="no such file"):
         check_unchanged(source)
+
+
+def test_a_server_that_gives_the_whole_for_a_part_is_waited_for(server: WebServer) -> None:
+    # Given a file that was given by ranges
+    source = find(server)
+    with open_range(source, 0, 1000) as stream:
+        # When the server gives none any more, and the file is the same
+        server.ranges = False
+        # Then that may pass
+        with pytest.raises(SourceUnavailable, match="gives no parts of the file now"):
+            read_all(stream)
+        server.ranges = True
+        assert read_all(stream) == DATA[:1000]
+    server.ranges, server.etag = False, '"2"'
+    with pytest.raises(SourceChanged), open_range(source, 0, 1000) as stream:
+        read_all(stream)
+
+
+def test_a_version_that_is_weak_in_some_answers_is_the_same(server: WebServer) -> None:
+    source = find(server)
+    server.etag = 'W/"1"'
+    with open_range(source, 0, 1000) as stream:
+        assert read_all(stream) == DATA[:1000]
+    weak = find(server)
+    server.etag = '"1"'
+    with open_range(weak, 0, 1000) as stream:
+        assert read_all(stream) == DATA[:1000]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "taken"),
+    [
+        ("x.csv", "gzip", False),
+        ("x.csv", "br", False),
+        ("x.csv.gz", "br", False),
+        ("x.csv", "identity", True),
+        ("x.csv.gz", "x-gzip", True),  # how the file lies there
+    ],
+)
+def test_what_is_compressed_on_the_way_is_refused(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, name: str, encoding: str, taken: bool
+) -> None:
+    handler: Any = server.RequestHandlerClass
+    end_headers = handler.end_headers
+
+    def encoded(self: Any) -> None:
+        self.send_header("Content-Encoding", encoding)
+        end_headers(self)
+
+    monkeypatch.setattr(handler, "end_headers", encoded)
+    if taken:
+        assert find(server, name).size_bytes == len(server.files[name])
+        return
+    with pytest.raises(SourceMissing, match=rf"sends the file compressed \({encoding}\) although"):
+        find(server, name)
 
 
 @pytest.mark.parametrize(

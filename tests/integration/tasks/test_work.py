@@ -219,7 +219,14 @@ def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
         attempt.tick(0, 0, 0)
         return Done(result="done", totals={"rows": 1})
 
+    def waits() -> int:
+        """For Redis to have its file on disk."""
+        client = child.ledger.caller.client
+        return int(client.info("commandstats").get("cmdstat_waitaof", {}).get("calls", 0))
+
+    before = waits()
     assert work_on(child, JOB, 0, 1, new_token(), paused) == {"unit": 0}
+    assert waits() == before + 1  # a Redis that falls over does not forget that it was begun
     status = child.ledger.status(JOB)
     assert (status.shown, status.done, status.leased) == ("PAUSED", 1, 0)
     assert work_on(child, JOB, 1, 1, new_token(), paused) == {"unit": 1, "skipped": "PAUSED"}

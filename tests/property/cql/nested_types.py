@@ -141,7 +141,7 @@ def to_literal(kind: CqlType, value: Any, *, bare: bool = False) -> str:
         return "" if bare else "null"
     if kind.name in SCALARS:
         text = SCALARS[kind.name][1](value)
-        if bare and kind.name not in ("ascii", "text"):
+        if bare and kind.name not in ("ascii", "text", "varchar"):
             return text
         return "'" + text.replace("'", "''") + "'"
     if kind.name == "map":

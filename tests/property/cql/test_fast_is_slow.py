@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal, localcontext
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringhaul.cql import addresses, decimals, numbers, temporal
@@ -146,6 +146,49 @@ def test_fast_and_slow_agree_on_patterns_and_zones(texts: list[str]) -> None:
         return struct.pack(">q", temporal.parse_timestamp(text, FORMATTED))
 
     assert_same("timestamp", texts, parse, FORMATTED)
+
+
+#: Patterns with digits of their own, and texts as they write them.
+OWN_DIGITS = {
+    "%d.%m.%Y 00:00:00": "31.01.2024 00:00:00",
+    "20%y-%m-%d": "2024-01-02",
+    "%Y-%d-%m": "2024-02-01",
+    "%Y-%d-%m 00:00:00": "2024-02-01 00:00:00",
+    "%Y-%m-%dT%H:%M:%S.000Z": "2024-01-02T03:04:05.000Z",
+    "Q1 %d/%m/%Y": "Q1 03/05/2024",
+    "%d/%m/%y0": "03/05/240",
+    "%Y-%m-%d%z3%f": "2024-01-02+0130300",
+    "%m%d2%Y1": "0102220241",
+}
+
+
+@st.composite
+def texts_of_own_digits(draw: st.DrawFn) -> tuple[TextFormat, list[str]]:
+    patterns = draw(st.lists(st.sampled_from(sorted(OWN_DIGITS)), min_size=1, max_size=2))
+    texts = []
+    for _ in range(draw(st.integers(1, 6))):
+        text = OWN_DIGITS[draw(st.sampled_from(patterns))]
+        for _ in range(draw(st.integers(0, 2))):
+            place = draw(st.sampled_from([i for i, c in enumerate(text) if c.isdigit()]))
+            text = text[:place] + draw(st.sampled_from("0123")) + text[place + 1 :]
+        texts.append(text)
+    return TextFormat(timestamp_formats=tuple(patterns), epoch_unit="s"), texts
+
+
+@given(texts_of_own_digits())
+@example((TextFormat(timestamp_formats=("%d.%m.%Y 00:00:00",)),
+          ["31.01.2024 10:30:00", "31.01.2024 00:00:00", "30.01.2024 23:59:59"]))  # fmt: skip
+@example((TextFormat(timestamp_formats=("%Y-%m-%d%z3%f",)),
+          ["2024-01-02+0131300", "2024-01-02+0131200"]))  # fmt: skip
+def test_fast_and_slow_agree_on_patterns_with_digits_of_their_own(
+    column: tuple[TextFormat, list[str]],
+) -> None:
+    fmt, texts = column
+
+    def parse(text: str) -> bytes:
+        return struct.pack(">q", temporal.parse_timestamp(text, fmt))
+
+    assert_same("timestamp", texts, parse, fmt)
 
 
 @given(st.datetimes().map(lambda moment: moment.isoformat(sep=" ", timespec="seconds")))

@@ -4,8 +4,9 @@ import pytest
 from celery import Celery
 from celery.app.defaults import DEFAULTS
 
-from config.celery_config import celery_settings
+from config.celery_config import celery_settings, usable_cores
 from config.settings import ConfigError, load_settings
+from producer.embedded import default_workers
 
 URL = "redis://me:pw@host:6379/1"
 
@@ -96,10 +97,23 @@ def test_tls_is_on_for_rediss_alone() -> None:
     assert tls["ssl_check_hostname"] is True
 
 
-def test_concurrency_zero_is_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrency_zero_is_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 7)
-    assert application().conf.worker_concurrency == 7
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 5}, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    assert application().conf.worker_concurrency == default_workers() == 2
     assert application(**{"worker.concurrency": 3}).conf.worker_concurrency == 3
+
+
+@pytest.mark.parametrize(("count", "cores"), [(7, 7), (None, 1)])
+def test_where_no_cores_can_be_shut_out_all_are_used(
+    monkeypatch: pytest.MonkeyPatch, count: int | None, cores: int
+) -> None:
+    """As on macOS."""
+    monkeypatch.setattr("os.cpu_count", lambda: count)
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert usable_cores() == default_workers() == cores
 
 
 def test_without_a_broker_there_is_no_application() -> None:

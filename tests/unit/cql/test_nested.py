@@ -103,6 +103,25 @@ def test_what_is_said_of_numbers_and_words_in_csv_is_not_said_of_json() -> None:
     assert wire(cells)[0] == bytes.fromhex("00000008 3ff8000000000000 00000001 01 00000001 00")
 
 
+def test_a_nested_value_in_a_string_of_json_is_read_as_a_cell_of_csv() -> None:
+    kind = parse_type("list<int>")
+    texts = ["[1, 2]", "[1,2]", " [ ]", "null", "7", "x", "", "\ud800", '"[1]"']
+    cells, faults = encode_json(kind, texts, FORMAT, null_length=-1)
+    expected, _ = encode_json(kind, [["1", "2"], ["1", "2"], [], None], FORMAT, null_length=-1)
+    assert wire(cells)[:4] == wire(expected)
+    assert {row: fault.words("tags") for row, fault in faults.items()} == {
+        4: 'cast list: "7" where a JSON array belongs',
+        5: 'cast list: "x" where a JSON array belongs',
+        6: 'cast list: "" where a JSON array belongs',
+        7: 'cast list: "\\ud800" where a JSON array belongs',
+        8: 'cast list: "[1]" where a JSON array belongs',
+    }
+    _, faults = encode_json(parse_type("list<list<int>>"), [["[1]"]], FORMAT, null_length=-1)
+    assert [fault.words("tags") for fault in faults.values()] == [
+        'cast list: tags[0]: "[1]" where a JSON array belongs'
+    ]
+
+
 def test_the_digits_of_numbers_are_kept() -> None:
     cells, _ = encode_json(
         CqlType("decimal"),

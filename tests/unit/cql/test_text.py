@@ -1,6 +1,10 @@
 """What each type accepts, and what it says about a value that it does not."""
 
 import struct
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
@@ -29,6 +33,16 @@ def reason(cql_type: str, text: str | bytes, fmt: TextFormat = DEFAULT) -> str:
     assert [row for row, _ in among] == [2]
     assert alone[0].reason == among[0].reason
     return alone[0].reason
+
+
+@contextmanager
+def unbounded_digits() -> Iterator[None]:
+    bound = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(bound)
 
 
 def number(cql_type: str, text: str, fmt: TextFormat = DEFAULT) -> int:
@@ -128,6 +142,26 @@ REFUSED = [
 @pytest.mark.parametrize(("cql_type", "text", "expected"), REFUSED)
 def test_refused(cql_type: str, text: str | bytes, expected: str) -> None:
     assert reason(cql_type, text) == f"cast {cql_type}: " + expected.replace("{}", f'"{text!s}"')
+
+
+@pytest.mark.parametrize("size", [639, 640, 641, 1280, 1281, 2561, 7000])
+def test_numbers_of_many_digits_are_exact(size: int) -> None:
+    digits = ("9081726354" * (size // 10 + 1))[:size]
+    with unbounded_digits():
+        value = int(digits)
+    assert number("varint", digits) == value
+    assert number("varint", f"-{digits}") == -value
+    assert number("varint", f"+{'0' * size}7") == 7
+    scale, unscaled = cell("decimal", f"-{digits}.5")[:4], cell("decimal", f"-{digits}.5")[4:]
+    assert scale == b"\0\0\0\1"
+    assert int.from_bytes(unscaled, "big", signed=True) == -(value * 10 + 5)
+
+
+def test_a_number_of_a_million_digits_takes_seconds() -> None:
+    """Some 1.5 s here; reading it digit by digit takes two minutes."""
+    started = time.process_time()
+    assert number("varint", "1" + "0" * 1_000_000) == 10**1_000_000
+    assert time.process_time() - started < 30
 
 
 def test_a_reason_is_one_short_line() -> None:

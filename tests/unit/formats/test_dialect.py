@@ -32,6 +32,9 @@ def test_json_round_trip_keeps_every_option() -> None:
         ({"comment": '"'}, "comment: '\"' is already the quote"),
         ({"encoding": "utf-88"}, "encoding: 'utf-88' is not known"),
         ({"encoding": "base64"}, "encoding: 'base64' is not known"),
+        ({"encoding": "idna"}, "encoding: 'idna' is not known"),
+        ({"encoding": "punycode"}, "encoding: 'punycode' is not known"),
+        ({"encoding": "undefined"}, "encoding: 'undefined' is not known"),
         ({"null_strings": ("x" * 201,)}, "null_strings: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
         ({"null_strings": tuple("abcdefghij" * 11)}, "null_strings: 110 given"),
         ({"record_bytes_max": 0}, "record_bytes_max: 0"),
@@ -68,6 +71,8 @@ def test_a_tab_may_be_typed_and_the_quote_as_its_own_escape_means_doubling() -> 
         ("mac-roman", "block"),
         ("iso-8859-15", "block"),
         ("hz", "stream"),
+        ("mac_arabic", "stream"),  # a second quote at 0xA2
+        ("mac_farsi", "stream"),
         ("utf-16", "stream"),
         ("utf-16-le", "stream"),
         ("utf-32", "stream"),

@@ -1,4 +1,5 @@
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,24 @@ def test_records_are_estimated_rather_too_many(
     assert estimate_records(find_sources([str(tmp_path)])) == 40_002
     monkeypatch.setattr(estimate, "ESTIMATE_WHOLE_BYTES", 64 * 2**10)
     assert 20_000 <= estimate_records(find_sources([str(plain)])) < 60_000
-    assert 20_000 <= estimate_records(find_sources([str(packed)])) < 80_000
+    (source,) = find_sources([str(packed)])
+    assert 20_000 <= estimate.estimate(source).records < 80_000
+    assert estimate_records([source]) == source.size_bytes  # at most a record for each byte of it
+
+
+def test_records_that_are_shorter_behind_what_was_seen_are_not_more_than_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given files of long records, and short ones where nothing is sampled
+    monkeypatch.setattr(estimate, "ESTIMATE_WHOLE_BYTES", 64 * 2**10)
+    long = b"".join(os.urandom(1000).hex().encode() + b"\n" for _ in range(100))
+    short = b"1,2\n" * 50_000
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(long + short))
+    (tmp_path / "b.csv").write_bytes(long + b"12,34\n" * 2000 + long * 10)
+    # When, then
+    for source, records in zip(find_sources([str(tmp_path)]), (50_100, 3100), strict=True):
+        found = estimate.estimate(source)
+        assert found.records < records <= found.bound
 
 
 def test_nothing_is_estimated_of_an_empty_file(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
+import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +38,76 @@ def test_directories_globs_and_files_are_found_in_order_and_once(folder: Path) -
     assert names(find_sources([f"{folder}/*.csv", f"{folder}/b.csv"]), folder) == ["a.csv", "b.csv"]
     assert names(find_sources([f"{folder}/**/*.txt"]), folder) == ["sub/d.txt"]
     assert find_sources([f"{folder}/b.csv"]) == [SourceFile(f"{folder}/b.csv", 2, whole=False)]
+
+
+def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) -> None:
+    elsewhere = folder / "elsewhere"  # not below what is searched
+    for name in ("in/a.csv", "elsewhere/b.csv", "elsewhere/deep/c.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"1\n")
+    (folder / "in" / "link").symlink_to(elsewhere)
+    (elsewhere / "deep" / "round").symlink_to(folder / "in")
+    found = ["in/a.csv", "in/link/b.csv", "in/link/deep/c.csv"]
+    assert names(find_sources([f"{folder}/in"]), folder) == found
+
+
+@pytest.fixture
+def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that cannot be listed, whoever runs the tests: root lists any."""
+    path = folder / "sub"
+    scandir, access = os.scandir, os.access
+
+    def refused(place: Any) -> Any:
+        if os.fspath(place) == str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    monkeypatch.setattr(
+        os, "access", lambda place, mode: place != str(path) and access(place, mode)
+    )
+    return path
+
+
+@pytest.mark.parametrize("arg", ["", "/**/*.csv", "/*/d.txt"])
+def test_a_folder_below_that_cannot_be_read_is_told(folder: Path, locked: Path, arg: str) -> None:
+    with pytest.raises(SourceMissing, match=f"^{locked}: Permission denied"):
+        find_sources([f"{folder}{arg}"])
+
+
+def test_what_a_file_system_keeps_for_itself_is_no_data(folder: Path, locked: Path) -> None:
+    locked.rename(folder / "lost+found")
+    assert names(find_sources([str(folder)]), folder) == ["a.csv", "b.csv", "c.tsv.gz"]
+
+
+def test_a_glob_takes_the_folders_that_it_matches(folder: Path) -> None:
+    for name in ("days/01.csv/part-0.csv", "days/02.csv/part-1.csv", "days/03.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"1\n")
+    (folder / "days" / "01.csv" / "_SUCCESS").write_bytes(b"")
+    found = ["days/01.csv/part-0.csv", "days/02.csv/part-1.csv", "days/03.csv"]
+    assert names(find_sources([f"{folder}/days/*.csv"]), folder) == found
+    assert names(find_sources([f"{folder}/days/**/part-0*"]), folder) == found[:1]
+    assert names(find_sources([f"{folder}/days/**/"]), folder) == found  # folders alone
+    assert names(find_sources([f"{folder}/day*"]), folder) == found
+    (folder / "days" / "04.csv").mkdir()
+    assert names(find_sources([f"{folder}/days/**/"]), folder) == found
+    with pytest.raises(UsageError, match=r"04\.csv: the directory holds no"):
+        find_sources([f"{folder}/days/*.csv"])
+
+
+def test_a_glob_that_goes_into_a_folder_says_which_files_of_it(folder: Path) -> None:
+    (folder / "sub" / "notes.md").write_bytes(b"x\n")
+    found = names(find_sources([f"{folder}/s**/**/*.txt"]), folder)
+    assert found == ["sub/d.txt"]
+    assert names(find_sources([f"{folder}/sub/**"]), folder) == ["sub/d.txt", "sub/notes.md"]
+
+
+def test_a_glob_passes_over_no_link_that_leads_nowhere(folder: Path) -> None:
+    (folder / "z.csv").symlink_to("nowhere")
+    for arg in ("*.csv", "**/*.csv", ""):
+        with pytest.raises(SourceMissing, match=r"z\.csv: No such file"):
+            find_sources([f"{folder}/{arg}"])
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_a_file(folder: Path) -> None:

@@ -1,10 +1,19 @@
+import bz2
+import gzip
 import io
+import lzma
+import os
+import zipfile
+from collections.abc import Callable, Sequence
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.header import read_header
+from ringhaul.formats.header import SourceEmpty, check_names, read_header
 from ringhaul.formats.split import Position
 
 
@@ -22,6 +31,9 @@ def header(text: bytes, **options: object) -> tuple[list[str], Position]:
         (b'\n\n"a\nb","c ""d"""\n', ["a\nb", 'c "d"'], Position(18, 0, 5)),
         ("größe\n".encode(), ["größe"], Position(8, 0, 2)),
         (b"NULL\n", ["NULL"], Position(5, 0, 2)),
+        (b",a,b\n1,x\n", ["", "a", "b"], Position(5, 0, 2)),  # as pandas writes an index
+        (b"a,a\n", ["a", "a"], Position(4, 0, 2)),
+        (b"PAR1,BZh,ORC\n1,x\n", ["PAR1", "BZh", "ORC"], Position(13, 0, 2)),
     ],
 )
 def test_names_and_the_position_after_them(
@@ -29,6 +41,76 @@ def test_names_and_the_position_after_them(
 ) -> None:
     assert header(text) == (names, position)
     assert text[position.offset_bytes :] in (b"", b"1,x\n", b"1,x\r\n", b"1")
+
+
+@pytest.mark.parametrize(
+    ("names", "unneeded", "told"),
+    [
+        (["id", "", "name"], (), "header: field 2 of 3 has no name; name it, name all fields by"),
+        (["id", "name", "id"], (), "header: 'id' names 2 fields (1, 3); make the names differ"),
+        (["id", "name", "id"], ("id",), None),
+        (["id", "name"], (), None),
+    ],
+)
+def test_names_that_tell_no_field(names: list[str], unneeded: Sequence[str], told: str) -> None:
+    if told is None:
+        check_names(names, unneeded)
+        return
+    with pytest.raises(UsageError) as error:
+        check_names(names, unneeded)
+    assert told in str(error.value)
+    assert "--columns" in str(error.value)
+
+
+def test_an_empty_source_is_told_apart_from_what_cannot_be_read() -> None:
+    with pytest.raises(SourceEmpty):
+        header(b"\r\n")
+
+
+def _zip() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("a.csv", "id\n1\n")
+    return written.getvalue()
+
+
+def _zstd() -> bytes:
+    with pa.BufferOutputStream() as stream:
+        with pa.CompressedOutputStream(stream, "zstd") as packed:
+            packed.write(b"id,name\n" * 100)
+        data: bytes = stream.getvalue().to_pybytes()
+    return data
+
+
+def _parquet() -> bytes:
+    written = io.BytesIO()
+    pq.write_table(pa.table({"id": [1]}), written)
+    return written.getvalue()
+
+
+def _orc() -> bytes:
+    written = io.BytesIO()
+    orc.write_table(pa.table({"id": [1]}), written)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: gzip.compress(b"id,name\n" * 100), "compressed by gzip: give it a name"),
+        (lambda: bz2.compress(b"id,name\n" * 100), "compressed by bzip2: give it a name"),
+        (lambda: lzma.compress(b"id,name\n" * 100), "compressed by xz: give it a name"),
+        (_zstd, "compressed by zstd: give it a name that ends in .zst, or unpack it"),
+        (_zip, "is a ZIP archive, as Excel workbooks are: unpack it"),
+        (_parquet, "is a Parquet file: give --format parquet"),
+        (_orc, "is an ORC file, which is not read"),
+        (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
+    ],
+)
+def test_what_is_no_text_is_told(made: Callable[[], bytes], told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        header(made())
+    assert told in str(error.value)
 
 
 def test_comments_before_the_header_and_other_encodings() -> None:
@@ -43,8 +125,6 @@ def test_comments_before_the_header_and_other_encodings() -> None:
     [
         (b"", "is empty: it has no header and no records"),
         (b"\n\r\n", "is empty: it has no header and no records"),
-        (b"id,,name\n", "header: field 2 of 3 has no name"),
-        (b"id,name,id\n", "header: 'id' names 2 fields (1, 3)"),
         (b"id,n\xe4me\n", "header: field 2 is not valid utf-8; give the file's encoding"),
         ("id,name\n".encode("utf-16-le"), "--encoding utf-16"),
         (b'"id,name\n', "has no readable header: line 1: the quote"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.formats.write import OutputFormat
+from ringhaul.formats.write import OutputFormat, refuse_blank_lines
 
 
 def test_defaults() -> None:
@@ -70,3 +70,16 @@ def test_what_cannot_be_had(options: dict[str, Any], words: str) -> None:
 def test_an_unknown_option() -> None:
     with pytest.raises(UsageError, match="colour: no such option"):
         OutputFormat.from_json({"colour": "blue"})
+
+
+def test_a_row_of_one_null_is_no_blank_line() -> None:
+    for fmt in (OutputFormat(), OutputFormat(header=False, compression="gzip")):
+        with pytest.raises(UsageError, match=r"a CSV of total alone .* give --null NULL"):
+            refuse_blank_lines(fmt, ["total"])
+        refuse_blank_lines(fmt, ["id", "total"])
+    for fmt in (
+        OutputFormat(null="NULL"),
+        OutputFormat(kind="jsonl"),
+        OutputFormat(kind="parquet"),
+    ):
+        refuse_blank_lines(fmt, ["total"])

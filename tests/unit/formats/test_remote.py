@@ -89,6 +89,17 @@ def test_an_object_a_glob_and_a_folder(store: fsspec.AbstractFileSystem) -> None
     assert [file.size_bytes for file in list_files("memory://b/*.csv")] == [2, 2]
 
 
+def test_a_glob_takes_the_folders_that_it_matches(store: fsspec.AbstractFileSystem) -> None:
+    for path in ("1.csv/_SUCCESS", "1.csv/p0.csv", "2.csv", "3.csv/deep/p1.csv", "4.txt/p.csv"):
+        store.pipe(f"/days/{path}", b"x\n")
+    found = ["days/1.csv/p0.csv", "days/2.csv", "days/3.csv/deep/p1.csv"]
+    assert names(find_sources(["memory://days/*.csv"])) == found
+    assert names(find_sources(["memory://days/**/p0*"])) == found[:1]
+    store.pipe("/days/5.csv/_SUCCESS", b"")
+    with pytest.raises(UsageError, match=r"days/5\.csv/: the directory holds no"):
+        find_sources(["memory://days/*.csv"])
+
+
 def test_an_object_whose_name_looks_like_a_glob(store: fsspec.AbstractFileSystem) -> None:
     store.pipe("/b/x[1].csv", b"1\n")
     store.pipe("/b/x1.csv", b"1\n")

@@ -1,11 +1,15 @@
+from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.dialect import RFC_4180
 from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import check_unchanged, open_range, open_whole
+from ringhaul.formats.sources import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.formats.split import Stream
 
 
@@ -46,3 +50,28 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(SourceChanged, match="the file is gone"):
         check_unchanged(source)
+
+
+def test_timestamps_of_spark_beyond_what_nanoseconds_hold(tmp_path: Path) -> None:
+    moments = [datetime(9999, 12, 31), datetime(1, 1, 1), datetime(2024, 1, 1, 1, 2, 3, 4)]
+    table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "x.parquet", use_deprecated_int96_timestamps=True)
+    (source,) = find_sources([str(tmp_path)])
+    with open_parquet(source) as file:
+        assert file.schema_arrow == table.schema
+        assert file.read().column("at").to_pylist() == moments
+
+
+def test_a_row_group_is_not_held_whole(tmp_path: Path) -> None:
+    # Given one row group of 40 MB
+    values = np.random.default_rng(1).integers(0, 2**62, 5_000_000)
+    pq.write_table(pa.table({"n": values}), tmp_path / "x.parquet", row_group_size=len(values))
+    (source,) = find_sources([str(tmp_path)])
+    before = pa.total_allocated_bytes()
+    # When it is read by batches, then at no time there is more than a part of it in memory
+    with open_parquet(source) as file:
+        read = 0
+        for batch in file.iter_batches(batch_size=64 * 1024, row_groups=[0], use_threads=False):
+            read += batch.num_rows
+            assert pa.total_allocated_bytes() - before < 16 << 20
+    assert read == len(values)

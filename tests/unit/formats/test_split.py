@@ -6,6 +6,7 @@ import resource
 import pytest
 
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.split import START, Position, UnitRange, read_blocks, split_units
 
 
@@ -118,3 +119,13 @@ def test_a_record_of_just_the_longest_length_is_taken() -> None:
                 io.BytesIO(b"12345" + line_end), dialect, block_bytes=block_bytes, start=START
             )
             assert [(block.defect, block.ends[0]) for block in blocks] == [(None, 5)]
+
+
+def test_a_long_line_is_told_of_as_a_line_where_there_are_no_quotes() -> None:
+    dialect = line_dialect(CsvDialect(record_bytes_max=1000))
+    text = b'{"a": "%b"}\n{}\n' % (b"x" * 5000)
+    long, _ = read_blocks(io.BytesIO(text), dialect, block_bytes=100, start=START)
+    assert long.defect == (
+        "line 1: the line is longer than 1,000 bytes, the most that is read; shorten it, or put "
+        "each record on a line of its own"
+    )

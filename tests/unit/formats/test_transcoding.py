@@ -1,9 +1,13 @@
+import encodings
+import pkgutil
 from pathlib import Path
 
 import pytest
 
+from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
+from ringhaul.formats.header import read_header
 from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import Stream
 
@@ -33,3 +37,35 @@ def test_undecodable_text_becomes_invalid_utf_8_where_it_is(tmp_path: Path) -> N
     (source,) = find_sources([str(path)], dialect)
     with open_whole(source, dialect) as stream:
         assert read_all(stream, 3) == b"a\xffb\n\xff"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("utf-7", b"+2AA-,x\n"), ("unicode_escape", b"\\udc80,x\n"), ("utf-7", b"+3IA-,x\n")],
+)
+def test_halves_of_characters_are_undecodable(tmp_path: Path, encoding: str, text: bytes) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(text)
+    dialect = CsvDialect(encoding=encoding)
+    (source,) = find_sources([str(path)], dialect)
+    with open_whole(source, dialect) as stream:
+        assert read_all(stream) == b"\xff,x\n"
+
+
+def test_every_encoding_that_is_taken_reads_a_table(tmp_path: Path) -> None:
+    """Of those of Python's: each is refused in words, or reads what it writes."""
+    text = "id,name\r\n1,x\r\n"
+    path = tmp_path / "a.csv"
+    taken = 0
+    for module in pkgutil.iter_modules(encodings.__path__):
+        try:
+            dialect = CsvDialect(encoding=module.name)
+        except UsageError:
+            continue
+        path.write_bytes(text.encode(dialect.encoding))
+        (source,) = find_sources([str(path)], dialect)
+        with open_whole(source, dialect) as stream:
+            names, start = read_header(stream, dialect)
+        assert (names, start.line) == (["id", "name"], 2), module.name
+        taken += 1
+    assert taken > 90

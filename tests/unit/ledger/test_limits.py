@@ -1,9 +1,18 @@
 """Limits of errors as users write them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from config import values
 from ringhaul.errors import UsageError
+from ringhaul.ledger import limits
 from ringhaul.ledger.limits import ErrorLimit
+
+#: Neither as many digits, nor as many decimals, nor as large a share as are understood, and digits
+#: that are none to a Lua script.
+REFUSED = ["", "many", "-2", "101%", "1e3", "5%%", "%", "1,000", "1 000", "5.%", ".5%", "1.5"]
+REFUSED += ["1" + 15 * "0", "0.12345%", "100.00000%", "100.0001%", "005%", "\u0663", "\u0663%"]
 
 
 @pytest.mark.parametrize(
@@ -16,18 +25,43 @@ from ringhaul.ledger.limits import ErrorLimit
         ("0.5 %", -1, 5_000),
         ("0.0001%", -1, 1),
         ("100%", -1, 1_000_000),
+        ("100.0000%", -1, 1_000_000),
+        ("99.9999%", -1, 999_999),
+        ("9" * 15, 10**15 - 1, -1),
     ],
 )
 def test_parse(text: str, records_max: int, per_million_max: int) -> None:
     assert ErrorLimit.parse(text) == ErrorLimit(
         records_max=records_max, per_million_max=per_million_max
     )
+    assert ErrorLimit.parse(values.parse_max_errors(text)) == ErrorLimit.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "many", "-2", "101%", "1e3", "5%%", "0.00001%", "%", "1,000"])
+@pytest.mark.parametrize("text", REFUSED)
 def test_parse_says_what_it_wants(text: str) -> None:
-    with pytest.raises(UsageError, match="number of records such as 1000"):
+    with pytest.raises(UsageError, match=r"number of records such as 1000.*15 digits, four dec"):
         ErrorLimit.parse(text)
+    # And so does the setting, before it gets here.
+    with pytest.raises(ValueError, match=r"number of records such as 1000.*15 digits, four dec"):
+        values.parse_max_errors(text)
+
+
+def test_the_setting_takes_what_the_ledger_takes() -> None:
+    """Two packages that may not import each other: the pattern stands in both."""
+    assert values.MAX_ERRORS.pattern == limits.MAX_ERRORS.pattern
+
+
+@given(st.text("0123456789.%- ", max_size=18) | st.from_regex(values.MAX_ERRORS))
+def test_what_the_setting_takes_no_ledger_refuses(text: str) -> None:
+    try:
+        values.parse_max_errors(text)
+    except ValueError:
+        with pytest.raises(UsageError):
+            ErrorLimit.parse(text)
+    else:
+        limit = ErrorLimit.parse(text)
+        assert -1 <= limit.per_million_max <= 1_000_000
+        assert limit.records_max == -1 or limit.per_million_max == -1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
@@ -58,10 +60,12 @@ def source_of(
     )
 
 
-def job_of(source: LoadSource, *functions: Any, **options: Any) -> tuple[LoadJob, RowEncoder]:
+def job_of(
+    source: LoadSource, *functions: Any, table: TableSchema = TABLE, **options: Any
+) -> tuple[LoadJob, RowEncoder]:
     transforms = tuple(Transform(f"t:{i}", function) for i, function in enumerate(functions))
     names = tuple(transform.name for transform in transforms)
-    job = load_job(TABLE, source, base_us=BASE_US, transforms=names, **options)
+    job = load_job(table, source, base_us=BASE_US, transforms=names, **options)
     return job, RowEncoder(job, source, transforms)
 
 
@@ -206,6 +210,37 @@ def test_json_values_are_text_for_a_transform_and_nested_ones_json() -> None:
         (1, "n"),
         (3, "note"),
         (5, None),
+    ]
+
+
+def test_numbers_of_json_are_spelt_as_json_has_them_also_past_a_transform() -> None:
+    spelling = TextFormat(
+        decimal_sep=",", thousands_sep=".", true_words=("ja",), false_words=("nein",)
+    )
+    table = table_schema({"id": "int", "price": "decimal", "ok": "boolean"}, ["id"])
+    text = b'{"id": 1, "price": 1.500, "ok": true}\n{"id": 2, "price": "2.500", "ok": "nein"}\n'
+
+    @each_row
+    def by_row(row: dict[str, Any]) -> dict[str, Any]:
+        return row
+
+    plain: list[Any] = []
+    for functions in ((), (lambda batch: batch,), (by_row,)):
+        source = source_of(
+            "id price ok", file_format="jsonl", results="id price ok" if functions else None
+        )
+        job, encoder = job_of(source, *functions, table=table, text=spelling)
+        dialect = line_dialect(job.dialect)
+        found = loaded(
+            encoder, list(read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=START))
+        )
+        assert found.rejects == []
+        plain.append(found.rows)
+
+    assert plain[0] == plain[1] == plain[2]
+    assert [row[1:3] for row in plain[0]] == [
+        [b"\0\0\0\3" + (1500).to_bytes(2, "big"), b"\1"],
+        [b"\0\0\0\3" + (2500).to_bytes(2, "big"), b"\0"],
     ]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from producer.run_load import drop_spooled, spool_path, spool_sources
+from producer.stdin_spool import drop_spooled, spool_path, spool_sources
 from ringhaul.errors import SourceMissing
 from ringhaul.formats.dialect import CsvDialect
 from tests.loads import load_job, load_source, table_schema

@@ -1,0 +1,96 @@
+"""Standard input of a job, in a file of the state folder: workers read it by ranges.
+
+It stays while the job may want it: to its end, for a resume, and for rejected records that are too
+long for the ledger. What commands left that were killed goes with the next load of standard input.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.find import find_sources
+from ringhaul.formats.sources import SourceFile
+from ringhaul.ledger.keys import JOB_TTL_S
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
+from ringhaul.load.job import LoadJob
+
+#: Of more rejects it is not looked up, record by record, whether one of them wants the file.
+REJECTS_LOOKED_AT = 100_000
+
+
+def spool_sources(
+    args: Sequence[str], dialect: CsvDialect, file_format: str, spool: Path
+) -> list[SourceFile]:
+    """The files to read; standard input is spooled to one first."""
+    if "-" not in args:
+        return find_sources(args, dialect, file_format)
+    if len(args) > 1:
+        raise UsageError("- (standard input) cannot be given together with other sources")
+    spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with spool.open("xb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return find_sources([str(spool)], dialect, file_format)
+
+
+def spool_path(state_dir: Path, job_id: str) -> Path:
+    """Where this command keeps standard input until all of it is loaded: a new name at each call.
+
+    A command with the same job id, such as one that only plans, has another.
+    """
+    return _folder(state_dir) / f"{job_id}.{secrets.token_hex(4)}.csv"
+
+
+def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
+    """Remove what was spooled for a job, by whichever command began it."""
+    for path in _spooled(state_dir, job_id, job):
+        path.unlink(missing_ok=True)
+
+
+def drop_if_done(ledger: Ledger, state_dir: Path, job_id: str, job: LoadJob, code: int) -> None:
+    """Remove what was spooled for a load that ended with this exit code, if nobody wants it."""
+    if code not in (EXIT_COMPLETE, EXIT_REJECTS) or not _spooled(state_dir, job_id, job):
+        return
+    if code == EXIT_COMPLETE or _are_kept(ledger, job_id):
+        drop_spooled(state_dir, job_id, job)
+
+
+def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
+    """Remove what is older than the ledger keeps a job that is over, and of no job it knows."""
+    oldest_s = time.time() - JOB_TTL_S
+    for path in _folder(state_dir).glob("*.csv"):
+        try:
+            if path.stat().st_mtime < oldest_s:
+                ledger.status(path.name.rsplit(".", 2)[0])
+        except JobMissing:
+            path.unlink(missing_ok=True)
+        except FileNotFoundError:  # another command did the same
+            continue
+
+
+def _are_kept(ledger: Ledger, job_id: str) -> bool:
+    """Whether the ledger has the bytes of all rejects of a job."""
+    from producer.rejects import job_rejects  # not for each load
+
+    for count, reject in enumerate(job_rejects(ledger, job_id)):
+        if reject.data is None or count == REJECTS_LOOKED_AT:
+            return False
+    return True
+
+
+def _folder(state_dir: Path) -> Path:
+    return state_dir / "spool"
+
+
+def _spooled(state_dir: Path, job_id: str, job: LoadJob) -> list[Path]:
+    folder = Path(os.path.abspath(_folder(state_dir)))  # as sources are named
+    paths = [Path(source.file.path) for source in job.sources]
+    return [p for p in paths if p.parent == folder and p.name.startswith(f"{job_id}.")]

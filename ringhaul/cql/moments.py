@@ -1,0 +1,73 @@
+"""Arrow's temporal values as text: any of them, also those for which Arrow and Python have none.
+
+For messages and for records that are kept; what is unloaded is spelt by columns (`spell`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_FRACTION_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_DAY_SECONDS = 86_400
+
+
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """The numbers below an array without nulls."""
+    width = array.type.bit_width
+    found: NDArray[Any] = array.view(pa.int32() if width == 32 else pa.int64()).to_numpy()
+    return found
+
+
+def moment_text(arrow: pa.DataType, number: int) -> str:
+    """A value of a temporal type by the number below it: `2024-05-31`, `2024-05-31T23:59:59.5Z`,
+    `24:00:00`, `-5us`. A time that is no time of a day is told all the same."""
+    if pa.types.is_date32(arrow):
+        return day_text(number)
+    if pa.types.is_date64(arrow):
+        return _date_time_text(number, "ms")
+    if pa.types.is_timestamp(arrow):
+        return _date_time_text(number, arrow.unit) + ("Z" if arrow.tz is not None else "")
+    sign = "-" if number < 0 else ""
+    if pa.types.is_duration(arrow):
+        return f"{sign}{abs(number)}{arrow.unit}"
+    return sign + _clock_text(abs(number), arrow.unit)
+
+
+def whole_days(arrow: pa.DataType, number: int) -> int | None:
+    """Days from 1970-01-01 of a date, or of a timestamp at midnight; None: at another time."""
+    if pa.types.is_date32(arrow):
+        return number
+    unit = "ms" if pa.types.is_date64(arrow) else arrow.unit
+    days, rest = divmod(number, _DAY_SECONDS * PER_SECOND[unit])
+    return None if rest else days
+
+
+def day_text(days: int) -> str:
+    """An ISO date of any year, by days from 1970-01-01."""
+    # Eras of 400 years from a 1 March: the leap day is the last of its year.
+    era, day = divmod(days + 719_468, 146_097)
+    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day += 1 - (153 * month + 2) // 5
+    month += 3 if month < 10 else -9
+    year += era * 400 + (month <= 2)
+    sign = "" if 0 <= year <= 9999 else "+-"[year < 0]
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
+
+
+def _date_time_text(number: int, unit: str) -> str:
+    """An ISO date and time, by seconds or less from 1970."""
+    days, rest = divmod(number, _DAY_SECONDS * PER_SECOND[unit])
+    return f"{day_text(days)}T{_clock_text(rest, unit)}"
+
+
+def _clock_text(number: int, unit: str) -> str:
+    digits = _FRACTION_DIGITS[unit]
+    seconds, fraction = divmod(number, 10**digits)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return clock + (f".{fraction:0{digits}}" if digits else "")

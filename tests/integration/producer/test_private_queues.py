@@ -1,0 +1,125 @@
+"""The queue of a job with workers of its own: gone when the command ends, or with the job."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from config.settings import load_settings
+from producer.embedded import EmbeddedWorker
+from ringhaul.ledger import keys
+from ringhaul.ledger.ledger import Ledger
+from tasks.application import app, process_settings
+from tasks.connect import open_ledger
+from tasks.private_queues import note_queues, private_queue, remove_forgotten
+from tasks.publish import QUEUE_LABEL, publisher
+
+PREFIX = "ringhaul:mq:"
+
+
+@pytest.fixture
+def ledger(broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """An empty ledger. Workers that are started beside it find no Cassandra."""
+    for name, value in {
+        "RINGHAUL_BROKER_URL": broker_url,
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": "127.0.0.1",
+        "RINGHAUL_CLUSTER_PORT": "1",
+        "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    process_settings.cache_clear()
+    app.conf.broker_url = broker_url
+    found = open_ledger(load_settings().settings)
+    yield found
+    found.caller.client.close()
+    process_settings.cache_clear()
+
+
+def publish_job(ledger: Ledger, job: str) -> None:
+    """A job with a queue of its own, in which there are three messages."""
+    ledger.create(job, {QUEUE_LABEL: private_queue(job)}, "{}")
+    ledger.add_units(job, 1, 0, ["a", "b", "c"])
+    publisher(ledger)(job, ledger.issue(job, 3))
+
+
+def forget(ledger: Ledger, job: str) -> None:
+    """What 7 days do to a job that is over."""
+    client = ledger.caller.client
+    client.delete(*client.keys("ringhaul:{" + job + "}:*"))
+    client.srem(keys.RUNNING, job)
+
+
+def age(ledger: Ledger, job: str) -> None:
+    """Let the last use of the job's queue be longer ago than a job is kept."""
+    week_ago_ms = int(time.time() * 1000) - keys.JOB_TTL_S * 1000 - 60_000
+    ledger.caller.client.zadd(keys.QUEUES, {job: week_ago_ms})
+
+
+def queue_keys(ledger: Ledger, job: str) -> set[str]:
+    """All that Celery has of the job's queue in Redis, by its names there."""
+    client: redis.Redis = ledger.caller.client
+    found = (key.decode().removeprefix(PREFIX) for key in client.scan_iter(f"{PREFIX}*"))
+    return {name for name in found if job in name}
+
+
+def whole_queue(job: str) -> set[str]:
+    queue = private_queue(job)
+    return {queue, f"_kombu.binding.{queue}", f"_kombu.binding_permanent.{queue}"}
+
+
+def test_a_command_takes_its_queue_along_and_its_worker_those_of_forgotten_jobs(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given the queue of a command that was killed, whose job is forgotten
+    publish_job(ledger, "ul-old")
+    forget(ledger, "ul-old")
+    age(ledger, "ul-old")
+    assert queue_keys(ledger, "ul-old") == whole_queue("ul-old")
+    # When a command has a worker of its own
+    with EmbeddedWorker(tmp_path / "state", 1, "ul-new") as worker:
+        give_up = time.monotonic() + 60
+        while not queue_keys(ledger, "ul-new") or queue_keys(ledger, "ul-old"):
+            assert time.monotonic() < give_up, worker.log.read_text()
+            time.sleep(0.05)
+        # Then that queue is gone, and its own is known
+        assert ledger.caller.client.zrange(keys.QUEUES, 0, -1) == [b"ul-new"]
+        # And at its end its own goes, too, with the messages that nobody took
+        worker.stop(now=True)
+        publish_job(ledger, "ul-new")
+        assert queue_keys(ledger, "ul-new") == whole_queue("ul-new")
+    assert queue_keys(ledger, "ul-new") == set()
+
+
+def test_queues_of_jobs_that_are_known_stay(ledger: Ledger) -> None:
+    # Given an old job that may be resumed, and one that was never made, whose command plans it
+    publish_job(ledger, "ul-killed")
+    age(ledger, "ul-killed")
+    publish_job(ledger, "ul-planned")
+    forget(ledger, "ul-planned")
+    note_queues(ledger.caller, [private_queue("ul-planned")])
+    # Then a keeper leaves their queues alone
+    remove_forgotten(ledger.caller, PREFIX)
+    for job in ("ul-killed", "ul-planned"):
+        assert queue_keys(ledger, job) == whole_queue(job)
+    # Until the one is forgotten, and the other's command is long gone
+    forget(ledger, "ul-killed")
+    age(ledger, "ul-planned")
+    remove_forgotten(ledger.caller, PREFIX)
+    assert queue_keys(ledger, "ul-killed") == queue_keys(ledger, "ul-planned") == set()
+    assert not ledger.caller.client.exists(keys.QUEUES)
+
+
+def test_a_command_ends_although_redis_is_away(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedWorker(tmp_path / "state", 1, "ul-new") as worker:
+        worker.stop(now=True)
+        monkeypatch.setenv("RINGHAUL_BROKER_URL", "redis://127.0.0.1:1/0")
+        ended_at = time.monotonic()
+    assert time.monotonic() - ended_at < 10
+    assert not os.path.exists(f"/proc/{worker.pid}")

@@ -1,0 +1,104 @@
+"""A command follows its job: it ends with it, and takes Ctrl-C."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.feed import Feeder
+from producer.progress import open_progress
+from producer.snapshot import RateMeter
+from producer.watch import Watch
+from ringhaul.formats.split import Position
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.load.job import LoadJob
+from tasks.application import app, process_settings
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "ld-000002"
+TABLE = table_schema({"id": "int"}, ["id"])
+#: Counted in some seconds: a second look at the job comes long before that.
+LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 8
+
+
+@pytest.fixture
+def ledger(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """An empty ledger. Messages go to a queue that nobody reads."""
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
+    process_settings.cache_clear()
+    app.conf.broker_url = broker_url
+    client = connect(broker_url)
+    yield Ledger(client)
+    client.close()
+    process_settings.cache_clear()
+
+
+@pytest.fixture
+def job(ledger: Ledger, tmp_path: Path) -> LoadJob:
+    """A job whose records have to be counted in one file before the next can be split."""
+    (tmp_path / "1.csv.gz").write_bytes(LONG)
+    (tmp_path / "2.csv").write_text("1\n")
+    first, then = (str(tmp_path / name) for name in ("1.csv.gz", "2.csv"))
+    job = load_job(
+        TABLE,
+        load_source(["id"], path=first, size_bytes=len(LONG), whole=True),
+        load_source(["id"], path=then, size_bytes=2, start=Position(0, 0, 1)),
+    )
+    ledger.create(JOB, {}, json.dumps(job.to_json()))
+    return job
+
+
+def test_a_feeder_that_is_stopped_ends_in_the_middle_of_a_file(
+    ledger: Ledger, job: LoadJob
+) -> None:
+    feeder = Feeder(ledger, JOB, 1, job)
+    feeder.start()
+    while not (ledger.status(JOB).units or feeder.finished):
+        time.sleep(0.01)
+    assert not feeder.finished
+    feeder.stop()
+    feeder.join(2)
+    assert (feeder.finished, feeder.error) == (True, None)
+    status = ledger.status(JOB)
+    assert (status.state, status.units, status.sealed) == (JobState.RUNNING, 1, False)
+
+
+def test_a_job_that_is_cancelled_ends_its_command_while_a_file_is_counted(
+    ledger: Ledger, job: LoadJob, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a command that detaches at Ctrl-C, as soon as its input is split
+    feeder = Feeder(ledger, JOB, 1, job)
+    feeder.start()
+    looks = []
+
+    def press(status: JobStatus) -> None:
+        looks.append(time.monotonic())
+        if len(looks) in (3, 10):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    watch = Watch(
+        ledger,
+        JOB,
+        RateMeter(0),
+        open_progress("plain", quiet=False),
+        feeder=feeder,
+        on_interrupt="detach",
+        on_look=press,
+    )
+    # When Ctrl-C is pressed once, and some looks later once more
+    status = watch.follow()
+    # Then it waited for the input after the first, and cancelled the job after the second
+    assert (status.state, feeder.finished, feeder.error) == (JobState.CANCELLED, True, None)
+    assert time.monotonic() - looks[9] < 2
+    # and told that once
+    assert capsys.readouterr().err.count("detaching when the input is split") == 1
