@@ -368,3 +368,7 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     # A job of another kind is not gone on with
     other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
     assert (other.code, "it is a load" in other.err) == (2, True)
+    # nor one of another table; what is over is told as that
+    other = etl.ringhaul.run("load", "in.csv", "-t", "shop.other", "--job-id", job)
+    assert (other.code, f"is about '{etl.table}', and not 'shop.other'" in other.err) == (2, True)
+    assert "nothing was done again" in etl.ringhaul.run(*load).err

@@ -292,6 +292,28 @@ def test_a_folder_that_cannot_be_made_is_told(fleet: Ringhaul, table: str, tmp_p
     assert "Traceback" not in finished.err
 
 
+def test_a_detached_unload_gets_its_manifest_from_whoever_follows_it(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    left = fleet.run("unload", "-t", table, "-o", out, "--detach")
+    assert left.code == 7, left
+    job = left.out.strip()
+    followed = fleet.run("status", "-f", job, "--json")
+    assert followed.code == 0, followed
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["job"] == job
+    assert sum(part["rows"] for part in manifest["parts"]) == followed.summary["rows"]
+    # Once more, with the manifest gone; and without its files it is told all the same
+    (out / "manifest.json").unlink()
+    assert fleet.run("status", "-f", job).code == 0
+    assert json.loads((out / "manifest.json").read_text()) == manifest
+    for path in out.iterdir():
+        path.unlink()
+    assert fleet.run("status", "-f", job).code == 0
+    assert not list(out.iterdir())
+
+
 def test_dry_run_reads_nothing(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     finished = fleet.run("unload", "-t", table, "-o", out, "--dry-run")
