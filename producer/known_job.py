@@ -104,9 +104,10 @@ def _refuse_other(options: Mapping[str, Any], ledger: Ledger, status: JobStatus)
     from tasks.kinds import job_of
 
     was, wanted = status.labels.get("table", ""), options.get("table")
-    if options.get("statement") is not None:
+    text = options.get("statement") or options.get("sql")
+    if text is not None:
         job: Any = job_of(ledger.job_spec(status.job))
-        was, wanted = getattr(job, "statement", ""), options["statement"]
+        was, wanted = job.sql if "sql" in options else job.statement, text
     elif wanted is not None and "." not in wanted and options.get("keyspace"):
         wanted = f"{options['keyspace']}.{wanted}"
     if wanted is not None and wanted != was:

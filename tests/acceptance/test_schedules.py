@@ -360,15 +360,19 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     out = etl.folder / "out"
     unload = ("unload", "-t", etl.table, "-o", out, "--job-id", f"{etl.name}-unload")
     count = ("count", "-t", etl.table, "--job-id", f"{etl.name}-count")
+    largest = ("query", f"SELECT max(id) FROM {etl.table}", "--job-id", f"{etl.name}-query")
     for _ in range(2):
+        assert etl.ringhaul.run(*largest).out.splitlines()[-1] == "599"
         assert etl.ringhaul.run(*unload).code == 0
         assert etl.ringhaul.run(*count).out.splitlines()[-1] == "600"
         assert read_csv_folder(out) == rows
-    assert len(etl.jobs()) == 3
+    assert len(etl.jobs()) == 4
     # A job of another kind is not gone on with
     other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
     assert (other.code, "it is a load" in other.err) == (2, True)
     # nor one of another table; what is over is told as that
     other = etl.ringhaul.run("load", "in.csv", "-t", "shop.other", "--job-id", job)
     assert (other.code, f"is about '{etl.table}', and not 'shop.other'" in other.err) == (2, True)
+    other = etl.ringhaul.run(*largest[:1], largest[1].replace("max", "min"), *largest[2:])
+    assert (other.code, "and not 'SELECT min(id)" in other.err) == (2, True), other
     assert "nothing was done again" in etl.ringhaul.run(*load).err
