@@ -251,7 +251,7 @@ OPTIONS = {
     "no number of errors": (
         ["--max-errors", "many"],
         'load.max_errors = "many" (--max-errors): expected a number of records such as 1000, '
-        'a share such as "0.5%", or -1 for no limit',
+        'a share such as "0.5%", or -1 for no limit (at most 15 digits, four decimals)',
     ),
     "no size": (
         ["--unit-size", "1X"],

@@ -360,9 +360,12 @@ class LedgerMachine(RuleBasedStateMachine):
         return f"ringhaul:{{{self.job}}}:{part}"
 
 
-def walk(machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False) -> None:
+def walk(
+    machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False, declines: bool = False
+) -> None:
     """One life by plain chance, with the weights of a busy job: for a test that has to find a
-    planted fault soon, where hypothesis looks for small examples. `stops`: units stop it, too."""
+    planted fault soon, where hypothesis looks for small examples. `stops`: units stop it, too;
+    `declines`: workers cannot take some."""
     chance = random.Random(seed)
 
     def pick() -> int:
@@ -408,12 +411,12 @@ def walk(machine: LedgerMachine, seed: int, steps: int, *, stops: bool = False) 
         machine.pause: 2,
         machine.unpause: 4,
         claim: 24,
-        decline: 3,
         commit: 12,
         renew: 6,
         release: 6,
         lose: 9,
         stop: 3 * stops,
+        decline: 3 * declines,
     }
     machine.create(chance.choice(["-1", "40"]), chance.choice([1, 3]))
     for step in chance.choices(list(weights), list(weights.values()), k=steps):
