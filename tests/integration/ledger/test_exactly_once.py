@@ -36,7 +36,7 @@ def test_random_lives_of_a_job(client: redis.Redis) -> None:
 
 
 def test_many_busy_lives_of_a_job(client: redis.Redis) -> None:
-    for seed in range(LIVES // 2):
+    for seed in range(LIVES):
         kinds = {"stops": seed % 2 == 1, "declines": seed % 4 > 1}
         walk(machine(client, clocked_scripts())(), seed, STEPS, **kinds)
 

@@ -54,7 +54,7 @@ def as_rows(block: TextBlock) -> dict[int, list[bytes | None]]:
     }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 4), st.booleans(), st.booleans())
 def test_each_record_becomes_its_fields_or_one_reject(
     case: tuple[CsvDialect, bytes], fields_count: int, extra: bool, missing: bool

@@ -17,7 +17,7 @@ def spans(scan: scanner.Scan) -> list[tuple[int, int]]:
     return list(zip(scan.starts.tolist(), scan.ends.tolist(), strict=True))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(grammar.dialect_texts())
 def test_final_scan_finds_the_records_of_the_grammar(case: tuple[CsvDialect, bytes]) -> None:
     dialect, text = case

@@ -86,7 +86,7 @@ cases = st.tuples(grammar.dialect_texts(), st.sampled_from([1, 2, 5, 9, 20, 1000
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(cases, st.integers(1, 40), st.booleans())
 def test_blocks_of_any_size_hold_the_records_of_the_grammar(
     case: tuple[CsvDialect, bytes], block_bytes: int, dribble: bool
@@ -101,7 +101,7 @@ def test_blocks_of_any_size_hold_the_records_of_the_grammar(
         assert want.defect is None or want.defect in (got.defect or "")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(cases, st.integers(1, 40), st.integers(1, 40))
 def test_units_of_any_size_read_in_blocks_of_any_size_hold_the_same_records(
     case: tuple[CsvDialect, bytes], unit_bytes: int, block_bytes: int
