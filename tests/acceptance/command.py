@@ -96,3 +96,11 @@ def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignor
     while not true():
         assert time.monotonic() < deadline, f"waited {timeout_s} s for {what}"
         time.sleep(0.05)
+
+
+def resume_at_full_speed(ringhaul: Ringhaul, job: str) -> Finished:
+    """Resume a job without the `--rate` that it was given to be caught in the middle."""
+    with ringhaul.started("resume", job, "--json") as resume:
+        wait_until(lambda: ringhaul.run("throttle", job, "--off").code == 0, "it to run again")
+        out, told = resume.communicate(timeout=60)
+    return Finished(resume.returncode, out, told)

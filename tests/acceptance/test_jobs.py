@@ -7,11 +7,12 @@ import re
 import signal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cassandra.cluster import Session
 
-from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed, wait_until
 from tests.acceptance.oracle import (
     assert_report,
     assert_table,
@@ -97,6 +98,18 @@ def test_jobs_are_listed_and_shown(fleet: Ringhaul, cassandra_session: Session, 
     assert status_of(fleet, job) == summary
     followed = fleet.run("status", "-f", job, "--json")
     assert (followed.code, followed.summary) == (1, summary)
+    # by whoever names the broker, too, where another one is configured, or none
+    url = urlsplit(fleet.env["RINGHAUL_BROKER_URL"])
+    (fleet.cwd / "password").write_text(url.password or "")
+    elsewhere = {
+        "RINGHAUL_BROKER_URL": "redis://127.0.0.1:1/0",
+        "RINGHAUL_BROKER_PASSWORD_FILE": "password",
+        "RINGHAUL_STATE_DIR": str(fleet.cwd / "state"),
+    }
+    named = ("--broker", f"redis://127.0.0.1:{url.port}{url.path}")
+    assert json.loads(fleet.run("status", job, "--json", *named, **elsewhere).out) == summary
+    assert fleet.run("errors", job, *named, **elsewhere).out == fleet.run("errors", job).out
+    assert fleet.run("status", job, "--broker", "none", **elsewhere).code == 2
     assert_table(cassandra_session, table, "id, a", [(1, "x"), (2, "z")])
 
 
@@ -133,6 +146,8 @@ def test_rejects_are_exported_mended_and_loaded_again(
     assert fleet.run("errors", job, "--limit", 1).out.splitlines()[1].startswith("... 3 more")
     # and programs get the same
     as_json = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
+    first = fleet.run("errors", job, "--json", "--limit", 1).out.splitlines()
+    assert [json.loads(line) for line in first] == as_json[:1]
     assert [reject["line"] for reject in as_json] == [3, 6, 3, 4]
 
     # When they are exported
@@ -250,10 +265,10 @@ def test_an_export_without_a_header_loads_with_the_same_options(
 def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     fleet: Ringhaul, cassandra_session: Session, table: str, tmp_path: Path
 ) -> None:
-    # Given a load that takes seconds
+    # Given a load that takes half a minute
     rows = write_numbers(fleet.cwd / "in.csv", 600)
     log = tmp_path / "load.log"
-    with fleet.started("load", "in.csv", "-t", table, "--rate", 150, "--unit-size", 200,
+    with fleet.started("load", "in.csv", "-t", table, "--rate", 20, "--unit-size", 200,
                        "--json", log=log) as load:  # fmt: skip
         job = job_in(log)
         wait_for_rows(log, 20)
@@ -274,7 +289,7 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     assert set(found) <= set(rows)
 
     # When it is resumed
-    done = fleet.run("resume", job, "--json")
+    done = resume_at_full_speed(fleet, job)
 
     # Then only the units that were missing ran, and the counts are those of the whole file
     assert f"{first['units_done']} units are done already" in done.err
@@ -291,14 +306,16 @@ def test_a_detached_job_goes_on_without_its_command(
 ) -> None:
     # Given a load that is left to the workers
     rows = write_numbers(fleet.cwd / "in.csv", 300)
-    left = fleet.run("load", "in.csv", "-t", table, "--detach", "--rate", 200,
-                     "--unit-size", 500)  # fmt: skip
+    (fleet.cwd / "here.toml").write_text("")
+    left = fleet.run("load", "in.csv", "-t", table, "--detach", "--rate", 20,
+                     "--unit-size", 500, "--config", "here.toml")  # fmt: skip
     assert left.code == 7
     (job,) = set(re.findall(r"ld-[0-9a-f]{6}", left.err))
-    assert f"watch: ringhaul status -f {job}" in left.err
+    assert f"watch: ringhaul status -f {job} --config here.toml\n" in left.err
 
     # When it is looked at, it runs; when it is followed, it ends
     assert status_of(fleet, job)["state"] == "RUNNING"
+    assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")
 
     # Then it is complete, and counted as always
@@ -311,7 +328,7 @@ def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
     # Given a load that somebody watches
     rows = write_numbers(fleet.cwd / "in.csv", 300)
     log = tmp_path / "load.log"
-    with fleet.started("load", "in.csv", "-t", table, "--rate", 100, log=log) as load:
+    with fleet.started("load", "in.csv", "-t", table, "--rate", 20, log=log) as load:
         job = job_in(log)
         assert status_of(fleet, job)["state"] == "RUNNING"
 
@@ -322,6 +339,7 @@ def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
         assert load.wait(30) == 7
     assert f"detached; the job goes on.   watch: ringhaul status -f {job}" in log.read_text()
     # and the job goes on to its end
+    assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
 

@@ -18,7 +18,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from tests.acceptance.command import Finished, Ringhaul
+from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed
 from tests.acceptance.oracle import assert_table, create_table, read_rows, write_times
 from tests.acceptance.test_jobs import job_in, wait_for_rows
 
@@ -318,13 +318,13 @@ def test_embedded_workers_obey_the_same_settings_and_dry_runs_run_the_function(
 def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
-    # Given a load through a transform that takes seconds
+    # Given a load through a transform that takes a while
     table = create_table(
         cassandra_session, keyspace, "id int, part int, a ascii, PRIMARY KEY (id, part)"
     )
     (fleet.cwd / "in.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(300)))
     log = tmp_path / "load.log"
-    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 200)
+    options = ("--transform", "rh_etl:thrice", "--where", "part < 2", "--rate", 30)
     with fleet.started(
         "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
     ) as load:
@@ -337,7 +337,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
     part = fleet.run("status", job, "--json").out
     assert 0 < json.loads(part)["rows"] < 500
 
-    done = fleet.run("resume", job, "--json")
+    done = resume_at_full_speed(fleet, job)
 
     # Then the rows are those of the whole file, with the timestamps the job was given at first
     wanted = [n for n in range(300) if n % 7]
