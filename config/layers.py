@@ -28,6 +28,7 @@ from pydantic_settings import (
 from config.errors import ConfigError
 from config.names import (
     ENV_CONFIG,
+    ENV_EMPTY,
     ENV_PREFIX,
     env_name,
     flat,
@@ -125,7 +126,8 @@ class Flags(InitSettingsSource, Layer):
 
 
 class Environment(EnvSettingsSource, Layer):
-    """Every `RINGHAUL_*` variable. One that is set but empty counts as not set."""
+    """Every `RINGHAUL_*` variable. One that is set but empty counts as not set, unless it was an
+    empty flag of this process, or of the one that started it: see `ENV_EMPTY`."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         # The names of the fields are small letters, those of the variables capitals.
@@ -143,7 +145,9 @@ class Environment(EnvSettingsSource, Layer):
                     f"the environment variable {name} is no setting of ringhaul"
                     + guess.replace("mean ", f"mean {ENV_PREFIX}")
                 )
-        return self.keep(super().__call__(), Path.cwd())
+        empty = filter(None, os.environ.get(ENV_EMPTY, "").split(","))
+        values = dict.fromkeys(empty, "") | flat(super().__call__())
+        return self.keep(nested(values), Path.cwd())
 
     def origin(self, key: str) -> str:
         return f"env {env_name(key)}"
@@ -160,7 +164,8 @@ class File(TomlConfigSettingsSource, Layer):
 
     def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
         try:
-            text = file_path.read_text(encoding="utf-8")
+            # Editors on Windows begin a file with a byte order mark, which is no TOML.
+            text = file_path.read_text(encoding="utf-8").removeprefix("\ufeff")
             tables = tomllib.loads(text)
         except OSError as error:
             raise ConfigError(f"cannot read {file_path}: {error.strerror}") from error

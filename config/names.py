@@ -13,6 +13,9 @@ from pydantic.fields import FieldInfo
 ENV_PREFIX = "RINGHAUL_"
 #: Names a settings file; the one variable of ours that is no setting.
 ENV_CONFIG = "RINGHAUL_CONFIG"
+#: Dotted keys, parted by commas, of flags that were given as empty texts: an empty variable alone
+#: counts as not set.
+ENV_EMPTY = "_RINGHAUL_EMPTY"
 
 
 def sections(settings: type[BaseModel]) -> dict[str, type[BaseModel]]:

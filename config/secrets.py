@@ -1,7 +1,8 @@
 """Secrets are read from files and never shown.
 
 No secret is ever a flag: command lines are visible to every user of a host. A password is a
-file's first line, and a URL that carries one is shown with `***` in its place.
+file's first line, and a URL that carries one is shown with `***` in its place, as are the values
+of its query: a signature or a token in there opens what the URL names.
 """
 
 import re
@@ -15,11 +16,24 @@ SECRET_BYTES_MAX = 4096
 #: The password of `scheme://user:password@host`. It ends at the *last* `@` before a space, since
 #: one that was not percent-encoded may hold `@`, `/` or a quote: rather too much than too little.
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(\S+)(@)", re.IGNORECASE)
+#: The query of `scheme://host/path?query`, up to a space and what ends a sentence or a quotation in
+#: front of it. A fragment is taken for a part of it.
+_URL_QUERY = re.compile(
+    r"(\b[a-z][a-z0-9+.-]*://[^\s?]*\?)(\S+?)(?=[\"'`,;:.)\]}>]*(?:\s|$))", re.IGNORECASE
+)
+_FIELD = re.compile(r"([^&#=]*=)?[^&#]+")
 
 
 def mask(text: str) -> str:
-    """The text with the password of every URL in it replaced by `***`."""
-    return _URL_PASSWORD.sub(r"\1***\3", text)
+    """The text with the password, and each value of the query, of every URL in it as `***`."""
+    if "://" not in text:
+        return text
+    return _URL_QUERY.sub(_query_masked, _URL_PASSWORD.sub(r"\1***\3", text))
+
+
+def _query_masked(match: re.Match[str]) -> str:
+    """The names of the fields stay; a field without a name may be the secret itself."""
+    return match[1] + _FIELD.sub(r"\1***", match[2])
 
 
 def read_secret(path: Path, key: str) -> str:

@@ -92,7 +92,8 @@ class Again:
         while reject.line >= rows.block.position.line + rows.block.records_count:
             rows.block = _next(rows.following, source, reject)
         row = reject.line - rows.block.position.line
-        return record_json(rows.block.batch, row, source.wanted_types(self._job))
+        kinds = source.wanted_types(self._job)
+        return record_json(rows.block.batch, row, kinds, self._job.text)
 
 
 def read_bytes(source: LoadSource, offset_bytes: int, length_bytes: int, job: LoadJob) -> bytes:

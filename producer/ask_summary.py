@@ -6,7 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from producer.closing import Closing, exit_code, sharing_json, unfinished
+from producer.closing import (
+    Closing,
+    error_json,
+    exit_code,
+    next_line,
+    sharing_json,
+    unfinished,
+)
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -24,6 +31,7 @@ class _Sums:
     rejected: int = 0
     doubted: int = 0
     missing: int = 0
+    not_applied: int = 0
     rows: int = 0
     parts: int = 0
     bytes_written: int = 0
@@ -35,8 +43,8 @@ class _Sums:
 
     def add(self, result: AskResult) -> None:
         for name in (
-            *("records", "answered", "rejected", "doubted", "missing", "rows", "parts"),
-            *("bytes_written", "retries", "cpu_ms"),
+            *("records", "answered", "rejected", "doubted", "missing", "not_applied"),
+            *("rows", "parts", "bytes_written", "retries", "cpu_ms"),
         ):
             setattr(self, name, getattr(self, name) + getattr(result, name))
         self.repeated_units += result.attempt > 1
@@ -68,6 +76,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         "rejected": sums.rejected,
         "in_doubt": sums.doubted,
         "missing": sums.missing,
+        "not_applied": sums.not_applied,
         "rows": sums.rows,
         "files": sums.parts,
         "bytes_written": sums.bytes_written,
@@ -81,7 +90,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         "p50_ms": p50_ms,
         "p99_ms": p99_ms,
         "workers": sums.workers,
-        "last_error": status.last_error,
+        **error_json(status),
         **sharing_json(status),
     }
     figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
@@ -89,6 +98,8 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         figures.append(f"{sums.rows:,} rows")
     if job.kind == "lookup":
         figures.append(f"{sums.missing:,} without a row")
+    if job.conditional:
+        figures.append(f"{sums.not_applied:,} not applied")
     if job.output is not None and not job.streams:
         figures.append(f"{count_text(sums.parts, 'file')}, {bytes_text(sums.bytes_written)}")
     speed = rate_text(sums.records / worked_s) if worked_s else "-"
@@ -108,12 +119,12 @@ def _asked(job: AskJob) -> str:
 
 def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
     """How it ended, and the next command where there is one."""
-    listed = f" next     ringhaul errors {status.job}"
-    resume = [f" next     ringhaul resume {status.job}"] if job.resumable else []
+    listed = next_line(f"errors {status.job}")
+    resume = [next_line(f"resume {status.job}")] if job.resumable else []
     part = f"{status.done:,} of {status.units:,} units are done"
     match status.state:
         case JobState.COMPLETE:
-            return [" complete", *([listed] if sums.missing else [])]
+            return [" complete", *([listed] if sums.missing or sums.not_applied else [])]
         case JobState.PARTIAL:
             doubted = f", {sums.doubted:,} in doubt" if sums.doubted else ""
             return [f" complete with rejects: {sums.rejected:,} rejected{doubted}", listed]

@@ -18,6 +18,7 @@ from producer.embedded import (
     default_workers,
     is_embedded,
     refuse_embedded_detach,
+    refuse_workers_of_others,
 )
 from producer.options import LOAD_FLAGS, connection_flags, settle
 from ringhaul.errors import UsageError
@@ -51,6 +52,7 @@ def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
     if options["detach"] and embedded:
         raise UsageError("--detach needs workers that stay: configure a broker and start some")
     refuse_embedded_detach(loaded, options)
+    refuse_workers_of_others(loaded, options)
     job_id = options["job_id"] or f"ld-{secrets.token_hex(3)}"
     broker = worker = None
     if embedded and not options["dry_run"]:
@@ -80,6 +82,9 @@ def begin_read(
     if options.get("detach") and own_workers:
         raise UsageError("--detach: this command writes standard output; give -o a folder")
     refuse_embedded_detach(loaded, options)
+    # Of an exec to standard output nobody knows yet whether it has answers.
+    if not own_workers and not (kind == "exec" and options["output"] == "-"):
+        refuse_workers_of_others(loaded, options)
     job_id = options["job_id"] or f"{READ_PREFIXES[kind]}-{secrets.token_hex(3)}"
     broker = worker = None
     if not options.get("dry_run"):

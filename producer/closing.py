@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from producer.hints import next_command
+from producer.snapshot import retrying
 from ringhaul.errors import (
     EXIT_CANCELLED,
     EXIT_COMPLETE,
@@ -62,8 +64,24 @@ def unfinished(status: JobStatus, part: str) -> list[str]:
     """What there is to say of a job that is not over, of which `part` is done."""
     limits = [f" limits   {status.pace}"] if str(status.pace) else []
     if status.paused:
-        return [f" paused: {part}", *limits, f" next     ringhaul resume {status.job}"]
-    return [f" still running: {part}", *limits, f" next     ringhaul status -f {status.job}"]
+        return [f" paused: {part}", *limits, next_line(f"resume {status.job}")]
+    reason = retrying(status)
+    return [
+        f" still running: {part}",
+        *([f" retrying {reason}"] if reason else []),
+        *limits,
+        next_line(f"status -f {status.job}"),
+    ]
+
+
+def next_line(command: str) -> str:
+    """The next command, such as of `resume JOB`, where there is one."""
+    return f" next     {next_command(command)}"
+
+
+def error_json(status: JobStatus) -> dict[str, Any]:
+    """The error that a job met last, and whether it stands still for it, for programs."""
+    return {"last_error": status.last_error, "retrying": retrying(status)}
 
 
 def sharing_json(status: JobStatus) -> dict[str, Any]:

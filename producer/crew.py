@@ -12,7 +12,9 @@ from producer.beginning import Beginning
 from producer.embedded import default_workers, is_embedded
 from producer.ledgers import READ_PATIENCE_MS
 from producer.words import count_text
+from ringhaul.cluster.consistency import far_from_rows
 from ringhaul.cluster.datacentres import data_centres_of
+from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import open_ledger
@@ -45,9 +47,13 @@ def crew_for(
 ) -> Crew:
     """The crew of a job on a keyspace; None: its rows are of no known place.
 
-    `ledger`: see `standing_ledger`. Raises `LedgerUnavailable`.
+    `ledger`: see `standing_ledger`. Raises `LedgerUnavailable`, and `UsageError` where workers of
+    this command's own could not have the consistency that is asked for.
     """
+    far = far_from_rows(session, keyspace)
     if ledger is None:
+        if far:
+            raise UsageError(far)
         settings = begun.loaded.settings
         slots = settings.worker.concurrency or default_workers()
         told = count_text(slots, "embedded worker")
@@ -65,7 +71,8 @@ def crew_for(
         told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}"
         if workers
         else "no worker is up: start some with `ringhaul worker`",
-        warning=route_warning(near, queue, alive),
+        # Workers without a data centre of their own mostly have the one of this command.
+        warning=route_warning(near, queue, alive) or (far if queue == QUEUE_LOAD else ""),
         workers=workers,
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from producer.feed import split_sources
 from producer.words import bytes_text, count_text
+from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.reading import parquet_metadata, read_records
@@ -29,68 +30,131 @@ RESULT_CHARACTERS_MAX = 160
 UNITS_COUNTED_MAX = 10_000
 
 
-def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
-    """What the load would do, and what a sample of each of the first sources shows.
+def dry_run_json(
+    job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()
+) -> dict[str, Any]:
+    """What the load would do, and what a sample of each of the first sources shows, for programs.
 
-    `transforms`: those that the job names.
+    `slots`: worker processes that share it. `transforms`: those that the job names. Fields are only
+    ever added.
     """
-    table = job.table
-    through = f"through {' and '.join(job.transforms)} " if job.transforms else ""
-    only = f" where {job.where}" if job.where else ""
+    table, source = job.table, job.sources[0]
+    given = source.results or source.fields
+    units = list(islice(split_sources(job), UNITS_COUNTED_MAX))
+    return {
+        "message_type": "plan",
+        "kind": "load",
+        "table": table.name,
+        "files": len(job.sources),
+        "bytes": job.total_bytes,
+        "transforms": list(job.transforms),
+        "where": job.where or None,
+        "consistency": job.consistency,
+        "mapping": [
+            {
+                "field": field,
+                "column": column,
+                "type": table.type_of(column),
+                "key": _part_of_key(table, column),
+            }
+            for field, column in source.mapping
+        ],
+        "timestamp_field": source.timestamp_field,
+        "ttl_field": source.ttl_field,
+        "not_loaded": [name for name in given if name not in source.loaded],
+        "statement": insert_statement(
+            table,
+            [column for _, column in source.mapping],
+            job.ttl_s,
+            ttl_bound=source.ttl_field is not None,
+        ),
+        "units": len(units),
+        "units_more": len(units) == UNITS_COUNTED_MAX,
+        "unit_bytes": job.unit_bytes,
+        "worker_processes": slots,
+        "strategy": job.strategy,
+        "first_timestamp_us": job.base_us,
+        "samples": [
+            _sample_json(job, sampled, _wanted_start(job, index, units), transforms)
+            for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
+        ],
+    }
+
+
+def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
+    """The same for people."""
+    plan = dry_run_json(job, slots, transforms)
+    through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
+    only = f" where {plan['where']}" if plan["where"] else ""
     lines = [
-        f"would load {count_text(len(job.sources), 'file')} ({bytes_text(job.total_bytes)}) "
-        f"{through}into {table.name}{only} at {job.consistency}; nothing was written",
+        f"would load {count_text(plan['files'], 'file')} ({bytes_text(plan['bytes'])}) "
+        f"{through}into {plan['table']}{only} at {plan['consistency']}; nothing was written",
         "",
         f" {'field':<24} {'column':<24} {'type':<12} key",
     ]
-    source = job.sources[0]
-    for field, column in source.mapping:
-        key = "partition" if column in table.partition_key else ""
-        key = "clustering" if column in table.clustering_key else key
-        lines.append(f" {field:<24} {column:<24} {table.type_of(column):<12} {key}".rstrip())
-    given = source.results or source.fields
-    skipped = [name for name in given if name not in dict(source.mapping)]
-    if skipped:
-        lines.append(f" not loaded: {', '.join(skipped)}")
-    columns = [column for _, column in source.mapping]
-    units = list(islice(split_sources(job), UNITS_COUNTED_MAX))
-    more = "+" if len(units) == UNITS_COUNTED_MAX else ""
+    for pair in plan["mapping"]:
+        key = pair["key"] or ""
+        lines.append(f" {pair['field']:<24} {pair['column']:<24} {pair['type']:<12} {key}".rstrip())
+    for field, meant in job.sources[0].row_fields:
+        lines.append(f" {field:<24} ({meant.told})")
+    if plan["not_loaded"]:
+        lines.append(f" not loaded: {', '.join(plan['not_loaded'])}")
     lines += [
         "",
-        f" statement  {insert_statement(table, columns, job.ttl_s)}",
-        f" plan       {len(units):,}{more} units of about {bytes_text(job.unit_bytes)} for "
-        f"{count_text(slots, 'worker process', 'worker processes')}, "
-        f"strategy {job.strategy}",
-        f" timestamps from {job.base_us} us, one more for each record",
+        f" statement  {plan['statement']}",
+        f" plan       {plan['units']:,}{'+' if plan['units_more'] else ''} units of about "
+        f"{bytes_text(plan['unit_bytes'])} for "
+        f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
+        f"strategy {plan['strategy']}",
+        f" timestamps {_timestamps_told(plan)}",
     ]
-    for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES]):
-        start = _wanted_start(job, index, units)
-        lines += _sample_lines(job, sampled, start, transforms)
+    for shown in plan["samples"]:
+        lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
     return "\n".join(lines)
 
 
-def _sample_lines(
+def _timestamps_told(plan: dict[str, Any]) -> str:
+    by_place = f"from {plan['first_timestamp_us']} us, one more for each record"
+    field = plan["timestamp_field"]
+    return by_place if field is None else f"of {field}; where it is empty {by_place}"
+
+
+def _part_of_key(table: TableSchema, column: str) -> str | None:
+    if column in table.clustering_key:
+        return "clustering"
+    return "partition" if column in table.partition_key else None
+
+
+def _sample_json(
     job: LoadJob, source: LoadSource, start: Position | None, transforms: tuple[Transform, ...]
-) -> Iterator[str]:
+) -> dict[str, Any]:
     parts = [] if start is None else sample(job, source, start, transforms)
     rejects = [reject for part in parts for reject in part.rejects]
-    shown = f" sample     {source.file.path}: {sum(part.records for part in parts):,} records"
-    if transforms or job.where:
-        shown += f", {sum(len(rows) for part in parts for rows in part.rows):,} rows"
-    if transforms:
-        shown += f", {sum(part.dropped for part in parts):,} dropped"
-    if job.where:
-        shown += f", {sum(part.filtered for part in parts):,} filtered"
-    yield f"{shown}, {len(rejects):,} rejected"
-    for reject in rejects[:REJECTS_SHOWN]:
-        yield f"   {reject.where} {reject.column or reject.stage}: {reject.reason}"
-    if transforms and start is not None:
-        yield from _result_lines(job, source, start, transforms)
+    results = _results(job, source, start, transforms) if transforms and start is not None else ()
+    return {
+        "path": source.file.path,
+        "records": sum(part.records for part in parts),
+        "rows": sum(len(rows) for part in parts for rows in part.rows),
+        "dropped": sum(part.dropped for part in parts),
+        "filtered": sum(part.filtered for part in parts),
+        "rejected": len(rejects),
+        "problems": [
+            {
+                "file": reject.file,
+                "line": reject.line,
+                "stage": reject.stage,
+                "column": reject.column,
+                "reason": reject.reason,
+            }
+            for reject in rejects[:REJECTS_SHOWN]
+        ],
+        "results": list(results),
+    }
 
 
-def _result_lines(
+def _results(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
-) -> Iterator[str]:
+) -> Iterator[dict[str, str]]:
     """The first rows that transforms give, by column."""
     from producer.plan_transform import first_records
     from ringhaul.transform.chain import Chain
@@ -99,9 +163,25 @@ def _result_lines(
     shown = 0
     for piece in pieces:
         for row in range(min(len(piece.rows), ROWS_SHOWN - shown)):
-            values = (f"{name}={column[row]}" for name, column in piece.columns.items())
-            yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
+            yield {name: str(column[row]) for name, column in piece.columns.items()}
             shown += 1
+
+
+def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> Iterator[str]:
+    line = f" sample     {shown['path']}: {shown['records']:,} records"
+    if transforms or where:
+        line += f", {shown['rows']:,} rows"
+    if transforms:
+        line += f", {shown['dropped']:,} dropped"
+    if where:
+        line += f", {shown['filtered']:,} filtered"
+    yield f"{line}, {shown['rejected']:,} rejected"
+    for problem in shown["problems"]:
+        place = f"{problem['file']}:{problem['line']} {problem['column'] or problem['stage']}"
+        yield f"   {place}: {problem['reason']}"
+    for row in shown["results"]:
+        values = (f"{name}={value}" for name, value in row.items())
+        yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
 
 
 def _wanted_start(job: LoadJob, index: int, units: Sequence[LoadUnit]) -> Position | None:

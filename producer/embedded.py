@@ -41,8 +41,9 @@ _URL_VARIABLE, _PASSWORD_VARIABLE = "RINGHAUL_BROKER_URL", "RINGHAUL_BROKER_PASS
 
 
 def is_embedded(loaded: Loaded) -> bool:
-    """No broker was configured by anybody: flags, environment or file."""
-    return loaded.origins["broker.url"] in ("default", "local stack")
+    """No broker was configured by anybody: flags, environment or file. Or `none` was, by one."""
+    configured = loaded.origins["broker.url"] not in ("default", "local stack")
+    return not (configured and loaded.settings.broker.url)
 
 
 def default_workers() -> int:
@@ -55,6 +56,15 @@ def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
     if is_embedded(loaded) and options["on_interrupt"] == "detach":
         raise UsageError(
             "--on-interrupt detach needs workers that stay: configure a broker and start some"
+        )
+
+
+def refuse_workers_of_others(loaded: Loaded, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for -c where the workers are not this command's own."""
+    if not is_embedded(loaded) and options["workers"] is not None:
+        raise UsageError(
+            "-c is of embedded workers, and a broker is configured: those that stand are as many "
+            "as `ringhaul worker -c` started (--broker none: embedded workers all the same)"
         )
 
 
@@ -211,6 +221,8 @@ class EmbeddedWorker:
                 *("--hostname", f"embedded-{os.getpid()}@%h"),
                 # When it is told to stop its job is over: waiting for units would be idle time.
                 "worker.soft_shutdown_timeout=0",
+                # Nobody steers it by messages, and the queue for them stays when it is killed.
+                "worker.enable_remote_control=false",
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._out,

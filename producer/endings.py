@@ -1,35 +1,126 @@
-"""What a job that wrote files needs at its end: its manifest, by whoever follows it to there."""
+"""What a job needs at its end, by whoever follows it to there: its manifest, or its result."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from producer.hints import next_command
+from ringhaul.errors import OutputUnusable
 
 if TYPE_CHECKING:
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.ledger.reading import JobStatus
+    from ringhaul.read.job import ReadJob, ResultOutput
 
 
-def publish_end(ledger: Ledger, status: JobStatus) -> None:
-    """Write the manifest of an unload, a lookup or an exec that wrote files and is over.
+def publish_end(ledger: Ledger, status: JobStatus, result: ResultOutput | None = None) -> None:
+    """Write the manifest of an unload, a lookup or an exec that wrote files and is over; print the
+    result of a count or a query that is complete to `result`, or else where its job was told.
 
     Nothing for other jobs. Repeating it writes the same. Raises `OutputUnusable` where the files
-    are not to be seen.
+    are not to be seen, or the result cannot be written.
     """
+    job = _published_job(ledger, status)
+    if job is None:
+        return
+    if _has_result(job):
+        _print_result(ledger, status.job, job, result or job.result_output)
+    elif job.kind == "unload":
+        from ringhaul.read.finish import publish_manifest
+
+        publish_manifest(ledger, status.job)
+    else:
+        from ringhaul.read.ask_finish import publish_ask_manifest
+
+        publish_ask_manifest(ledger, status)
+
+
+def publish_watched(
+    ledger: Ledger, status: JobStatus, say: Callable[[str], None], *, was_over: bool = False
+) -> None:
+    """The same for `status -f`, whose standard output is not for a result: one that goes there is
+    left to `resume`, and `say` tells of it.
+
+    `was_over`: the job had ended before it was followed. Its parts may have been moved since, and
+    its result's file may be that of a later job: one that is newer than the end is left alone.
+    """
+    job = _published_job(ledger, status)
+    if job is None:
+        return
+    if not _has_result(job):
+        try:
+            publish_end(ledger, status)
+        except OutputUnusable:
+            if not was_over:
+                raise
+        return
+    path, resume = job.result_output.path, f"`{next_command(f'resume {status.job}')}`"
+    if not path:
+        say(f"{resume} prints the result")
+    elif was_over and _newer_than_end(Path(path), status):
+        say(f"{path} is newer than the end of {status.job} and stays; {resume} writes the result")
+    else:
+        publish_end(ledger, status)
+        say(f"the result is in {path}")
+
+
+def _published_job(ledger: Ledger, status: JobStatus) -> Any:
+    """The `ReadJob` or `AskJob`, if it is over and something of it is to be published; or None."""
     from ringhaul.ledger.states import JobState
     from tasks.publish import KIND_LABEL
 
-    kind = status.labels.get(KIND_LABEL)
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    if not done or kind not in ("unload", "lookup", "exec"):
-        return
-    from ringhaul.read.ask_finish import publish_ask_manifest
-    from ringhaul.read.finish import publish_manifest
+    if not done or status.labels.get(KIND_LABEL, "load") == "load":
+        return None
     from tasks.kinds import job_of
 
     job: Any = job_of(ledger.job_spec(status.job))
-    if job.output is None or job.streams:
-        return
-    if kind == "unload":
-        publish_manifest(ledger, status.job)
-    else:
-        publish_ask_manifest(ledger, status)
+    if _has_result(job):
+        return job
+    return None if job.output is None or job.streams else job
+
+
+def _has_result(job: Any) -> bool:
+    from ringhaul.read.job import RESULT_KINDS
+
+    return job.kind in RESULT_KINDS
+
+
+def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:
+    from producer.result_table import print_result
+    from ringhaul.ledger.keys import JOB_TTL_S
+    from ringhaul.read.fold import fold_job, result_types
+    from ringhaul.read.spill import forget_old
+
+    table = fold_job(ledger, job_id, job)
+    try:
+        print_result(table, result_types(job), output.form, output.path or None)
+    except OutputUnusable as error:
+        resume = next_command(f"resume {job_id}")
+        raise OutputUnusable(
+            f"{error}; `{resume}` prints it again, with `-o FILE` elsewhere"
+        ) from error
+    # The files of this job stay as long as the ledger remembers it: those of older ones go.
+    forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
+
+
+def _is_known(ledger: Ledger, job_id: str) -> bool:
+    from ringhaul.ledger.reading import JobMissing
+
+    try:
+        ledger.status(job_id)
+    except JobMissing:
+        return False
+    return True
+
+
+def _newer_than_end(path: Path, status: JobStatus) -> bool:
+    """By how long ago both were: the clocks of Redis and of this host need not agree."""
+    try:
+        age_s = time.time() - path.stat().st_mtime
+    except OSError:
+        return False
+    return age_s * 1000 < status.now_ms - (status.finished_ms or status.now_ms)

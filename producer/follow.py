@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from producer.closing import Closing, read_closing
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
+from producer.hints import next_command
 from producer.progress import open_progress
 from producer.snapshot import RateMeter
+from producer.stdout import print_message
 from producer.watch import Detached, Watch
 from ringhaul.errors import EXIT_STILL_RUNNING, OutputUnusable
 from ringhaul.ledger.ledger import Ledger
@@ -81,8 +83,8 @@ def follow_job(
             status = watch.follow()
         except Detached:
             progress.note(
-                f"detached; the job goes on.   watch: ringhaul status -f {job_id}"
-                f"   stop: ringhaul cancel {job_id}"
+                f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}"
+                f"   stop: {next_command(f'cancel {job_id}')}"
             )
             return EXIT_STILL_RUNNING
     if on_end is not None:
@@ -93,18 +95,21 @@ def follow_job(
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:
-    """The closing table on stderr, or the summary as JSON on stdout; then to a file, too.
+    """The closing table on stderr, or the summary as JSON on stdout; then to a file, too, whole.
 
     Raises `OutputUnusable` where the file cannot be written (disk full).
     """
     if shown.as_json:
-        print(json.dumps(closing.data), flush=True)
+        print_message(json.dumps(closing.data))
     else:
         shown.say(closing.text)
     if shown.summary_file is None:
         return
+    from producer.whole_file import replacing  # what few commands need to import
+
     try:
-        shown.summary_file.write_text(json.dumps(closing.data, indent=2) + "\n")
+        with replacing(str(shown.summary_file)) as out:
+            out.write(json.dumps(closing.data, indent=2).encode() + b"\n")
     except OSError as error:
         raise OutputUnusable(
             f"{shown.summary_file}: the summary cannot be written: {error.strerror or error}"

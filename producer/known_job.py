@@ -35,7 +35,11 @@ def begins_job(kind: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(**options: Any) -> int:
+            from producer.options import given_options
+            from producer.together import refuse_together
+
             take_sigterm()
+            refuse_together(given_options())
             if options["job_id"] is None:
                 return command(**options)
             from ringhaul.ledger.keys import job_key
@@ -67,18 +71,23 @@ def begins_job(kind: str) -> Callable[[Command], Command]:
 def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
     """The exit code, after the job was gone on with; None: it is to be begun. And whether it is
     there, its units not all handed out."""
+    from producer.embedded import refuse_workers_of_others
     from producer.ledgers import reading_ledger
     from producer.options import connection_flags, settle
-    from producer.outputs import refuse_two_on_stdout
+    from producer.outputs import STDOUT
+    from producer.result_output import check_result_output, result_output
     from ringhaul.ledger.reading import JobMissing
     from ringhaul.ledger.states import JobState
+    from ringhaul.read.job import RESULT_KINDS
     from tasks.publish import KIND_LABEL
 
     flags = connection_flags(options) | {"worker.concurrency": options.get("workers")}
     loaded = settle(flags, options["config_file"])
     job_id = options["job_id"]
-    if kind in ("count", "query"):  # whatever its job has come to, the result is printed
-        refuse_two_on_stdout(options)
+    if kind in RESULT_KINDS or options.get("output") != STDOUT:
+        refuse_workers_of_others(loaded, options)
+    if kind in RESULT_KINDS:  # whatever its job has come to, the result is printed
+        check_result_output(result_output(options), options)
     with reading_ledger(None) as ledger:
         try:
             status = ledger.status(job_id)
@@ -95,7 +104,7 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
             return _tell_end(options, ledger, status), False
     if running and kind in ("lookup", "exec"):
         return _follow_asking(options, loaded), False
-    return _resume(options), False
+    return _resume(options, kind), False
 
 
 def _refuse_other(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> None:
@@ -117,14 +126,21 @@ def _refuse_other(options: Mapping[str, Any], ledger: Ledger, status: JobStatus)
         )
 
 
-def _resume(options: Mapping[str, Any]) -> int:
+def _resume(options: Mapping[str, Any], kind: str) -> int:
     """Run what is missing of a job, or follow it while others do."""
     from producer.ledgers import reading_ledger
+    from producer.outputs import STDOUT
     from producer.run_resume import run_resume
     from ringhaul.ledger.states import SETTLED, JobState
+    from ringhaul.read.job import RESULT_KINDS
 
+    # This command says where the result goes, and not the one that began the job.
+    told: dict[str, Any] = {"output": None, "result_format": None}
+    if kind in RESULT_KINDS:
+        told["output"] = options.get("output") or STDOUT
+        told["result_format"] = options["result_format"]
     try:
-        return run_resume({**options, "job": options["job_id"], "max_errors": None})
+        return run_resume({**options, **told, "job": options["job_id"], "max_errors": None})
     except UsageError:
         with reading_ledger(None) as ledger:
             status = ledger.status(options["job_id"])
@@ -139,18 +155,16 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     from producer.closing import read_closing
     from producer.endings import publish_end
     from producer.follow import Shown, print_closing
+    from producer.result_output import result_output
     from producer.words import time_text
-    from ringhaul.ledger.states import JobState
+    from ringhaul.read.job import RESULT_KINDS
     from tasks.publish import KIND_LABEL
 
     shown = Shown.from_options(options)
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
     shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
-    publish_end(ledger, status)
-    if status.state is JobState.COMPLETE and status.labels.get(KIND_LABEL) in ("count", "query"):
-        from producer.run_query import print_folded
-
-        print_folded(ledger, status.job, options["result_format"], options.get("output"))
+    has_result = status.labels.get(KIND_LABEL) in RESULT_KINDS
+    publish_end(ledger, status, result_output(options) if has_result else None)
     closing = read_closing(ledger, status.job)
     print_closing(closing, shown)
     return closing.exit_code
@@ -162,7 +176,12 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
     With workers of our own where there are no others: those of the command before ended with it.
     """
     from producer.beginning import own_worker
-    from producer.embedded import EmbeddedBroker, is_embedded, refuse_embedded_detach
+    from producer.embedded import (
+        EmbeddedBroker,
+        is_embedded,
+        refuse_embedded_detach,
+        refuse_workers_of_others,
+    )
     from producer.endings import publish_end
     from producer.feed import Feeder
     from producer.follow import Shown, follow_job
@@ -173,6 +192,7 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
     from tasks.kinds import job_of
 
     refuse_embedded_detach(loaded, options)
+    refuse_workers_of_others(loaded, options)
     job_id, state_dir = options["job_id"], loaded.settings.state_dir
     broker = worker = feeder = None
     with ExitStack() as stack:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 import rich_click as click
 from click.core import ParameterSource
 
+from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import Limits, Pace
@@ -43,6 +45,12 @@ LOAD_FLAGS = {
     "unit_size": "load.unit_bytes",
     "workers": "worker.concurrency",
 }
+#: A `--broker` that turns off the one that is configured, with all that is of it alone.
+NO_BROKER = "none"
+_OF_THE_BROKER = (
+    *("broker.url", "broker.password_file"),
+    *("broker.tls_ca", "broker.tls_cert", "broker.tls_key"),
+)
 #: Setting -> how it is written on a command line, for messages.
 _OPTIONS = {
     key: f"--{flag.replace('_', '-')}" for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()
@@ -60,16 +68,38 @@ def connection_options(command: Command) -> Command:
             click.option(
                 "--password-file", metavar="FILE", help="File whose first line is the password."
             ),
-            click.option(
-                "--broker",
-                metavar="URL",
-                help="Redis of the workers, e.g. redis://host:6379/0; none: workers of our own.",
+            _broker_option(
+                "Redis of the workers, e.g. redis://host:6379/0; none: workers of our own."
             ),
             config_option,
         ]
     ):
         command = option(command)
     return command
+
+
+def ledger_options(command: Command) -> Command:
+    """Where a job is looked at or steered: `--config`, and `--broker`, which the command does not
+    see: it is among the settings by then."""
+
+    @wraps(command)
+    def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
+        if broker is not None:
+            settle({"broker.url": broker}, config_file)
+        return command(config_file=config_file, **options)
+
+    option: Callable[[Any], Any] = _broker_option(
+        "Redis of the job, e.g. redis://host:6379/0; none: that of our own."
+    )
+    decorated: Command = option(config_option(run))
+    return decorated
+
+
+def _broker_option(help_text: str) -> Callable[[Command], Command]:
+    option: Callable[[Command], Command] = click.option(
+        "--broker", metavar=f"URL|{NO_BROKER}", help=help_text
+    )
+    return option
 
 
 def following_options(command: Command) -> Command:
@@ -80,7 +110,7 @@ def following_options(command: Command) -> Command:
                 "-c",
                 "--workers",
                 type=click.IntRange(1),
-                help="Embedded worker processes [cores].",
+                help="Embedded worker processes [the cores it may run on].",
             ),
             click.option(
                 "--on-interrupt",
@@ -192,9 +222,16 @@ def config_option(command: Command) -> Command:
 def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
     """The settings with these flags (dotted key -> value), also put into the environment.
 
-    Raises `ConfigError` or `UsageError` for a flag that cannot be used.
+    An empty text is the setting's empty value, whatever is configured. Raises `ConfigError` or
+    `UsageError` for a flag that cannot be used.
     """
     given = {key: value for key, value in flags.items() if value is not None}
+    if given.get("broker.url") == "":
+        raise UsageError(
+            "--broker is empty: give redis://host:port/database, or none for workers of our own"
+        )
+    if given.get("broker.url") == NO_BROKER:
+        given |= dict.fromkeys(_OF_THE_BROKER, "")
     if _has_password(str(given.get("broker.url", ""))):
         raise UsageError(
             "--broker holds a password, which every user of this host can see; put the URL into "
@@ -202,12 +239,23 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
         )
     loaded = load_settings(given, config_file, _OPTIONS)
     use_storage(loaded.settings)
+    _leave_to_workers(given)
+    if config_file is not None:
+        os.environ[ENV_CONFIG] = str(config_file.absolute())
+    return loaded
+
+
+def _leave_to_workers(given: Mapping[str, Any]) -> None:
+    """Put flags into the environment, empty ones by name."""
+    empty = set(comma_list(os.environ.get(ENV_EMPTY)))
     for key, value in given.items():
         text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
-        os.environ[f"RINGHAUL_{key.replace('.', '_').upper()}"] = text
-    if config_file is not None:
-        os.environ["RINGHAUL_CONFIG"] = str(config_file.absolute())
-    return loaded
+        os.environ[env_name(key)] = text
+        empty = empty - {key} if text else empty | {key}
+    if empty:
+        os.environ[ENV_EMPTY] = ",".join(sorted(empty))
+    else:
+        os.environ.pop(ENV_EMPTY, None)
 
 
 def _has_password(url: str) -> bool:
@@ -222,9 +270,20 @@ def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: options[flag] for flag, key in CONNECTION_FLAGS.items()}
 
 
-def given_options() -> set[str]:
-    """The options of the running command that the user gave, by their names in `options`."""
-    context: click.Context = click.get_current_context()  # type: ignore[assignment]
+def settings_with(options: Mapping[str, Any]) -> Loaded:
+    """The settings of a command with these options; nothing is changed, as `settle` does.
+
+    Raises `ConfigError` for one that cannot be used.
+    """
+    flags = {key: options.get(flag) for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()}
+    return load_settings(flags, None, _OPTIONS)
+
+
+def given_options(context: click.Context | None = None) -> set[str]:
+    """The options that the user gave, by their names in `options`: of a command that was parsed, or
+    of the running one."""
+    context = context or click.get_current_context()
+    assert context is not None
     return {
         name
         for name in context.params

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shlex
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from config.settings import Loaded
 from config.values import parse_bytes
 from ringhaul.errors import UsageError
+from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
 from ringhaul.formats.write import OutputFormat
-from ringhaul.read.folders import open_folder
+from ringhaul.formats.write.options import SUFFIXES
+from ringhaul.read.folders import local_path, open_folder
 from ringhaul.read.job import Output
 
 STDOUT = "-"
@@ -19,7 +23,7 @@ STDOUT = "-"
 def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output:
     """The output that the options name; standard output is a spool folder for the workers.
 
-    Raises `UsageError` for options that do not go together.
+    Raises `UsageError` for options that do not go together, and for a file instead of a folder.
     """
     to_stdout = options["output"] == STDOUT
     kind = options["format"] or "csv"
@@ -33,6 +37,8 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     if to_stdout and kind == "csv":
         given["header"] = False  # once, before the first part, and not in each
     url = options["output"]
+    if not to_stdout:
+        _refuse_file(options)
     if to_stdout:
         url = str(loaded.settings.state_dir / "spool" / job_id)
     elif "://" not in url:
@@ -40,10 +46,57 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     size = options["max_file_size"]
     return Output(
         url=url,
-        format=OutputFormat(kind=kind, **given),
+        format=_format(kind, given),
         rows_max=options["max_rows_per_file"] or 0,
         bytes_max=_file_bytes(size) if size else 0,
     )
+
+
+def _format(kind: str, given: Mapping[str, Any]) -> OutputFormat:
+    try:
+        return OutputFormat(kind=kind, **given)
+    except UsageError as error:  # which begins with the name of the option
+        raise UsageError(f"--{error}") from error
+
+
+def _refuse_file(options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for an output that is a file or lies in one, or that has the name of one:
+    whoever gives that wants one file, and not a folder of this name."""
+    output = options["output"]
+    path = local_path(output)
+    if path is not None:
+        there = next(
+            place
+            for place in (Path(path).absolute(), *Path(path).absolute().parents)
+            if os.path.exists(place)
+        )
+        if not os.path.isdir(there):
+            raise UsageError(f"-o {output}: {there} is no folder; give a folder, empty or new")
+        if os.path.isdir(path):
+            return
+    if output.endswith("/") or os.path.splitext(plain_name(output))[1] not in suffixes_of("auto"):
+        return
+    one_file = "" if path is None else _one_file(options)
+    raise UsageError(
+        f"-o {output}: what is written is a folder of files; give a folder ({output}/ if it is to "
+        f"have this name){one_file}"
+    )
+
+
+def _one_file(options: Mapping[str, Any]) -> str:
+    """How to get the one file that the name of the output stands for, in words."""
+    output = options["output"]
+    wanted = {"format": format_of(output)}
+    if "parquet" in (wanted["format"], options["format"]):
+        return ""  # never on standard output
+    if suffix := compression_of(output):
+        wanted["compression"] = next(name for name, known in SUFFIXES.items() if known == suffix)
+    flags = "".join(
+        f" --{name} {value}"
+        for name, value in wanted.items()
+        if options[name] is None and value != "csv"
+    )
+    return f", or `-o -{flags} > {shlex.quote(output)}` for one file"
 
 
 def _file_bytes(text: str) -> int:
@@ -67,6 +120,23 @@ def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:
         )
     if options["progress"] == "json" and not options["quiet"]:
         raise UsageError(f"{rows} and --progress json both want standard output: give one of them")
+
+
+#: Options of the rows that are written, by their names in a command.
+_OF_ROWS = (
+    *("output", "format", "compression", "header", "delimiter", "quote", "null"),
+    *("max_rows_per_file", "max_file_size", "order"),
+)
+
+
+def refuse_output_options(given: Collection[str], what: str) -> None:
+    """Raise `UsageError` for options of rows, where `what` gives none.
+
+    `given`: see `options.given_options`.
+    """
+    found = [f"--{name.replace('_', '-')}" for name in _OF_ROWS if name in given]
+    if found:
+        raise UsageError(f"{', '.join(found)}: {what} has no answers: leave such options out")
 
 
 def wants_header(options: Mapping[str, Any], output: Output) -> bool:

@@ -16,7 +16,7 @@ from cassandra.cluster import Session
 
 from config.settings import Settings
 from producer.plan_sources import LoadRequest, each_file, first_block, plan_jsonl, plan_parquet
-from ringhaul.cluster.connect import consistency_level
+from ringhaul.cluster.consistency import check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -27,13 +27,14 @@ from ringhaul.formats.split import START, Position
 from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.load.mapping import map_fields
+from ringhaul.load.mapping import NO_ROW_FIELDS, find_fields, map_fields
 from ringhaul.load.reading import parquet_metadata
+from ringhaul.load.row_fields import TTL_S_MAX
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
-__all__ = ["LoadRequest", "parse_timestamp_us", "plan_load", "unit_bytes_auto"]
+__all__ = ["LoadRequest", "check_request", "parse_timestamp_us", "plan_load", "unit_bytes_auto"]
 
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
@@ -42,12 +43,28 @@ UNITS_PER_SLOT = 4
 #: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
 UNIT_BYTES_PACED_MIN = 16 << 10
-#: Cassandra's TTL is at most 20 years (`Attributes.MAX_TTL`).
-TTL_S_MAX = 20 * 365 * 24 * 3600
 #: Row timestamps are int64; half of it leaves room for the ordinals of any input.
 TIMESTAMP_US_MAX = 2**62
 #: What usually stands between fields, and how it is given.
 _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
+
+
+def check_request(request: LoadRequest) -> None:
+    """Raise `UsageError` or `QueryError` for what cannot work whatever the table and the files are:
+    to be told before any of them is asked."""
+    ErrorLimit.parse(request.max_errors)
+    if not 0 <= request.ttl_s <= TTL_S_MAX:
+        raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
+    if request.timestamp is not None:
+        parse_timestamp_us(request.timestamp)
+        if request.timestamp_field is not None:
+            raise UsageError(
+                "--timestamp and --timestamp-field both say when rows were written: give one"
+            )
+    if request.where:
+        from ringhaul.query.sql import parse_condition  # what most loads do not need to import
+
+        parse_condition(request.where)
 
 
 def plan_load(
@@ -57,13 +74,13 @@ def plan_load(
     settings: Settings,
     slots: int,
 ) -> LoadJob:
-    """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work."""
-    ErrorLimit.parse(request.max_errors)
-    if not 0 <= request.ttl_s <= TTL_S_MAX:
-        raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
-    consistency_level(settings.cluster.consistency)
+    """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work.
+
+    `request`: one that `check_request` has let pass.
+    """
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
+    check_consistency(session, table.keyspace, writes=True)
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
@@ -194,6 +211,7 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         first_block(file, request.dialect)
     if request.transforms:
         mapping: tuple[tuple[str, str], ...] = ()  # of what comes out of them
+        row = NO_ROW_FIELDS
         if not fields:
             raise UsageError(
                 f"{file.path}: --transform with --no-header needs --columns, the fields' names"
@@ -201,19 +219,28 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     else:
         # Like COPY, a file without a header and without --columns has the table's columns.
         fields = fields or [c for c in table.column_names if c not in request.skip_columns]
-        mapping = map_fields(
-            fields,
-            table,
-            mapping=request.mapping,
-            skip=request.skip_columns if request.header or request.columns else (),
-            source=file.path,
-        )
+        row = request.row_fields(fields, file.path)
+        if request.by_name:
+            no_header = request.dialect.option("no-header")
+            otherwise = f". If the first record is data, give {no_header}"
+            mapping = find_fields(fields, table, source=file.path, otherwise=otherwise)
+        else:
+            mapping = map_fields(
+                fields,
+                table,
+                mapping=request.mapping,
+                skip=request.skip_columns if request.header or request.columns else (),
+                source=file.path,
+                taken=row,
+            )
     return LoadSource(
         file=file,
         fields=tuple(fields),
         mapping=mapping,
         start_offset_bytes=start.offset_bytes,
         start_line=start.line,
+        timestamp_field=row.timestamp,
+        ttl_field=row.ttl,
     )
 
 
@@ -226,7 +253,8 @@ def _read_fields(
             names, start = read_header(stream, request.dialect)
         # Whoever says which fields there are, or by --mapping which are loaded, needs no other
         # name; a transform gets all fields by their names.
-        if not request.columns and (request.transforms or not request.mapping):
+        by_name = request.by_name or request.mapping
+        if not request.columns and (request.transforms or not by_name):
             check_names(names, () if request.transforms else request.skip_columns)
     except SourceMissing:
         raise  # names the file itself
@@ -250,8 +278,8 @@ def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
     for character, spelt in _DELIMITERS.items():
         if character in name:
             raise UsageError(
-                f"{file.path}: the header is one field, {name[:60]!r}; give --delimiter '{spelt}' "
-                "if that stands between its fields"
+                f"{file.path}: the header is one field, {name[:60]!r}; give "
+                f"{request.dialect.option('delimiter')} '{spelt}' if that stands between its fields"
             )
 
 

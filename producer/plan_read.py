@@ -6,12 +6,14 @@ Everything that can be wrong is found here, before the job exists and before a r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
 from cassandra.metadata import Murmur3Token
 
+from ringhaul.cluster.consistency import check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -82,9 +84,41 @@ class Read:
         )
 
 
+def check_wanted(wanted: Wanted) -> None:
+    """Raise `QueryError` or `UsageError` for what cannot be read whatever the schema is: to be told
+    before a cluster is asked."""
+    sql = wanted.sql
+    if sql is None:
+        _names_of(wanted)
+        if wanted.is_whole_table:
+            return
+        from ringhaul.query.sql import parse_condition
+
+        parse_condition(wanted.where or "")
+        sql = f"SELECT {', '.join(wanted.items) or '*'} FROM k.t"
+    from ringhaul.query.select import parse_select
+
+    with suppress(_SchemaNeeded):
+        parse_select(sql, _need_schema)
+
+
+class _SchemaNeeded(Exception):
+    """A statement is right as far as it can be told without its table."""
+
+
+def _need_schema(_keyspace: str, _table: str) -> TableSchema:
+    raise _SchemaNeeded
+
+
 def read_select(session: Session, wanted: Wanted) -> Read:
-    """Raises `QueryError` or `UsageError` for what cannot be read, `ClusterError` for a table
-    that is not there."""
+    """Raises `QueryError` or `UsageError` for what cannot be read, or not at the session's
+    consistency; `ClusterError` for a table that is not there."""
+    read = _read(session, wanted)
+    check_consistency(session, read.table.keyspace, writes=False)
+    return read
+
+
+def _read(session: Session, wanted: Wanted) -> Read:
     metadata = session.cluster.metadata
     sql = wanted.sql
     if sql is None:
@@ -142,13 +176,18 @@ def _tokens_of(
 
 def table_of(session: Session, wanted: Wanted) -> TableSchema:
     """The table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
+    return find_table(session.cluster.metadata, *_names_of(wanted))
+
+
+def _names_of(wanted: Wanted) -> tuple[str, str]:
+    """Keyspace and name of a table. Raises `UsageError` where the options do not tell them."""
     named, _, name = wanted.table.rpartition(".")
     if named and wanted.keyspace and named != wanted.keyspace:
         raise UsageError(f"--table names keyspace {named}, --keyspace {wanted.keyspace}")
     keyspace = named or wanted.keyspace
     if not keyspace:
         raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
-    return find_table(session.cluster.metadata, keyspace, name)
+    return keyspace, name
 
 
 def _select_text(table: TableSchema, wanted: Wanted) -> str:

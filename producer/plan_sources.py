@@ -22,7 +22,14 @@ from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.sources import SourceFile, open_parquet, open_whole
 from ringhaul.formats.split import START, Block, read_blocks
 from ringhaul.load.job import LoadSource
-from ringhaul.load.mapping import map_fields, map_names
+from ringhaul.load.mapping import (
+    RowFields,
+    find_fields,
+    find_row_fields,
+    map_fields,
+    map_names,
+    refuse_other_case,
+)
 from ringhaul.storage.access import is_url
 
 T = TypeVar("T")
@@ -43,6 +50,8 @@ class LoadRequest:
     columns: Sequence[str] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
     skip_columns: Sequence[str] = ()
+    #: In place of `mapping`: each column is filled by the field of its name, others are left out.
+    by_name: bool = False
     dialect: CsvDialect = field(default_factory=CsvDialect)
     text: TextFormat = field(default_factory=TextFormat)
     skip_rows: int = 0
@@ -56,6 +65,16 @@ class LoadRequest:
     max_errors: str = "1000"
     transforms: Sequence[str] = ()  #: `module:function`, in their order
     where: str = ""
+    #: Fields with the rows' write times and TTLs, by name or position.
+    timestamp_field: str | None = None
+    ttl_field: str | None = None
+
+    def row_fields(
+        self, fields: Sequence[str], source: str, *, positions: bool = True
+    ) -> RowFields:
+        """Those among the fields of a source. Raises `UsageError` for one that is not there."""
+        wanted = RowFields(self.timestamp_field, self.ttl_field)
+        return find_row_fields(fields, wanted, source=source, positions=positions)
 
 
 def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> list[T]:
@@ -87,6 +106,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
     block = first_block(file, dialect)
+    row = RowFields(request.timestamp_field, request.ttl_field)
     if request.transforms:
         return LoadSource(
             file=file,
@@ -95,16 +115,30 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             format="jsonl",
             any_fields=request.dialect.allow_extra_fields,
         )
-    fields, mapping = map_names(
-        table, mapping=request.mapping, skip=request.skip_columns, source=file.path
-    )
-    _check_first(block, fields, file, table)
+    if request.by_name:
+        fields = tuple(table.column_names)
+        mapping = find_fields(fields, table, source=file.path)
+    else:
+        fields, mapping = map_names(
+            table,
+            mapping=request.mapping,
+            skip=request.skip_columns,
+            source=file.path,
+            taken=row,
+        )
+    _check_first(request, block, fields, file, table)
+    if any(row):
+        # A name that is misspelt would be null in every record.
+        names = _names_in(block, file)
+        request.row_fields(names, f"{file.path}: in its first records", positions=False)
     return LoadSource(
         file=file,
         fields=fields,
         mapping=mapping,
         format="jsonl",
-        any_fields=request.dialect.allow_extra_fields or bool(request.mapping),
+        any_fields=request.dialect.allow_extra_fields or request.by_name or bool(request.mapping),
+        timestamp_field=row.timestamp,
+        ttl_field=row.ttl,
     )
 
 
@@ -123,7 +157,13 @@ def _names_in(block: Block, file: SourceFile) -> list[str]:
     return list(names)
 
 
-def _check_first(block: Block, fields: Sequence[str], file: SourceFile, table: TableSchema) -> None:
+def _check_first(
+    request: LoadRequest,
+    block: Block,
+    fields: Sequence[str],
+    file: SourceFile,
+    table: TableSchema,
+) -> None:
     """Refuse a file whose first record shows that all of it is something else."""
     text = block.data[int(block.starts[0]) : int(block.ends[0])]
     if text.lstrip()[:1] == b"[":
@@ -136,6 +176,12 @@ def _check_first(block: Block, fields: Sequence[str], file: SourceFile, table: T
     except (ValueError, TypeError):
         return  # a reject, once it is read
     if names and not set(names) & set(fields):
+        if request.by_name:
+            find_fields(list(map(str, names)), table, source=f"{file.path}: in the first record")
+        if not request.mapping:
+            refuse_other_case(
+                names, table, skip=request.skip_columns, source=file.path, takes_columns=False
+            )
         raise UsageError(
             f"{file.path}: the first record names no column of {table.name} (it has "
             f"{', '.join(map(str, names[:8]))}; the table has {', '.join(table.column_names[:12])})"
@@ -155,35 +201,66 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
             raise UsageError(f"{file.path}: {name!r} names {count} columns of it")
     if request.transforms:
         return LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
-    known = table.column_names
-    if not request.mapping and not set(schema.names) & set(known):
-        raise UsageError(
-            f"{file.path}: no column of it is one of {table.name} (it has "
-            f"{', '.join(schema.names[:12])}; the table has {', '.join(known[:12])})"
-        )
-    mapping = map_fields(
-        schema.names,
-        table,
-        mapping=request.mapping,
-        skip=request.skip_columns,
-        source=file.path,
-    )
+    row = request.row_fields(schema.names, file.path)
+    mapping = _columns_of(request, schema.names, row, file, table)
     for name, column in mapping:
         arrow = schema.field(name).type
         why = refusal(table.parsed_type(column), arrow)
         if why is not None:
             within = f" ({why})" if table.parsed_type(column).of else ""
+            leave_out = "" if request.by_name else f"leave it out with --skip-columns {name}, or "
             raise UsageError(
                 f"{file.path}: column {name!r} has the type {arrow}, which does not become "
-                f"{table.type_of(column)} of {table.name}.{column}{within}; leave it out with "
-                f"--skip-columns {name}, or write the file with another type"
+                f"{table.type_of(column)} of {table.name}.{column}{within}; {leave_out}write the "
+                "file with another type"
             )
-    return LoadSource(file=file, fields=tuple(schema.names), mapping=mapping, format="parquet")
+    source = LoadSource(
+        file=file,
+        fields=tuple(schema.names),
+        mapping=mapping,
+        format="parquet",
+        timestamp_field=row.timestamp,
+        ttl_field=row.ttl,
+    )
+    for name, meant in source.row_fields:
+        why = meant.refusal(schema.field(name).type)
+        if why is not None:
+            raise UsageError(f"{file.path}: {meant.option} {name}: {why}")
+    return source
+
+
+def _columns_of(
+    request: LoadRequest,
+    names: Sequence[str],
+    row: RowFields,
+    file: SourceFile,
+    table: TableSchema,
+) -> tuple[tuple[str, str], ...]:
+    """Which column of a Parquet file goes into which of the table."""
+    if request.by_name:
+        return find_fields(names, table, source=file.path)
+    known, skip = table.column_names, request.skip_columns
+    if not request.mapping and not set(names) & set(known):
+        refuse_other_case(names, table, skip=skip, source=file.path, takes_columns=False)
+        raise UsageError(
+            f"{file.path}: no column of it is one of {table.name} (it has "
+            f"{', '.join(names[:12])}; the table has {', '.join(known[:12])})"
+        )
+    return map_fields(
+        names,
+        table,
+        mapping=request.mapping,
+        skip=skip,
+        source=file.path,
+        takes_columns=False,
+        taken=row,
+    )
 
 
 def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
     # A transform gets the same fields of every record, and JSON Lines may not say which.
     columns = () if request.transforms and has.startswith("a name") else request.columns
-    for option, given in (("--columns", columns), ("--no-header", not request.header)):
+    for option, given in (("columns", columns), ("no-header", not request.header)):
         if given:
-            raise UsageError(f"{file.path}: {option} is of no use: the file has {has}")
+            name = request.dialect.option(option)
+            raise UsageError(f"{file.path}: {name} is of no use: the file has {has}")

@@ -50,15 +50,34 @@ def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform
 
     Raises `UsageError` where nothing comes of the first records, or what has no column.
     """
-    known: dict[Any, LoadSource] = {}
-    sources = []
-    for source in job.sources:
-        kind = (source.format, source.fields, _types(source))
-        if kind not in known:
-            known[kind] = _with_result(job, source, request, transforms)
-        of_kind = known[kind]
-        sources.append(replace(source, mapping=of_kind.mapping, results=of_kind.results))
+    kinds = [(source.format, source.fields, _types(source)) for source in job.sources]
+    alike: dict[Any, list[LoadSource]] = {}
+    for kind, source in zip(kinds, job.sources, strict=True):
+        alike.setdefault(kind, []).append(source)
+    known = {
+        kind: _with_result(job, *_example(job, sources), request, transforms)
+        for kind, sources in alike.items()
+    }
+    sources = (
+        replace(
+            source,
+            mapping=known[kind].mapping,
+            results=known[kind].results,
+            timestamp_field=known[kind].timestamp_field,
+            ttl_field=known[kind].ttl_field,
+        )
+        for kind, source in zip(kinds, job.sources, strict=True)
+    )
     return replace(job, sources=tuple(sources))
+
+
+def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, pa.RecordBatch]:
+    """The first of the sources that has a record, with its first ones; none has: the first."""
+    examples = ((source, first_records(job, source)) for source in sources)
+    empty = next(examples)
+    if empty[1].num_rows:
+        return empty
+    return next((example for example in examples if example[1].num_rows), empty)
 
 
 def first_records(
@@ -81,14 +100,18 @@ def first_records(
 
 
 def _with_result(
-    job: LoadJob, source: LoadSource, request: LoadRequest, transforms: tuple[Transform, ...]
+    job: LoadJob,
+    source: LoadSource,
+    batch: pa.RecordBatch,
+    request: LoadRequest,
+    transforms: tuple[Transform, ...],
 ) -> LoadSource:
+    """The source with what comes of `batch`, its first records."""
     if RECORD in source.fields:
         raise UsageError(
             f"{source.file.path}: a field is named {RECORD}, as the column is by which transforms "
             "tell records; name the fields by --columns"
         )
-    batch = first_records(job, source)
     chain = Chain(transforms, declared_columns(transforms))
     try:
         pieces, errors = chain.apply(batch)
@@ -111,38 +134,44 @@ def _with_result(
             f"{source.file.path}: {transforms[-1].name} leaves out the first {batch.num_rows:,} "
             "records, so that its columns are not known: name them by @each_row(columns=[...])"
         )
-    mapping = _mapping(results, source, request, job.table)
-    _check_types(columns, mapping, source, job.table)
-    return replace(source, mapping=mapping, results=results)
+    source = _mapped(results, source, request, job.table)
+    _check_types(columns, source, job.table)
+    return source
 
 
-def _mapping(
-    results: Sequence[str], source: LoadSource, request: LoadRequest, table: TableSchema
-) -> tuple[tuple[str, str], ...]:
+def _mapped(
+    results: tuple[str, ...], source: LoadSource, request: LoadRequest, table: TableSchema
+) -> LoadSource:
     place = f"{source.file.path}: after {' and '.join(request.transforms)}"
+    row = request.row_fields(results, place)
     known = table.column_names
     if not request.mapping and not set(results) & set(known):
         raise UsageError(
             f"{place}: no column is one of {table.name} (there are {', '.join(results[:12])}; the "
             f"table has {', '.join(known[:12])})"
         )
-    return map_fields(
-        results, table, mapping=request.mapping, skip=request.skip_columns, source=place
+    mapping = map_fields(
+        results, table, mapping=request.mapping, skip=request.skip_columns, source=place, taken=row
+    )
+    return replace(
+        source, mapping=mapping, results=results, timestamp_field=row.timestamp, ttl_field=row.ttl
     )
 
 
-def _check_types(
-    columns: Mapping[str, Any],
-    mapping: Sequence[tuple[str, str]],
-    source: LoadSource,
-    table: TableSchema,
-) -> None:
-    for name, column in mapping:
+def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSchema) -> None:
+    for name, column in source.mapping:
         why = misfit(table.parsed_type(column), columns[name])
         if why is not None:
             raise UsageError(
                 f"{source.file.path}: the transforms give {name!r} for {table.type_of(column)} of "
                 f"{table.name}.{column}, and {why}"
+            )
+    for name, meant in source.row_fields:
+        values = columns[name]
+        why = None if isinstance(values, list) else meant.refusal(values.type)
+        if why is not None:
+            raise UsageError(
+                f"{source.file.path}: the transforms give {name!r} for {meant.told}, and {why}"
             )
 
 

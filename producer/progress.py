@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from producer.snapshot import Snapshot
+from producer.stdout import print_message
 from producer.words import bytes_text, ms_text, rate_text, time_text
 
 #: How often a line is written where there is no bar.
@@ -86,11 +87,11 @@ class JsonProgress(NoProgress):
     def show(self, snapshot: Snapshot) -> None:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + 1.0
-            print(json.dumps({"message_type": "status", **asdict(snapshot)}), flush=True)
+            print_message(json.dumps({"message_type": "status", **asdict(snapshot)}))
 
 
 class BarProgress(NoProgress):
-    """Two lines that are redrawn in place."""
+    """Lines that are redrawn in place."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -108,20 +109,24 @@ class BarProgress(NoProgress):
         self._stack.close()
 
     def show(self, snapshot: Snapshot) -> None:
-        self._live.update("\n".join(bar_lines(snapshot)))
+        from rich.text import Text
+
+        # Words of an error may hold brackets, which are no markup.
+        self._live.update(Text("\n".join(bar_lines(snapshot))))
 
     def note(self, text: str) -> None:
         self._console.print(text, markup=False)
 
 
-def bar_lines(snapshot: Snapshot) -> tuple[str, str]:
-    """The two lines of the bar, without markup characters."""
+def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
+    """The two lines of the bar, and a third one while units are only tried again."""
     filled = round(snapshot.share * BAR_WIDTH)
     bar = "━" * filled + "─" * (BAR_WIDTH - filled)
     # Reading has no rejects to look out for.
     rejected = snapshot.bytes_total or snapshot.rejected
     units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
     end = "PAUSED" if snapshot.state == "PAUSED" else f"ETA {time_text(snapshot.eta_s)}"
+    retrying = (f" retrying {snapshot.retrying}",) if snapshot.retrying else ()
     return (
         f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
         f"  {end}   {snapshot.workers} workers",
@@ -130,6 +135,7 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, str]:
         + f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"
         f"   p50 {ms_text(snapshot.p50_ms)}  p99 {ms_text(snapshot.p99_ms)}"
         f"   {snapshot.retries:,} retries",
+        *retrying,
     )
 
 
@@ -150,5 +156,6 @@ def logfmt(snapshot: Snapshot) -> str:
         "retries": snapshot.retries,
         "eta_s": None if snapshot.eta_s is None else round(snapshot.eta_s),
         "workers": snapshot.workers,
+        "retrying": snapshot.retrying and json.dumps(snapshot.retrying, ensure_ascii=False),
     }
     return " ".join(f"{name}={value}" for name, value in pairs.items() if value is not None)

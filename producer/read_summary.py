@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from producer.closing import Closing, exit_code, sharing_json, unfinished
+from producer.closing import (
+    Closing,
+    error_json,
+    exit_code,
+    next_line,
+    sharing_json,
+    unfinished,
+)
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -64,7 +71,7 @@ def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int)
         "p50_ms": report.p50_ms,
         "p99_ms": report.p99_ms,
         "workers": report.workers,
-        "last_error": status.last_error,
+        **error_json(status),
         **sharing_json(status),
     }
 
@@ -107,7 +114,7 @@ def _transformed_line(job: ReadJob, report: ReadReport) -> str:
 def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
     """How it ended, and the next command where there is one."""
     # Nothing can be added to a standard output that is gone.
-    resume = [] if job.streams else [f" next     ringhaul resume {status.job}"]
+    resume = [] if job.streams else [next_line(f"resume {status.job}")]
     part = f"{status.done:,} of {status.units:,} units are done"
     went = ""
     if job.output is not None:
@@ -121,13 +128,13 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
             return [
                 f" complete with rejects: {report.rows:,} rows {went}, "
                 f"{report.rejected:,} of {job.table.name} rejected",
-                f" next     ringhaul errors {status.job}",
+                next_line(f"errors {status.job}"),
             ]
         case JobState.STOPPED:
             return [
                 " stopped: a transform failed on more rows than --max-errors allows; "
                 f"{report.rejected:,} rejected, {part}",
-                f" next     ringhaul errors {status.job}",
+                next_line(f"errors {status.job}"),
                 *(f"{line} --max-errors N" for line in resume),
             ]
         case JobState.QUARANTINED:

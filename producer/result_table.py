@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,9 +12,9 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from producer.stdout import let_go_of_stdout
+from producer.whole_file import replacing
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
-from ringhaul.read.folders import sync_folder
 
 #: Rows of a table on a terminal; a result with more is meant for a file.
 ROWS_SHOWN = 1000
@@ -40,7 +39,9 @@ def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
-            _write_whole(Path(path), data)
+            # Whole and on disk: the job counts as told then, and is forgotten some day.
+            with replacing(path) as out:
+                out.write(data)
     except OSError as error:
         if path is None:
             if isinstance(error, BrokenPipeError):
@@ -50,27 +51,6 @@ def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str
         raise OutputUnusable(
             f"{where}: the result cannot be written: {error.strerror or error}"
         ) from error
-
-
-def _write_whole(target: Path, data: bytes) -> None:
-    """A file that is whole and on disk when it appears: the job counts as told then, and is
-    forgotten some day. A device or a pipe is written as it is, and a link stays one."""
-    if target.exists() and not target.is_file():
-        with target.open("wb") as there:
-            there.write(data)
-        return
-    target = Path(os.path.realpath(target))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        sync_folder(str(target.parent))
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _form(form: str, path: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,24 +14,35 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.beginning import Beginning
+from producer.embedded import refuse_workers_of_others
+from producer.input_options import dialect_of, text_of, values_options
 from producer.options import comma_list
-from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
-from producer.plan import LoadRequest, plan_source
+from producer.outputs import (
+    STDOUT,
+    check_empty,
+    output_of,
+    refuse_output_options,
+    refuse_two_on_stdout,
+    wants_header,
+)
+from producer.plan import LoadRequest, plan_sources, with_empty
 from producer.plan_read import Wanted, table_of
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdin_spool import spool_path, spool_sources
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
+from ringhaul.cluster.consistency import check_consistency
+from ringhaul.cluster.markers import keyspace_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
 from ringhaul.cql.types import CqlType, Fields, type_texts
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING, UsageError
-from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.write import refuse_blank_lines
-from ringhaul.load.job import LoadJob
+from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.option_names import VALUES_PREFIX
 from ringhaul.read.ask import AskJob, SpanUnit, split_extra
 from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.exec import Statement
@@ -54,6 +65,7 @@ class _Asked:
     kind: str
     markers: tuple[tuple[str, str], ...]  #: name and CQL type of each
     result: tuple[tuple[str, CqlType], ...]
+    never_null: tuple[str, ...] = ()  #: of the result, as far as the schema tells
     user_types: tuple[tuple[str, Fields], ...] = ()
     facts: Mapping[str, Any]  #: further fields of the `AskJob`
     target: str
@@ -67,6 +79,7 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
     def ask(session: Session, loaded: Loaded) -> _Asked:
         wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
         table = table_of(session, wanted)
+        check_consistency(session, table.keyspace, writes=False)
         key, columns = comma_list(options["key"]), comma_list(options["columns"])
         plan = LookupPlan.of(table, key, columns)
         return _Asked(
@@ -74,6 +87,7 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
             markers=tuple((name, table.type_of(name)) for name in plan.key),
             user_types=table.user_types,
             result=tuple((name, table.types[name]) for name in plan.columns),
+            never_null=plan.never_null,
             facts={"table": table, "key": plan.key, "columns": plan.columns},
             target=table.name,
         )
@@ -81,11 +95,11 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
     return _run(options, begun, "lookup", [options["keys"]], [], ask)
 
 
-def run_exec(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul exec` with what was begun for it; the exit code."""
+def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
+    """Run `ringhaul exec` with what was begun for it; the exit code. `given`: the names of the
+    options that the user gave."""
+    check_inputs(options, given)
     files = [options["params"]] if options["params"] is not None else []
-    if bool(files) == bool(options["ranges"]):
-        raise UsageError("give --params FILE, or one --range for each marker")
 
     def ask(session: Session, loaded: Loaded) -> _Asked:
         statement = _prepared(session, loaded, options["statement"])
@@ -93,6 +107,10 @@ def run_exec(options: Mapping[str, Any], begun: Beginning) -> int:
         if not names:
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
         effect = statement.effect
+        check_consistency(session, keyspace_of(statement.prepared), writes=not effect.reads)
+        if not statement.result.names:
+            refuse_output_options(given, f"this {effect.verb.upper()}")
+            refuse_workers_of_others(loaded, options)
         texts, user_types = type_texts(statement.markers.types)
         return _Asked(
             kind="exec",
@@ -121,6 +139,7 @@ def _run(
     ask: Callable[[Session, Loaded], _Asked],
 ) -> int:
     loaded, job_id = begun.loaded, begun.job_id
+    request = values_request(options, kind)
     to_stdout = options["output"] == STDOUT
     spool = spool_path(loaded.settings.state_dir, job_id)
     with ExitStack() as stack:
@@ -131,7 +150,7 @@ def _run(
         sources = []
         if files:
             unused.callback(spool.unlink, missing_ok=True)
-            sources = spool_sources(files, CsvDialect(), "auto", spool)
+            sources = spool_sources(files, request.dialect, request.file_format, spool)
         spans = [parse_span(text) for text in ranges]
         slots = plan_slots(loaded, own_workers=to_stdout)
         made: list[AskJob] = []
@@ -142,7 +161,7 @@ def _run(
                 refuse_two_on_stdout(options)
                 if to_stdout:
                     stack.enter_context(spool_folder(Path(output.url)))
-            values = _values(options, asked, sources, spans, slots)
+            values = _values(request, asked, sources, spans, slots)
             refuse_blank_lines(output.format, _may_be_null(asked))
             job = AskJob(
                 kind=kind,
@@ -204,8 +223,33 @@ def _plan(
     return replace(plan, on_look=printer.look, on_end=printer.end)
 
 
+def check_inputs(options: Mapping[str, Any], given: Collection[str]) -> None:
+    """Raise `UsageError` for options of `ringhaul exec` that do not say where its values are.
+
+    `given`: see `options.given_options`.
+    """
+    if (options["params"] is not None) == bool(options["ranges"]):
+        raise UsageError("give --params FILE, or one --range for each marker")
+    if options["ranges"] and values_options(dict.fromkeys(given)):
+        raise UsageError("the --values options are about a file: give none of them with --range")
+
+
+def values_request(options: Mapping[str, Any], kind: str) -> LoadRequest:
+    """How the rows of values are read. Raises `UsageError` naming the option at fault."""
+    given = values_options(options)
+    return LoadRequest(
+        keyspace=kind,
+        table="values",
+        file_format=given["format"],
+        header=given["header"],
+        by_name=True,
+        dialect=dialect_of(given, VALUES_PREFIX),
+        text=text_of(given, VALUES_PREFIX),
+    )
+
+
 def _values(
-    options: Mapping[str, Any],
+    request: LoadRequest,
     asked: _Asked,
     sources: Sequence[SourceFile],
     spans: Sequence[Span],
@@ -219,25 +263,18 @@ def _values(
             f"{', '.join(names)}"
         )
     table = TableSchema(
-        keyspace=asked.kind,
-        table="values",
+        keyspace=request.keyspace,
+        table=request.table,
         columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in asked.markers),
         partition_key=(),
         clustering_key=(),
         user_types=asked.user_types,
     )
-    request = LoadRequest(
-        keyspace=table.keyspace,
-        table=table.table,
-        header=options["values_header"],
-        columns=() if options["values_header"] else names,
-        mapping={name: name for name in names},
-    )
     total = sum(file.size_bytes for file in sources)
     return LoadJob(
         table=table,
         cluster_name="",
-        sources=tuple(plan_source(request, file, table) for file in sources),
+        sources=_planned(request, sources, table),
         dialect=request.dialect,
         text=request.text,
         base_us=0,
@@ -247,11 +284,21 @@ def _values(
     )
 
 
+def _planned(
+    request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
+) -> tuple[LoadSource, ...]:
+    """The files, as a load would read them; none where the values are those of ranges."""
+    if not files:
+        return ()
+    planned = plan_sources(request, files, table)
+    return with_empty(request, files, planned, [source for source in planned if source])
+
+
 def _may_be_null(asked: _Asked) -> list[str]:
     """Names of the answers' columns; none where the one that there is always has a value: what a
-    row was asked for by, a count, whether a condition held."""
+    row was asked for by, its key, a count, whether a condition held."""
     names = [name for name, _ in asked.result]
-    sure = {"[applied]", "count", *(name for name, _ in asked.markers)}
+    sure = {"[applied]", "count", *(name for name, _ in asked.markers), *asked.never_null}
     return [] if len(names) == 1 and names[0] in sure else names
 
 

@@ -10,18 +10,18 @@ from typing import Any
 from config.settings import Loaded
 from producer.beginning import Beginning
 from producer.crew import Crew, crew_for, standing_ledger
-from producer.dry_run import dry_run_text
+from producer.dry_run import dry_run_json, dry_run_text
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
+from producer.hints import next_command
+from producer.input_options import dialect_of, text_of
 from producer.options import comma_list, settle, sharing
-from producer.plan import LoadRequest, plan_load
+from producer.plan import LoadRequest, check_request, plan_load
 from producer.stdin_spool import drop_if_done, forget_spooled, spool_path, spool_sources
 from producer.unloaded import manifest_options
 from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
-from ringhaul.cql.text import TextFormat
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
-from ringhaul.formats.dialect import CsvDialect
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
@@ -56,7 +56,10 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             visibility.judge(crew.workers, shown.say)
         if options["dry_run"]:
             transforms = transforms_of(loaded.settings, job.transforms)
-            print(dry_run_text(job, crew.slots, transforms))
+            if options["as_json"]:
+                print(json.dumps(dry_run_json(job, crew.slots, transforms)))
+            else:
+                print(dry_run_text(job, crew.slots, transforms))
             return EXIT_COMPLETE
         unused.pop_all()
     try:
@@ -74,13 +77,8 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
     keyspace = keyspace or options["keyspace"]
     if not keyspace:
         raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
-    words = {
-        name: tuple(comma_list(options[name]))
-        for name in ("true_words", "false_words")
-        if options[name]
-    }
     load = loaded.settings.load
-    return LoadRequest(
+    request = LoadRequest(
         keyspace=keyspace,
         table=table,
         file_format=options["file_format"],
@@ -88,16 +86,8 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         columns=comma_list(options["columns"]),
         mapping=_mapping(options["mapping"]),
         skip_columns=comma_list(options["skip_columns"]),
-        dialect=_dialect(options),
-        text=TextFormat(
-            timestamp_formats=options["timestamp_formats"],
-            epoch_unit=options["epoch_unit"],
-            timezone=options["timezone"],
-            blob=options["blob"],
-            decimal_sep=options["decimal_sep"],
-            thousands_sep=options["thousands_sep"],
-            **words,
-        ),
+        dialect=dialect_of(options),
+        text=text_of(options),
         skip_rows=options["skip_rows"],
         max_rows=options["max_rows"],
         nulls=options["nulls"],
@@ -109,27 +99,11 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
         max_errors=load.max_errors,
         transforms=options["transforms"],
         where=options["where"] or "",
+        timestamp_field=options["timestamp_field"],
+        ttl_field=options["ttl_field"],
     )
-
-
-def _dialect(options: Mapping[str, Any]) -> CsvDialect:
-    """That of the input. Raises `UsageError` that names the option as it is given."""
-    try:
-        return CsvDialect(
-            delimiter=options["delimiter"],
-            quote=options["quote"] or None,
-            escape=options["escape"] or None,
-            comment=options["comment"] or None,
-            encoding=options["encoding"],
-            null_strings=options["null_strings"] or ("",),
-            allow_extra_fields=options["allow_extra_fields"],
-            allow_missing_fields=options["allow_missing_fields"],
-            allow_nul=options["allow_nul"],
-        )
-    except UsageError as error:
-        field, colon, told = str(error).partition(":")
-        option = "null" if field == "null_strings" else field
-        raise UsageError(f"--{option}{colon}{told}") from error
+    check_request(request)
+    return request
 
 
 def _run(
@@ -167,7 +141,7 @@ def _run(
     if options["detach"]:
         feeder.join()
         ledger.make_durable()
-        shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
+        shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
         print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
         return EXIT_STILL_RUNNING
     code = follow_job(

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.beginning import Beginning
-from producer.outputs import refuse_two_on_stdout
-from producer.plan_read import Wanted, plan_units, read_select
-from producer.result_table import STDOUT, print_result
+from producer.endings import publish_end
+from producer.plan_read import Wanted, check_wanted, plan_units, read_select
+from producer.result_output import check_result_output, lasting, result_output
 from producer.run_read import Plan, plan_slots, run_read
 from producer.words import count_text
-from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.ledger.keys import JOB_TTL_S
-from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobMissing, JobStatus
-from ringhaul.ledger.states import JobState
-from ringhaul.read.fold import fold_job, read_job, result_types
-from ringhaul.read.job import ReadJob
+from ringhaul.errors import UsageError
+from ringhaul.read.job import ReadJob, ResultOutput
 from ringhaul.read.ring import read_ring
-from ringhaul.read.spill import forget_old
 
 
 def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
@@ -34,9 +26,14 @@ def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
 
 def run_count(options: Mapping[str, Any], begun: Beginning) -> int:
     """Run `ringhaul count` with what was begun for it; the exit code."""
+    return _run(options, begun, "count", count_wanted(options))
+
+
+def count_wanted(options: Mapping[str, Any]) -> Wanted:
+    """What the options of `count` want. Raises `UsageError` for two that do not go together."""
     if options["top"] and options["by"] != "total":
         raise UsageError("--top and --by are two different counts: give one of them")
-    select = Wanted(
+    return Wanted(
         keyspace=options["keyspace"],
         table=options["table"],
         where=options["where"],
@@ -44,34 +41,22 @@ def run_count(options: Mapping[str, Any], begun: Beginning) -> int:
         top=options["top"] or 0,
         counts=True,
     )
-    return _run(options, begun, "count", select)
 
 
 def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted) -> int:
-    _check_result_options(options)
+    output = result_output(options)
+    check_result_output(output, options)
+    check_wanted(wanted)
     slots = plan_slots(begun.loaded, own_workers=False)
 
     def plan(session: Session) -> Plan:
-        return _plan(options, begun.loaded, session, kind, wanted, slots)
+        return _plan(output, begun.loaded, session, kind, wanted, slots)
 
     return run_read(options, begun, plan)
 
 
-def _check_result_options(options: Mapping[str, Any]) -> None:
-    refuse_two_on_stdout(options)
-    output = options.get("output")
-    if output == STDOUT:
-        output = None
-    if options["result_format"] == "parquet" and output is None and sys.stdout.isatty():
-        raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
-    if output is not None and Path(output).is_dir():
-        raise UsageError(f"-o {output} is a folder: give a file")
-    if output is not None and not Path(output).absolute().parent.is_dir():
-        raise UsageError(f"-o {output}: there is no folder {Path(output).parent}")
-
-
 def _plan(
-    options: Mapping[str, Any],
+    output: ResultOutput,
     loaded: Loaded,
     session: Session,
     kind: str,
@@ -92,22 +77,18 @@ def _plan(
         consistency=loaded.settings.cluster.consistency,
         ring=_ring(session, read.table.keyspace) if wanted.by != "total" else (),
         by_host=wanted.by == "host",
+        result_output=lasting(output),
         partial_bytes_max=loaded.settings.query.partial_bytes_max,
         spill=str(loaded.settings.query.spill_dir or loaded.settings.state_dir / "spill"),
     )
     units = plan_units(session, read, slots)
-
-    def finish(ledger: Ledger, status: JobStatus) -> None:
-        if status.state is JobState.COMPLETE:
-            try:
-                print_folded(ledger, status.job, options["result_format"], options.get("output"))
-            except OutputUnusable as error:
-                raise OutputUnusable(
-                    f"{error}; `ringhaul resume {status.job}` prints it again"
-                ) from error
-
-    headline = f"{kind} {job.table.name}   {count_text(len(units), 'unit')}"
-    return Plan(job=job, units=units, target=job.table.name, headline=headline, on_end=finish)
+    return Plan(
+        job=job,
+        units=units,
+        target=job.table.name,
+        headline=f"{kind} {job.table.name}   {count_text(len(units), 'unit')}",
+        on_end=lambda ledger, status: publish_end(ledger, status, output),
+    )
 
 
 def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
@@ -115,19 +96,3 @@ def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
     hosts = session.cluster.metadata.all_hosts()
     addresses = {str(host.host_id): str(host.address) for host in hosts}
     return tuple((token.token, addresses[token.owner]) for token in read_ring(session, keyspace))
-
-
-def print_folded(ledger: Ledger, job_id: str, form: str, path: str | None) -> None:
-    """Print the result of a complete count or query, which may be repeated."""
-    job = read_job(ledger, job_id)
-    print_result(fold_job(ledger, job_id, job), result_types(job), form, path)
-    # The files of this job stay as long as the ledger remembers it: those of older ones go.
-    forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
-
-
-def _is_known(ledger: Ledger, job_id: str) -> bool:
-    try:
-        ledger.status(job_id)
-    except JobMissing:
-        return False
-    return True

@@ -16,6 +16,7 @@ from producer.beginning import Beginning, own_worker
 from producer.crew import crew_for, standing_ledger
 from producer.embedded import default_workers, is_embedded
 from producer.follow import Shown, follow_job
+from producer.hints import next_command
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import settle, sharing
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
@@ -132,7 +133,7 @@ def _run(
         if feeder is not None:
             feeder.join()
         ledger.make_durable()
-        shown.say(f"detached; the job goes on.   watch: ringhaul status -f {job_id}")
+        shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
         print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
         return EXIT_STILL_RUNNING
     on_look, on_end = plan.on_look, plan.on_end

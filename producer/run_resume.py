@@ -17,12 +17,13 @@ from producer.embedded import (
     EmbeddedBroker,
     is_embedded,
     refuse_embedded_detach,
+    refuse_workers_of_others,
 )
+from producer.endings import publish_end
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job
 from producer.options import connection_flags, settle
-from producer.outputs import refuse_two_on_stdout
-from producer.run_query import print_folded
+from producer.result_output import check_result_output, result_output
 from producer.stdin_spool import drop_if_done, drop_spooled
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
@@ -33,9 +34,7 @@ from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob
-from ringhaul.read.ask_finish import publish_ask_manifest
-from ringhaul.read.finish import publish_manifest
-from ringhaul.read.job import ReadJob
+from ringhaul.read.job import RESULT_KINDS, ReadJob, ResultOutput
 from tasks.connect import cluster_config, open_ledger
 from tasks.kinds import job_of
 
@@ -46,6 +45,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
     loaded = settle(flags, options["config_file"])
     embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
+    refuse_workers_of_others(loaded, options)
     state_dir = loaded.settings.state_dir
     job_id = options["job"]
     with ExitStack() as stack:
@@ -53,6 +53,11 @@ def run_resume(options: Mapping[str, Any]) -> int:
         settings = settle({}, None).settings
         ledger = open_ledger(settings)
         job = job_of(ledger.job_spec(job_id))
+        has_result = isinstance(job, ReadJob) and job.kind in RESULT_KINDS
+        if not has_result and (options["output"], options["result_format"]) != (None, None):
+            raise UsageError(
+                f"-o and --format are for the result of a count or a query: {job_id} has none"
+            )
         if isinstance(job, AskJob):
             return _resume_ask(stack, loaded, options, ledger, job, broker)
         if not isinstance(job, LoadJob):
@@ -102,17 +107,10 @@ def _resume_read(
     limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
     if job.streams:
         raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
-    if job.kind != "unload":
-        refuse_two_on_stdout(options)
+    result = _result_of(job, options) if job.kind in RESULT_KINDS else None
     status = ledger.status(job_id)
     if status.state in (JobState.COMPLETE, JobState.PARTIAL):
-        # Its command may have gone before it wrote the manifest, or the result.
-        if job.kind != "unload":
-            print_folded(ledger, job_id, "auto", None)
-            return EXIT_COMPLETE
-        parts = len(publish_manifest(ledger, job_id).parts)
-        Shown.from_options(options).say(f"{job_id} is complete; its manifest lists {parts:,} files")
-        return EXIT_CODES[status.state]
+        return _publish_again(ledger, status, options, result)
     if not status.sealed:
         raise UsageError(f"job {job_id} has not got all its units: start it anew")
     close_session(open_session(cluster_config(loaded.settings)))
@@ -122,26 +120,42 @@ def _resume_read(
         worker = stack.enter_context(own_worker(loaded, job_id))
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done")
-
-    def end(status: JobStatus) -> None:
-        if status.state not in (JobState.COMPLETE, JobState.PARTIAL):
-            return
-        if job.kind == "unload":
-            publish_manifest(ledger, job_id)
-        else:
-            form, path = options.get("result_format", "auto"), options.get("output")
-            print_folded(ledger, job_id, form, path)
-
     return follow_job(
         ledger,
         job_id,
         0,
         shown,
-        on_end=end,
+        on_end=lambda status: publish_end(ledger, status, result),
         broker=broker,
         worker=worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
     )
+
+
+def _result_of(job: ReadJob, options: Mapping[str, Any]) -> ResultOutput:
+    """Where the result goes: as the job was told, but for what the options say."""
+    output = result_output(options, job.result_output)
+    try:
+        check_result_output(output, options)
+    except UsageError as error:
+        if options["output"] is not None or not output.path:
+            raise
+        raise UsageError(f"{error}; so the job was told: name another with -o FILE") from error
+    return output
+
+
+def _publish_again(
+    ledger: Ledger,
+    status: JobStatus,
+    options: Mapping[str, Any],
+    result: ResultOutput | None = None,
+) -> int:
+    """Of a job that is complete: its command may have gone before it wrote manifest or result."""
+    publish_end(ledger, status, result)
+    if result is None or result.path:
+        written = "manifest is written" if result is None else f"result is in {result.path}"
+        Shown.from_options(options).say(f"{status.job} is complete; its {written}")
+    return EXIT_CODES[status.state]
 
 
 def _resume_ask(
@@ -166,10 +180,7 @@ def _resume_ask(
         if job.streams:
             raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
         if status.state in (JobState.COMPLETE, JobState.PARTIAL):
-            # Its command may have gone before it wrote the manifest.
-            publish_ask_manifest(ledger, status)
-            Shown.from_options(options).say(f"{job_id} is complete; its manifest is written")
-            return EXIT_CODES[status.state]
+            return _publish_again(ledger, status, options)
     refuse_over(status)
     if job.spans and not status.sealed:
         raise UsageError(f"job {job_id} has not got all its units: start it anew")
@@ -186,17 +197,12 @@ def _resume_ask(
         feeder.start()
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  resume {job.kind}   {status.done:,} units are done already")
-
-    def end(status: JobStatus) -> None:
-        if job.output is not None:
-            publish_ask_manifest(ledger, status)
-
     code = follow_job(
         ledger,
         job_id,
         0,
         shown,
-        on_end=end,
+        on_end=lambda status: publish_end(ledger, status),
         feeder=feeder,
         broker=broker,
         worker=worker,

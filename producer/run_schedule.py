@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from config.settings import Loaded
+from producer.hints import next_command
 from producer.ledgers import reading_ledger
 from producer.options import settle
 from producer.schedule_beat import LOOK_SOON_S, log_folder
@@ -212,11 +213,12 @@ def _again(ledger: Ledger, schedule: Schedule, before: Run) -> Run:
     state = states.get(job)
     place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
     if state in (JobState.STOPPED, JobState.CANCELLED):
-        raise UsageError(f"{place}: `ringhaul resume {job}` first, then this again goes on")
+        resume = next_command(f"resume {job}")
+        raise UsageError(f"{place}: `{resume}` first, then this again goes on")
     if state is JobState.PARTIAL and not schedule.rejects_ok:
         raise UsageError(
-            f"{place}: it has rejected records (`ringhaul errors {job}`); with rejects_ok = true "
-            "in the schedule this goes on behind it"
+            f"{place}: it has rejected records (`{next_command(f'errors {job}')}`); with "
+            "rejects_ok = true in the schedule this goes on behind it"
         )
     return run
 

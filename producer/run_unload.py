@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from producer.beginning import Beginning
 from producer.known_job import ADOPTED
 from producer.options import comma_list
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
-from producer.plan_read import Read, Wanted, plan_units, read_select
+from producer.plan_read import Read, Wanted, check_wanted, plan_units, read_select
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
@@ -34,6 +35,16 @@ from ringhaul.transform.errors import TransformError
 
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
+    from ringhaul.transform.chain import Transform
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnloadRequest:
+    """The options of `ringhaul unload` that make up a job."""
+
+    wanted: Wanted
+    output: Output
+    error_limit: ErrorLimit | None  #: None: nothing can be rejected
 
 
 def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
@@ -41,8 +52,9 @@ def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
     loaded = begun.loaded
     to_stdout = options["output"] == STDOUT
     with ExitStack() as stack:
-        refuse_two_on_stdout(options)
-        output = output_of(options, loaded, begun.job_id)
+        request = unload_request(options, loaded, begun.job_id)
+        functions = _functions(options["transforms"], loaded)
+        output = request.output
         if to_stdout and not options["dry_run"]:
             stack.enter_context(spool_folder(Path(output.url)))
         elif not to_stdout and not options.get(ADOPTED):
@@ -50,15 +62,37 @@ def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan | None:
-            return _plan(options, loaded, session, output, slots)
+            return _plan(options, request, functions, loaded, session, slots)
 
         return run_read(options, begun, plan, output="" if to_stdout else output.url)
 
 
+def unload_request(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> UnloadRequest:
+    """The request that the options make. Raises `UsageError` or `QueryError` for what cannot work
+    whatever the table is: it is told before a cluster is asked."""
+    refuse_two_on_stdout(options)
+    wanted = _wanted(options)
+    check_wanted(wanted)
+    limit = None
+    if options["transforms"]:
+        limit = ErrorLimit.parse(options["max_errors"] or loaded.settings.load.max_errors)
+    elif options["max_errors"]:
+        raise UsageError("--max-errors is about transforms: without one no row is rejected")
+    return UnloadRequest(
+        wanted=wanted, output=output_of(options, loaded, job_id), error_limit=limit
+    )
+
+
 def _plan(
-    options: Mapping[str, Any], loaded: Loaded, session: Session, output: Output, slots: int
+    options: Mapping[str, Any],
+    request: UnloadRequest,
+    functions: Sequence[Transform],
+    loaded: Loaded,
+    session: Session,
+    slots: int,
 ) -> Plan | None:
-    read = read_select(session, _wanted(options))
+    output = request.output
+    read = read_select(session, request.wanted)
     if read.select is not None:
         if read.select.is_aggregate:
             raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
@@ -70,13 +104,11 @@ def _plan(
     names, types = read.names, read.types
     results: tuple[tuple[str, CqlType], ...] = ()
     if options["transforms"]:
-        results = _results(options["transforms"], read, loaded)
+        results = _results(functions, read)
         columns = [(name, str(cql_type)) for name, cql_type in results]
         names, types = zip(*results, strict=True)
         # Of what transforms give nobody knows whether it may be null.
         refuse_blank_lines(output.format, names)
-    elif options["max_errors"]:
-        raise UsageError("--max-errors is about transforms: without one no row is rejected")
     job = ReadJob(
         kind="unload",
         cluster_name=session.cluster.metadata.cluster_name,
@@ -97,17 +129,9 @@ def _plan(
         f"{count_text(len(units), 'unit')}"
     )
     if options["dry_run"]:
-        print(f"would {headline} for {count_text(slots, 'worker process', 'worker processes')}")
-        from ringhaul.read.statement import scan_statement
-
-        print(f" statement  {scan_statement(job.select)}")
-        if results:
-            print(f" through    {' and '.join(job.transforms)}")
-            print(f" columns    {', '.join(f'{name} {kind}' for name, kind in columns)}")
+        plan = _dry_run_json(job, len(units), slots)
+        print(json.dumps(plan) if options["as_json"] else _dry_run_text(plan, headline))
         return None
-    limit = None
-    if results:
-        limit = ErrorLimit.parse(options["max_errors"] or loaded.settings.load.max_errors)
     if to_stdout:
         header = b""
         if wants_header(options, output):
@@ -122,7 +146,7 @@ def _plan(
             on_look=printer.look,
             on_end=printer.end,
             own_workers=True,
-            error_limit=limit,
+            error_limit=request.error_limit,
         )
     return Plan(
         job=job,
@@ -130,18 +154,53 @@ def _plan(
         target=job.table.name,
         headline=headline,
         on_end=_finish,
-        error_limit=limit,
+        error_limit=request.error_limit,
     )
 
 
-def _results(
-    transforms: Sequence[str], read: Read, loaded: Loaded
-) -> tuple[tuple[str, CqlType], ...]:
-    """The columns that come out of the transforms. Raises `UsageError` where none do."""
+def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
+    """What the unload would do, for programs. Fields are only ever added."""
+    from ringhaul.read.statement import scan_statement
+
+    assert job.output is not None
+    return {
+        "message_type": "plan",
+        "kind": job.kind,
+        "table": job.table.name,
+        "output": None if job.streams else job.output.url,
+        "transforms": list(job.transforms),
+        "consistency": job.consistency,
+        "columns": [{"column": name, "type": kind} for name, kind in job.columns],
+        "statement": scan_statement(job.select),
+        "units": units,
+        "worker_processes": slots,
+    }
+
+
+def _dry_run_text(plan: Mapping[str, Any], headline: str) -> str:
+    """The same for people."""
+    processes = count_text(plan["worker_processes"], "worker process", "worker processes")
+    lines = [f"would {headline} for {processes}", f" statement  {plan['statement']}"]
+    if plan["transforms"]:
+        columns = (f"{column['column']} {column['type']}" for column in plan["columns"])
+        lines.append(f" through    {' and '.join(plan['transforms'])}")
+        lines.append(f" columns    {', '.join(columns)}")
+    return "\n".join(lines)
+
+
+def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]:
+    """The transforms. Raises `UsageError` for one that this host does not allow or have."""
+    if not transforms:
+        return ()
     from producer.plan_transform import plan_transforms  # what most unloads do not need to import
+
+    return plan_transforms(transforms, loaded.settings)
+
+
+def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, CqlType], ...]:
+    """The columns that come out of the transforms. Raises `UsageError` where none do."""
     from ringhaul.read.reshape import planned_results
 
-    functions = plan_transforms(transforms, loaded.settings)
     if RECORD in read.names:
         raise UsageError(
             f"a column is named {RECORD}, as the one is by which transforms tell rows: name it "

@@ -12,6 +12,8 @@ import rich_click as click
 from click.exceptions import Exit
 
 from config.settings import Settings
+from producer.options import given_options
+from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
 from ringhaul.read.effect import effect_of
 from ringhaul.schedule.parse import parse_schedules
@@ -19,6 +21,8 @@ from ringhaul.schedule.schedules import Schedule, Schedules
 
 #: Commands that write into a folder, which must be empty.
 _FOLDERS = frozenset({"unload", "lookup", "exec"})
+#: The year 2100.
+_FAR_MS = 4_102_444_800_000
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
@@ -28,6 +32,7 @@ _REFUSED = {
     "config_file": "the settings are beat's own",
     "broker": "the broker is beat's own",
     "profile_dir": "it looks at embedded workers",
+    "workers": "it is of embedded workers",
 }
 
 
@@ -87,7 +92,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
     """Raises `UsageError` that names the file, the schedule, the key, and what was expected."""
     try:
         version = file_version(path)
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a byte order mark
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -96,7 +101,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
     for schedule in schedules.values():
         for number, step in enumerate(schedule.steps, start=1):
             try:
-                _check_step(schedule, step, number)
+                _check_step(schedule, step, number, path.absolute().parent)
             except UsageError as error:
                 place = f"{path}: schedule {schedule.name}: steps, step {number}"
                 raise UsageError(f"{place} ({step[0]}): {error}") from None
@@ -109,31 +114,48 @@ def file_version(path: Path) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _check_step(schedule: Schedule, step: tuple[str, ...], number: int) -> None:
-    """Raise `UsageError` for what the command of a step would refuse, or a step must not do."""
+def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> None:
+    """Raise `UsageError` for what the command of a step would refuse, or a step must not do.
+
+    `folder`: where it runs.
+    """
     from producer.__main__ import COMMANDS, cli
 
     assert step[0] in COMMANDS
     command = cli.get_command(click.Context(cli), step[0])
     assert command is not None
 
-    def parsed(due_ms: int) -> Mapping[str, Any]:
+    def parsed(due_ms: int) -> click.Context:
         arguments = schedule.arguments(due_ms, ("/file",))[number - 1]
         try:
-            return command.make_context(step[0], arguments[1:]).params
+            return command.make_context(step[0], arguments[1:])
         except Exit:
             raise UsageError("a step is no call for help") from None
         except click.ClickException as error:
             raise UsageError(error.format_message()) from None
 
-    params = parsed(0)
+    params = parsed(0).params
     for name, why in _REFUSED.items():
         if params.get(name):
             flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")
     _check_input(step[0], params)
     if step[0] in _FOLDERS:
-        _check_output(step[0], [parsed(due_ms) for due_ms in _some_dues(schedule)])
+        _check_output(step[0], [parsed(due_ms).params for due_ms in _some_dues(schedule)])
+    _check_values(step[0], [parsed(0), parsed(_FAR_MS)], folder)
+
+
+def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> None:
+    """`runs`: the step, parsed, in runs that are far from each other. What is wrong in some of them
+    alone, such as a range from a fixed day to the due time, is told when it is."""
+    found: list[UsageError] = []
+    for run in runs:
+        try:
+            check_step_options(command, run.params, given_options(run), folder)
+        except UsageError as error:
+            found.append(error)
+    if len(found) == len(runs):
+        raise found[-1]
 
 
 def _check_input(command: str, params: Mapping[str, Any]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from producer.words import count_text, time_text
 from ringhaul.ledger.reading import JobStatus
 
 #: Rates are taken over this long, so that they follow a change without jumping at each block.
 RATE_WINDOW_S = 10.0
+#: What is shown of an error: some lines of a terminal.
+ERROR_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,7 @@ class Snapshot:
     hosts: int
     p50_ms: float | None = None
     p99_ms: float | None = None
+    retrying: str | None = None  #: see `retrying`
 
     @property
     def share(self) -> float:
@@ -47,6 +51,19 @@ class Snapshot:
         if self.bytes_total:
             return min(self.bytes_done / self.bytes_total, 0.999)
         return min(self.units_done / self.units, 0.999) if self.units else 0.0
+
+
+def retrying(status: JobStatus) -> str | None:
+    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`. None: it does not, or
+    for no error."""
+    if not status.stands_still or status.error_ms is None:
+        return None
+    ago_s = max(status.now_ms - status.error_ms, 0) / 1000
+    reason = " ".join((status.last_error or "").split())[:ERROR_CHARS_MAX]
+    return (
+        f"{count_text(status.failing, 'unit')}, failed {count_text(status.fails, 'time')}, "
+        f"last {time_text(ago_s)} ago: {reason}"
+    )
 
 
 class RateMeter:
@@ -93,6 +110,7 @@ class RateMeter:
             hosts=hosts,
             p50_ms=p50_ms,
             p99_ms=p99_ms,
+            retrying=retrying(status),
         )
 
     def _eta_s(self, status: JobStatus, bytes_done: int, bytes_per_s: float) -> float | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
+from ringhaul.formats.signature import LOOK_BYTES, binary_kind
 from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
@@ -37,6 +38,9 @@ def spool_sources(
         raise UsageError("- (standard input) cannot be given together with other sources")
     spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with spool.open("xb") as file:
+        beginning = sys.stdin.buffer.read(LOOK_BYTES)
+        _refuse_binary(beginning, dialect, file_format)
+        file.write(beginning)
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
     return find_sources([str(spool)], dialect, file_format)
 
@@ -74,6 +78,16 @@ def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
             path.unlink(missing_ok=True)
         except FileNotFoundError:  # another command did the same
             continue
+
+
+def _refuse_binary(beginning: bytes, dialect: CsvDialect, file_format: str) -> None:
+    """Raise `UsageError` if standard input cannot be read by what it begins with. There is no name
+    that would tell of a compression."""
+    if dialect.decoding == "stream" or (file_format == "parquet" and beginning[:4] == b"PAR1"):
+        return
+    words = binary_kind(beginning, dialect.option, piped=True)
+    if words is not None:
+        raise UsageError(f"standard input {words}")
 
 
 def _are_kept(ledger: Ledger, job_id: str) -> bool:

@@ -9,7 +9,14 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
-from producer.closing import Closing, exit_code, sharing_json, unfinished
+from producer.closing import (
+    Closing,
+    error_json,
+    exit_code,
+    next_line,
+    sharing_json,
+    unfinished,
+)
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -109,7 +116,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "workers": report.workers,
         "reject_reasons": dict(summary.reasons),
         "first_timestamp_us": summary.job.base_us,
-        "last_error": status.last_error,
+        **error_json(status),
         **sharing_json(status),
         "sources": [asdict(source) for source in report.sources],
     }
@@ -165,8 +172,8 @@ def _verdict(summary: Summary) -> list[str]:
     rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, and have written some of their rows.
     part = f"at least {landed}" if status.left or not status.sealed else landed
-    resume = f" next     ringhaul resume {job}"
-    export = f" next     ringhaul errors {job} --export {_export_name(summary.job)}"
+    resume = next_line(f"resume {job}")
+    export = next_line(f"errors {job} --export {_export_name(summary.job)}")
     match status.state:
         case JobState.COMPLETE:
             return [f" complete: {landed}"]

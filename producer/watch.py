@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from producer.embedded import EmbeddedBroker, EmbeddedWorker
+from producer.hints import next_command
 from producer.progress import Progress
 from producer.snapshot import RateMeter, Snapshot
 from ringhaul.errors import LedgerUnavailable
@@ -125,7 +126,7 @@ class Watch:
     def _tell_pause(self, status: JobStatus) -> None:
         """Somebody else paused the job, or lets it go on."""
         if status.paused != self._paused and not status.finished:
-            words = f"paused; to go on: ringhaul resume {self._job_id}"
+            words = f"paused; to go on: {next_command(f'resume {self._job_id}')}"
             self._progress.note(words if status.paused else "the job goes on")
         self._paused = status.paused
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,31 +11,45 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ringhaul.errors import OutputUnusable, UsageError
+from ringhaul.read.folders import sync_folder
 
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Write to a file beside `path`, which takes its place when the block ends without an error.
-
-    A device or a pipe is written as it is. Raises `UsageError` where nothing can be written (no
-    such folder), and `OutputUnusable` where it ends early (disk full).
-    """
-    straight = os.path.exists(path) and not os.path.isfile(path)
-    target = Path(path if straight else os.path.realpath(path))  # a link stays one
-    written = target if straight else target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """`replacing`, in words: raises `UsageError` where nothing can be written (no such folder), and
+    `OutputUnusable` where it ends early (disk full)."""
+    opened = False
     try:
-        out = written.open("wb")
+        with replacing(path) as out:
+            opened = True
+            yield out
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        words = f"{path}: cannot be written: {error.strerror or error}"
+        raise (OutputUnusable(words) if opened else UsageError(words)) from error
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """Write to a file beside `path`, which takes its place, and is on disk, when the block ends
+    without an error.
+
+    A device or a pipe is written as it is, and a link stays one. Several commands may write the
+    same at once, on hosts whose processes have the same numbers. Raises `OSError`.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as there:
+            yield there
+        return
+    target = Path(os.path.realpath(path))
+    written = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with out:
+        with written.open("wb") as out:
             if target.is_file():
                 shutil.copymode(target, written)
             yield out
-        if not straight:
-            written.replace(target)
-    except OSError as error:
-        raise OutputUnusable(f"{path}: cannot be written: {error.strerror or error}") from error
+            out.flush()
+            os.fsync(out.fileno())
+        written.replace(target)
+        sync_folder(str(target.parent))
     finally:
-        if not straight:
-            written.unlink(missing_ok=True)
+        written.unlink(missing_ok=True)

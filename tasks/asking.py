@@ -34,6 +34,7 @@ def run_ask(attempt: Attempt) -> Done:
         rejected=outcome.rejected,
         doubted=stats.in_doubt,
         missing=outcome.missing,
+        not_applied=outcome.not_applied,
         rows=stats.rows,
         parts=len(outcome.parts),
         bytes_written=sum(part.bytes for part in outcome.parts),

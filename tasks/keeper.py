@@ -9,7 +9,8 @@ units, so that it is done while all processes are busy.
 A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
 old when this process hangs and when Redis is out of its reach.
 
-It removes queues that commands left behind, once their jobs are forgotten (`private_queues`).
+It removes queues that commands left behind, once their jobs are forgotten (`private_queues`), and
+ends jobs that were left and that nobody can go on with (`abandoned`).
 
 The worker of an embedded job ends with the command that started it: when that command was killed
 and could not stop its worker, the keeper does.
@@ -26,8 +27,10 @@ from typing import Any
 from celery import bootsteps
 
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
+from tasks.abandoned import Abandoned
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.heartbeat import Heartbeat
 from tasks.looking import ASK_EVERY_S, WATCH_EVERY_S, Looking
@@ -65,6 +68,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         queues = tuple(sorted(worker.app.amqp.queues.consume_from))
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._looking = Looking(self._ledger.caller, self._me, settings)
+        self._abandoned = Abandoned(self._ledger)
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._keep()
         self._look(worker.timer)
@@ -92,7 +96,10 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._heartbeat.beat()
             if self._parent_pid:
                 note_queues(self._ledger.caller, self._me.queues)
-            sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
+            found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
+            running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
+            for job in self._abandoned.look(running):
+                log.warning("job %s: its command is gone, and nobody can go on with it", job)
             remove_forgotten(self._ledger.caller, self._prefix)
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)

@@ -62,8 +62,9 @@ def run_load(attempt: Attempt) -> Done:
 
 
 def _statement(job: LoadJob, unit: LoadUnit) -> str:
-    columns = [column for _, column in job.sources[unit.source].mapping]
-    return insert_statement(job.table, columns, job.ttl_s)
+    source = job.sources[unit.source]
+    columns = [column for _, column in source.mapping]
+    return insert_statement(job.table, columns, job.ttl_s, ttl_bound=source.ttl_field is not None)
 
 
 def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) -> UnitResult:

@@ -14,20 +14,101 @@ from producer.options import (
     Command,
     connection_options,
     following_options,
+    given_options,
     output_options,
     sharing_options,
 )
+
+
+def values_options(command: Command) -> Command:
+    """How the file of keys or of values is written: options of `load`, by other names."""
+    for option in reversed(
+        [
+            click.option(
+                "--values-format",
+                type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+                default="auto",
+                show_default=True,
+                help="Of the input; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+            ),
+            click.option(
+                "--values-header/--no-values-header",
+                default=True,
+                help="The first record of the input names its fields [yes].",
+            ),
+            click.option(
+                "--values-delimiter",
+                default=",",
+                show_default=True,
+                metavar="CHAR",
+                help="Input: between fields; \\t: tab.",
+            ),
+            click.option(
+                "--values-quote",
+                default='"',
+                show_default=True,
+                metavar="CHAR",
+                help="Input: around fields; empty: none.",
+            ),
+            click.option(
+                "--values-escape",
+                default="",
+                metavar="CHAR",
+                help="Input: escape character besides doubled quotes.",
+            ),
+            click.option(
+                "--values-comment",
+                default="",
+                metavar="CHAR",
+                help="Input: lines that begin with it are left out.",
+            ),
+            click.option(
+                "--values-null",
+                "values_null_strings",
+                multiple=True,
+                metavar="TEXT",
+                help="Input: unquoted text that means null [empty]; may be repeated.",
+            ),
+            click.option(
+                "--values-encoding",
+                default="utf-8",
+                show_default=True,
+                metavar="NAME",
+                help="Of the text in the input.",
+            ),
+            click.option(
+                "--values-allow-nul", is_flag=True, help="Input: take NUL bytes as they are."
+            ),
+            click.option(
+                "--values-timestamp-format",
+                "values_timestamp_formats",
+                multiple=True,
+                metavar="PATTERN",
+                help="Input: strftime pattern of timestamps, tried before ISO 8601.",
+            ),
+            click.option(
+                "--values-epoch-unit",
+                default="",
+                metavar="UNIT",
+                help="Input: of whole-number timestamps: s ms us ns [ms, no date-like].",
+            ),
+            click.option(
+                "--values-timezone",
+                default="UTC",
+                show_default=True,
+                metavar="NAME",
+                help="Input: of timestamps without a zone.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
 
 
 def answer_options(command: Command) -> Command:
     """What both commands do with the answers."""
     for option in reversed(
         [
-            click.option(
-                "--values-header/--no-values-header",
-                default=True,
-                help="The first record of the input names its fields [yes].",
-            ),
             click.option(
                 "-o",
                 "--output",
@@ -69,7 +150,7 @@ def answer_options(command: Command) -> Command:
     "--keys",
     required=True,
     metavar="FILE|-",
-    help="The keys: CSV, JSON Lines or Parquet, by the file's suffix.",
+    help="The keys, in a file or on standard input.",
 )
 @click.option(
     "--key",
@@ -77,6 +158,7 @@ def answer_options(command: Command) -> Command:
     help="Columns of a key: the partition key, and first clustering columns [partition key].",
 )
 @click.option("--columns", metavar="A,B,...", help="Columns that are wanted [all].")
+@values_options
 @answer_options
 @sharing_options
 @following_options
@@ -98,7 +180,7 @@ def lookup_command(**options: Any) -> int:
 @click.option(
     "--params",
     metavar="FILE|-",
-    help="Values of the markers: CSV, JSON Lines or Parquet, by the file's suffix.",
+    help="Values of the markers, in a file or on standard input.",
 )
 @click.option(
     "--range",
@@ -107,6 +189,7 @@ def lookup_command(**options: Any) -> int:
     metavar="NAME:FIRST..LAST[/STEP]",
     help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
 )
+@values_options
 @answer_options
 @sharing_options
 @following_options
@@ -123,4 +206,4 @@ def exec_command(**options: Any) -> int:
         begun = begin_read(stack, options, "exec")
         from producer.run_ask import run_exec  # while what was begun comes up
 
-        return run_exec(options, begun)
+        return run_exec(options, begun, given_options())

@@ -7,13 +7,14 @@ from typing import Any
 
 import rich_click as click
 
-from producer.options import config_option, connection_options, following_options
+from producer.commands.query import RESULT_FORMATS
+from producer.options import connection_options, following_options, ledger_options
 from producer.startup import take_sigterm
 
 
 @click.command("pause")
 @click.argument("job")
-@config_option
+@ledger_options
 def pause_command(job: str, config_file: Path | None) -> int:
     """Hold a running job: its workers let go of it within 2 s. `resume` lets it go on."""
     from producer.ledgers import reading_ledger
@@ -28,7 +29,7 @@ def pause_command(job: str, config_file: Path | None) -> int:
 
 @click.command("cancel")
 @click.argument("job")
-@config_option
+@ledger_options
 def cancel_command(job: str, config_file: Path | None) -> int:
     """End a running job. Its workers stop within 2 s; `resume` goes on from there."""
     from producer.ledgers import reading_ledger
@@ -43,6 +44,18 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @click.command("resume")
 @click.argument("job")
 @click.option("--max-errors", metavar="N|N%", help="Rejects that are allowed from now on.")
+@click.option(
+    "--format",
+    "result_format",
+    type=click.Choice(RESULT_FORMATS),
+    help="Of the result of a count or a query [as its command said].",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE|-",
+    help="Write this result here; -: standard output [as its command said].",
+)
 @following_options
 @connection_options
 def resume_command(**options: Any) -> int:
@@ -83,7 +96,7 @@ def resume_command(**options: Any) -> int:
 @click.option("--timezone", metavar="NAME", help="Of the hours, such as Europe/Berlin [UTC].")
 @click.option("--off", is_flag=True, help="Take the limits away.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
-@config_option
+@ledger_options
 def throttle_command(job: str, config_file: Path | None, **options: Any) -> int:
     """Limit a running job, from within 2 s on, or show its limits.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 
 import rich_click as click
 
-from producer.options import config_option
+from producer.options import given_options, ledger_options
+from producer.together import refuse_together
 
 
 @click.command("errors")
@@ -23,7 +25,7 @@ from producer.options import config_option
     help="Write the original records to FILE; -: stdout.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
-@config_option
+@ledger_options
 def errors_command(
     job: str, limit: int, export: str | None, as_json: bool, config_file: Path | None
 ) -> int:
@@ -35,13 +37,15 @@ def errors_command(
     from producer.ledgers import reading_ledger
     from producer.rejects import export_rejects, job_rejects, reject_lines
 
+    given = given_options()
+    refuse_together(given)
     with reading_ledger(config_file) as ledger:
         if export is not None:
             written = export_rejects(ledger, job, export)
             print(f"{written:,} rejected records written to {export}", file=sys.stderr)
             return 0
         if as_json:
-            for reject in job_rejects(ledger, job):
+            for reject in islice(job_rejects(ledger, job), limit if "limit" in given else None):
                 print(json.dumps(reject.to_json()))
             return 0
         for line in reject_lines(ledger, job, limit):

@@ -88,6 +88,16 @@ from producer.options import connection_options, following_options, given_option
     help="Write timestamp of the first record; each next is 1 us later.",
 )
 @click.option(
+    "--timestamp-field",
+    metavar="FIELD",
+    help="Rows' write times stand in this field, a name or a position from 0.",
+)
+@click.option(
+    "--ttl-field",
+    metavar="FIELD",
+    help="Seconds until each row expires stand in this field; empty: --ttl.",
+)
+@click.option(
     "--strategy",
     type=click.Choice(["pipeline", "token-batch", "concurrent"]),
     help="Single statements to the replicas, or two ways through the driver [pipeline].",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.options import config_option
+from producer.options import ledger_options
 
 
 @click.group("schedule")
@@ -17,7 +17,7 @@ def schedule() -> None:
 
 @schedule.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@config_option
+@ledger_options
 def list_command(as_json: bool, config_file: Path | None) -> int:
     """The schedules: when each is due next, and what became of its last run."""
     from producer.run_schedule import print_schedules
@@ -33,7 +33,7 @@ def list_command(as_json: bool, config_file: Path | None) -> int:
     metavar="TIME",
     help="A due time, UTC; one that failed is gone on with [now].",
 )
-@config_option
+@ledger_options
 def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
     """Run a schedule now, here; its exit code is 0 when every step is done.
 
@@ -47,7 +47,7 @@ def run_command(name: str, due: datetime | None, config_file: Path | None) -> in
 
 @schedule.command("pause")
 @click.argument("name")
-@config_option
+@ledger_options
 def pause_command(name: str, config_file: Path | None) -> int:
     """Begin no run of a schedule from now on; one that is not over goes on."""
     from producer.run_schedule import set_paused
@@ -57,7 +57,7 @@ def pause_command(name: str, config_file: Path | None) -> int:
 
 @schedule.command("resume")
 @click.argument("name")
-@config_option
+@ledger_options
 def resume_command(name: str, config_file: Path | None) -> int:
     """Begin runs again, from the next due time on."""
     from producer.run_schedule import set_paused
@@ -71,7 +71,7 @@ def resume_command(name: str, config_file: Path | None) -> int:
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="The last N runs."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-@config_option
+@ledger_options
 def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
     """The last runs of a schedule, the newest first: due, late, steps, jobs, exit codes."""
     from producer.run_schedule import print_history

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import rich_click as click
 
-from producer.options import config_option
+from producer.options import ledger_options
 
 
 @click.command("status")
@@ -19,7 +18,7 @@ from producer.options import config_option
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="List the last N jobs."
 )
-@config_option
+@ledger_options
 def status_command(
     job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
 ) -> int:
@@ -38,9 +37,8 @@ def status_command(
 
 def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
     from producer.closing import read_closing
-    from producer.endings import publish_end
+    from producer.endings import publish_watched
     from producer.follow import Shown, follow_job, print_closing
-    from ringhaul.errors import OutputUnusable
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
     status = ledger.status(job_id)
@@ -50,11 +48,10 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             job_id,
             int(status.labels.get("bytes_total", "0")),
             shown,
-            on_end=lambda status: publish_end(ledger, status),
+            on_end=lambda status: publish_watched(ledger, status, shown.say),
         )
     if follow:
-        with suppress(OutputUnusable):  # its files may have been moved since
-            publish_end(ledger, status)
+        publish_watched(ledger, status, shown.say, was_over=True)
     closing = read_closing(ledger, job_id)
     print_closing(closing, shown)
     return closing.exit_code

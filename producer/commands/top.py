@@ -6,13 +6,13 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.options import config_option
+from producer.options import ledger_options
 
 
 @click.command("top")
 @click.option("--once", is_flag=True, help="Look for a second, print what there is, and end.")
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines, a document at each look.")
-@config_option
+@ledger_options
 def top_command(once: bool, as_json: bool, config_file: Path | None) -> int:
     """Watch jobs, hosts and the units that take longest, every second. q or Ctrl-C ends it."""
     from producer.top import run_top

@@ -1,4 +1,4 @@
-"""Which data centres hold a keyspace."""
+"""Which data centres hold a keyspace, and which one is the local one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ def data_centres_of(session: Session, keyspace: str) -> list[str]:
     # A strategy that does not tell data centres apart puts replicas into any of them.
     factors = getattr(known.replication_strategy, "dc_replication_factors", None)
     holding = there if factors is None else {dc for dc in there if factors.get(dc, 0) > 0}
+    local = local_dc_of(session)
+    return sorted(holding, key=lambda dc: (dc != local, dc))
+
+
+def local_dc_of(session: Session) -> str | None:
+    """The data centre whose nodes the session asks; None if no node tells."""
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
-    local = {host.datacenter for host in hosts if policy.distance(host) == HostDistance.LOCAL}
-    return sorted(holding, key=lambda dc: (dc not in local, dc))
+    for host in session.cluster.metadata.all_hosts():
+        if host.datacenter and policy.distance(host) == HostDistance.LOCAL:
+            return str(host.datacenter)
+    return None

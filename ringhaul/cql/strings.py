@@ -20,7 +20,7 @@ from ringhaul.cql.text_format import TextFormat
 _HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
 
 
-def encode_texts(column: TextColumn, cql_type: str, _: TextFormat) -> Encoded:
+def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
     """text or varchar: any UTF-8, not trimmed."""
     array = column.array()
     bad: list[BadValue] = []
@@ -31,7 +31,7 @@ def encode_texts(column: TextColumn, cql_type: str, _: TextFormat) -> Encoded:
             bad = [
                 BadValue(row, f"cast {cql_type}: {reason}")
                 for row, value in enumerate(array.to_pylist())
-                if (reason := _utf8_reason(value))
+                if (reason := _utf8_reason(value, fmt))
             ]
     return Encoded(Cells.variable(array), bad)
 
@@ -77,13 +77,13 @@ def encode_blobs(column: TextColumn, fmt: TextFormat) -> Encoded:
     return Encoded(Cells.variable(merged), bad)
 
 
-def _utf8_reason(value: bytes) -> str | None:
+def _utf8_reason(value: bytes, fmt: TextFormat) -> str | None:
     try:
         value.decode()
     except UnicodeDecodeError as error:
         return (
             f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x}); "
-            "give --encoding if the file is in another encoding"
+            f"give {fmt.option('encoding')} if the file is in another encoding"
         )
     return None
 

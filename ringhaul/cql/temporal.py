@@ -129,7 +129,7 @@ def parse_timestamp(text: str, fmt: TextFormat) -> int:
         if not fmt.epoch_unit and _is_date_like(value):
             raise ValueError(
                 f"{shown(text)} may be a date or milliseconds since 1970; say which with "
-                "--epoch-unit ms or --timestamp-format"
+                f"{fmt.option('epoch-unit')} ms or {fmt.option('timestamp-format')}"
             )
         if fmt.epoch_unit == "s":
             return _in_int64(value * 1000, text)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ringhaul.cql.patterns import compile_pattern
 from ringhaul.errors import UsageError
+from ringhaul.option_names import option_name
 
 #: Milliseconds are Cassandra's own unit; a unit finer than that is floored.
 EPOCH_UNITS = ("s", "ms", "us", "ns")
@@ -31,6 +32,8 @@ class TextFormat:
     #: Decimal separator of numbers, and the one between groups of three digits ("": none).
     decimal_sep: str = "."
     thousands_sep: str = ""
+    #: Of the options that set all this, for messages: see `option_names`.
+    option_prefix: str = ""
 
     def __post_init__(self) -> None:
         for pattern in self.timestamp_formats:
@@ -74,6 +77,10 @@ class TextFormat:
     @property
     def plain_numbers(self) -> bool:
         return self.decimal_sep == "." and not self.thousands_sep
+
+    def option(self, name: str) -> str:
+        """How the running command calls an option about its input, such as ``epoch-unit``."""
+        return option_name(name, self.option_prefix)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able values; `from_json` reads them back."""

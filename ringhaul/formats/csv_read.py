@@ -88,7 +88,7 @@ def read_block(
             f"parser sees {len(rows.columns[0]) + len(rejects)}; this is an error of ringhaul's"
         )
     if not dialect.allow_nul and b"\0" in text:
-        rows, nul_rejects = _without_nul(rows, wanted)
+        rows, nul_rejects = _without_nul(rows, wanted, dialect)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
     return TextBlock(rows.columns, rows.records, rejects)
 
@@ -276,15 +276,18 @@ def _regular(
     return _Rows(columns, every_record[order]), rejects
 
 
-def _without_nul(rows: _Rows, wanted: Sequence[str]) -> tuple[_Rows, list[FieldReject]]:
+def _without_nul(
+    rows: _Rows, wanted: Sequence[str], dialect: CsvDialect
+) -> tuple[_Rows, list[FieldReject]]:
     rejects: dict[int, FieldReject] = {}
+    encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
+    reason = (
+        f"holds a NUL byte; if the file is UTF-16 give {encoding} utf-16, "
+        f"if NUL belongs to the data give {allow_nul}"
+    )
     for name, column in zip(wanted, rows.columns, strict=True):
         holds_nul = pc.fill_null(pc.match_substring(column, b"\0"), False)
         for row in np.flatnonzero(holds_nul.to_numpy(zero_copy_only=False)).tolist():
-            reason = (
-                "holds a NUL byte; if the file is UTF-16 give --encoding utf-16, "
-                "if NUL belongs to the data give --allow-nul"
-            )
             value = column[row].as_py()
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from ringhaul.errors import UsageError
+from ringhaul.option_names import option_name
 
 Decoding = Literal["none", "block", "stream"]
 
@@ -52,6 +53,8 @@ class CsvDialect:
     allow_nul: bool = False
     #: Longer records are rejected unread. Cassandra's default largest mutation is 16 MiB.
     record_bytes_max: int = 16 * 2**20
+    #: Of the options that set all this, for messages: see `option_names`.
+    option_prefix: str = ""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -104,6 +107,10 @@ class CsvDialect:
         anything else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded as the file is read.
         """
         return _decoding(self.encoding)
+
+    def option(self, name: str) -> str:
+        """How the running command calls an option about its input, such as ``encoding``."""
+        return option_name(name, self.option_prefix)
 
     def to_json(self) -> dict[str, Any]:
         """A dict of JSON types that `from_json` takes."""

@@ -39,7 +39,7 @@ def read_header(
     if b"\0" in text:
         raise UsageError(
             "holds NUL bytes in its header, as UTF-16 text does; "
-            "give its encoding, for example --encoding utf-16"
+            f"give its encoding, for example {dialect.option('encoding')} utf-16"
         )
     names = _decode_names(text, dialect)
     line_end = block.data[end : end + 2]
@@ -73,7 +73,7 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
 
 def refuse_binary(block: Block, dialect: CsvDialect) -> None:
     """Raise `UsageError` if the first block of a source shows that it is no text."""
-    words = None if dialect.decoding == "stream" else binary_kind(block.data)
+    words = None if dialect.decoding == "stream" else binary_kind(block.data, dialect.option)
     if words is not None:
         raise UsageError(words)
 
@@ -88,6 +88,6 @@ def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:
         except UnicodeDecodeError:
             raise UsageError(
                 f"header: field {number} is not valid {dialect.encoding}; "
-                "give the file's encoding, for example --encoding latin-1"
+                f"give the file's encoding, for example {dialect.option('encoding')} latin-1"
             ) from None
     return names

@@ -16,36 +16,47 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringhaul.cql.cells import NULL_LENGTH
+from ringhaul.cql.column import TextColumn
 from ringhaul.cql.moments import day_text, moment_text, whole_days
 from ringhaul.cql.nested import parse_cell
+from ringhaul.cql.numbers import plain_numbers
+from ringhaul.cql.text import encode_text
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_INTEGERS, "varint", "decimal", "float", "double")
 
 
-def record_json(batch: pa.RecordBatch, row: int, kinds: Sequence[CqlType | None]) -> bytes:
+def record_json(
+    batch: pa.RecordBatch,
+    row: int,
+    kinds: Sequence[CqlType | None],
+    fmt: TextFormat = TextFormat(),  # noqa: B008 - it is frozen
+) -> bytes:
     """One row as a JSON object by the names of its fields, which `load --format jsonl` reads.
 
     `kinds`: for each column the CQL type it is meant for, which decides how bytes are spelt; None:
-    nobody knows.
+    nobody knows. `fmt`: how numbers are spelt that stand in the file as text; JSON has its own way.
     """
     record = {
-        name: _json(column[row], kind)
+        name: _json(column[row], kind, fmt)
         for name, column, kind in zip(batch.schema.names, batch.columns, kinds, strict=True)
     }
     present = {name: value for name, value in record.items() if value is not None}
     return json.dumps(present, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def _json(value: Any, kind: CqlType | None) -> Any:
+def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     """A JSON form of an Arrow scalar: exact, whatever it holds; not all of it need be loadable."""
     arrow = value.type
     if not value.is_valid:
         return None
     if isinstance(arrow, pa.BaseExtensionType):
-        return _json(value.value, kind)
+        return _json(value.value, kind, fmt)
     if pa.types.is_dictionary(arrow):
-        return _json(value.dictionary[value.index.as_py()], kind)
+        return _json(value.dictionary[value.index.as_py()], kind, fmt)
     if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
         return value.as_py()
     if pa.types.is_floating(arrow):
@@ -53,12 +64,12 @@ def _json(value: Any, kind: CqlType | None) -> Any:
     if pa.types.is_map(arrow):
         keys, items = _inner(kind, 0), _inner(kind, 1)
         entries = value.values  # one struct per entry
-        return [[_json(e[0], keys), _json(e[1], items)] for e in entries or []]
+        return [[_json(e[0], keys, fmt), _json(e[1], items, fmt)] for e in entries or []]
     if hasattr(value, "values") and not pa.types.is_struct(arrow):
         of = _pair(kind) if kind is not None and kind.name == "map" else _inner(kind, 0)
-        return [_json(item, of) for item in value.values]
+        return [_json(item, of, fmt) for item in value.values]
     if pa.types.is_struct(arrow):
-        return _struct_json(value, kind)
+        return _struct_json(value, kind, fmt)
     if kind is not None and kind.name in ("uuid", "timeuuid", "inet") and _is_bytes(arrow):
         return _bytes_text(bytes(value.as_py()), kind.name)
     if _is_bytes(arrow):
@@ -71,6 +82,8 @@ def _json(value: Any, kind: CqlType | None) -> Any:
         text = str(pc.cast(value, pa.string()).as_py())
     except (pa.ArrowException, UnicodeDecodeError):
         return str(value)
+    if kind is not None and kind.name in _NUMBERS and _is_text(arrow) and not fmt.plain_numbers:
+        return _number_json(text, kind.name, fmt)
     return text if kind is None or kind.scalar else _cell_json(text, kind)
 
 
@@ -78,6 +91,23 @@ def _float_json(number: float, kind: CqlType | None) -> Any:
     if kind is not None and kind.name in _INTEGERS and number.is_integer():
         return int(number)  # 5.0 and 1e+17 are no spellings of whole numbers
     return number if math.isfinite(number) else str(number)
+
+
+def _number_json(text: str, cql_type: str, fmt: TextFormat) -> str | list[str]:
+    """A number that stands in the file as text, for JSON, which knows no other separators.
+
+    What is misspelt stays as it is. If JSON would take it for a number all the same, it stands in a
+    list, and is refused again: 1.5 must not slip in where 1,5 was wanted.
+    """
+    column, misspelt = plain_numbers(_one(text), cql_type, fmt)
+    if not misspelt:
+        return bytes(column.array()[0].as_py()).decode()
+    _, bad = encode_text(cql_type, _one(text).array(), TextFormat(), null_length=NULL_LENGTH)
+    return text if bad else [text]
+
+
+def _one(text: str) -> TextColumn:
+    return TextColumn.of(pa.array([text.encode()], pa.binary())).trimmed()
 
 
 def _temporal_text(value: Any, kind: CqlType | None) -> str:
@@ -111,7 +141,7 @@ def _kept_float(digits: str) -> float | str:
 _DECODER = json.JSONDecoder(parse_float=_kept_float, parse_int=_kept_int, parse_constant=str)
 
 
-def _struct_json(value: Any, kind: CqlType | None) -> Any:
+def _struct_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     names = value.type.names
     if kind is not None and kind.name == "duration":
         parts = [value[name].as_py() or 0 for name in ("months", "days", "nanoseconds")]
@@ -120,8 +150,8 @@ def _struct_json(value: Any, kind: CqlType | None) -> Any:
         return f"{sign}{months}mo{days}d{nanoseconds}ns"
     if kind is not None and kind.name == "udt":
         of = dict(zip(kind.fields, kind.of, strict=True))
-        return {name: _json(value[name], of.get(name)) for name in names}
-    return [_json(value[i], _inner(kind, i)) for i in range(len(names))]
+        return {name: _json(value[name], of.get(name), fmt) for name in names}
+    return [_json(value[i], _inner(kind, i), fmt) for i in range(len(names))]
 
 
 def _inner(kind: CqlType | None, place: int) -> CqlType | None:
@@ -131,6 +161,14 @@ def _inner(kind: CqlType | None, place: int) -> CqlType | None:
 def _pair(kind: CqlType) -> CqlType:
     """The entry of a map that is a list of structs."""
     return CqlType("tuple", kind.of)
+
+
+def _is_text(arrow: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(arrow)
+        or pa.types.is_large_string(arrow)
+        or pa.types.is_string_view(arrow)
+    )
 
 
 def _is_bytes(arrow: pa.DataType) -> bool:

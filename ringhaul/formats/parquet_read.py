@@ -23,6 +23,11 @@ BATCH_BLOCKS = 8
 #: The same whatever a block is: a writer keeps three batches in several forms each, and what rows
 #: are glued into is counted in 31 bits.
 BATCH_BYTES_MAX = 256 * 2**20
+#: Of a row group behind a URL, as it is stored. Writers make groups of up to 128 MiB, as a rule.
+HELD_BYTES = 64 * 2**20
+#: Least and most of one column. S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB;
+#: so of a group of more than 32 columns more is held: 2 MiB of each.
+BUFFER_BYTES = (2 * 2**20, 8 * 2**20)
 
 
 class RowBlock(NamedTuple):
@@ -76,9 +81,23 @@ def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGro
         row += group.num_rows
 
 
-def group_window(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) -> int:
-    """Where a row group ends in the file, if most of it is wanted; 0: it is read here and there."""
-    end = wanted = total = 0
+class Reads(NamedTuple):
+    """How a row group is read that lies behind a URL."""
+
+    #: Of each column, read and held at a time; 0: a column's share of the group at once.
+    buffer_bytes: int
+    #: Where the group ends in the file, if it is to be read on end; 0: it is read here and there.
+    window_bytes: int
+
+
+def group_reads(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) -> Reads:
+    """How to read the columns `columns` of a row group.
+
+    One that is held whole is read on end, if most of it is wanted, and ahead. Of a larger one some
+    of each column is held, a request each: so many bytes that all of them take `HELD_BYTES`, within
+    bounds that keep requests few.
+    """
+    end = wanted = total = chunks = 0
     about = metadata.row_group(group)
     for number in range(about.num_columns):
         chunk = about.column(number)
@@ -88,8 +107,10 @@ def group_window(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) 
         size = chunk.total_compressed_size
         end, total = max(end, first + size), total + size
         if _is_of(chunk, columns):
-            wanted += size
-    return end if 2 * wanted >= total else 0
+            wanted, chunks = wanted + size, chunks + 1
+    if wanted > HELD_BYTES:
+        return Reads(max(BUFFER_BYTES[0], min(HELD_BYTES // chunks, BUFFER_BYTES[1])), 0)
+    return Reads(0, end if 2 * wanted >= total else 0)
 
 
 def read_batches(

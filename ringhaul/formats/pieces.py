@@ -163,14 +163,18 @@ class _Cutter:
             defect = (
                 f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
                 f"is not closed {within}; close it, or double it if it belongs to the value, "
-                "or load with another --quote"
+                f"or give another {self.dialect.option('quote')}"
             )
         elif not is_comment:
             # Without quotes, as in JSON Lines, a record is a line.
             what, advice = (
                 ("line", "put each record on a line of its own")
                 if self.dialect.quote is None
-                else ("record", "check that --delimiter and --quote fit the file")
+                else (
+                    "record",
+                    f"check that {self.dialect.option('delimiter')} and "
+                    f"{self.dialect.option('quote')} fit the file",
+                )
             )
             defect = (
                 f"line {position.line}: the {what} is longer than {longest:,} bytes, the most "

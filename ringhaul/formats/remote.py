@@ -367,6 +367,33 @@ class RemoteReader(_ByRead):
         self._ahead.append(_Piece(self._ranges, start, end))
 
 
+class WholeReads(_ByRead):
+    """A file for pyarrow, which takes a short read for the file's end.
+
+    `io.BufferedReader` would do, but for its ending large reads by small ones: requests, here.
+    """
+
+    def __init__(self, file: RemoteReader) -> None:
+        self._file = file
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            return self._file.readall()
+        data = self._file.read(size)
+        while len(data) < size and (more := self._file.read(size - len(data))):
+            data += more
+        return data
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+
 class _Stream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 

@@ -17,7 +17,7 @@ from ringhaul.errors import SourceChanged, SourceMissing
 from ringhaul.formats import remote
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.parquet_read import group_window, told
+from ringhaul.formats.parquet_read import Reads, group_reads, told
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.remote import RemoteFile
 from ringhaul.formats.suffixes import compression_of
@@ -116,13 +116,14 @@ def open_parquet(
         return
     with remote.open_ranges(source.remote, 0) as reader:
         with told(source.path):
-            # Buffered: pyarrow takes a short read for the file's end. Not by `buffer_size`: reads
-            # would alternate between columns, and each jump throws away what was read ahead.
-            whole_reads = pa.PythonFile(io.BufferedReader(reader), mode="r")
-            file = pq.ParquetFile(whole_reads, **_PARQUET)
+            whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
+            metadata = pq.read_metadata(whole_reads)
+            reads = Reads(0, 0) if group is None else group_reads(metadata, group, columns)
+            reader.expect(reads.window_bytes)
+            file = pq.ParquetFile(
+                whole_reads, metadata=metadata, buffer_size=reads.buffer_bytes, **_PARQUET
+            )
         with file:
-            if group is not None:
-                reader.expect(group_window(file.metadata, group, columns))
             yield file
 
 

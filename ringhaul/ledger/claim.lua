@@ -66,7 +66,9 @@ end
 take_out(unit)
 redis.call('HSET', OWNER, unit, token)
 redis.call('ZADD', BEGUN, text(now), unit)
-redis.call('HSETNX', META, 'started_ms', text(now))
+if redis.call('HSETNX', META, 'started_ms', text(now)) == 1 then
+  redis.call('HDEL', META, 'paused_total_ms') -- pauses of before are no part of the time from here on
+end
 if m[5] then
   redis.call('HDEL', META, 'silent')
 end

@@ -19,7 +19,7 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    paused_ms paused_total_ms idle_ms pace priority
+    error_ms error_done paused_ms paused_total_ms idle_ms pace priority
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.
@@ -82,7 +82,11 @@ class JobStatus:
     started_ms: int | None  #: First claim.
     finished_ms: int | None
     now_ms: int  #: The server's clock at this look.
-    last_error: str | None
+    last_error: str | None  #: Of the job, or of the unit that was last given back with blame.
+    error_ms: int | None = None  #: When a unit was last given back with blame.
+    error_done: int = 0  #: Units that were committed then.
+    failing: int = 0  #: Units that were given back with blame, and are not committed since.
+    fails: int = 0  #: How often they were, all together.
     paused_ms: int | None = None  #: Since when the job is paused.
     paused_total_ms: int = 0  #: All earlier pauses together.
     idle_ms: int = 0  #: Between the ends that the job had before and its resumes, all together.
@@ -99,6 +103,12 @@ class JobStatus:
     def paused(self) -> bool:
         """The job is RUNNING, and paused."""
         return self.paused_ms is not None
+
+    @property
+    def stands_still(self) -> bool:
+        """The job goes on, and since a unit was given back with blame none was committed."""
+        going_on = not (self.finished or self.paused)
+        return going_on and self.error_ms is not None and self.done <= self.error_done
 
     @property
     def worked_s(self) -> float:
@@ -299,10 +309,11 @@ class Reader:
             pipeline.zcard(keys.job_key(job, "issued"))
             pipeline.zcard(keys.job_key(job, "lease"))
             pipeline.zcard(keys.job_key(job, "suspects"))
+            pipeline.hvals(keys.job_key(job, "fails"))
             pipeline.time()
             return pipeline.execute()
 
-        raw_meta, totals, live, bad, issued, leased, suspects, (seconds, micros) = (
+        raw_meta, totals, live, bad, issued, leased, suspects, fails, (seconds, micros) = (
             self.caller.insist(look)
         )
         if not raw_meta:
@@ -332,6 +343,10 @@ class Reader:
             finished_ms=time_ms("finished_ms"),
             now_ms=seconds * 1000 + micros // 1000,
             last_error=meta.get("last_error"),
+            error_ms=time_ms("error_ms"),
+            error_done=int(meta.get("error_done", "0")),
+            failing=len(fails),
+            fails=sum(map(int, fails)),
             paused_ms=time_ms("paused_ms"),
             paused_total_ms=int(meta.get("paused_total_ms", "0")),
             idle_ms=int(meta.get("idle_ms", "0")),

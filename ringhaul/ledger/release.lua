@@ -7,7 +7,7 @@ local unit, token, reason, blamed, delay_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HGET', OWNER, unit) ~= token then
   return 'LOST'
 end
-local m = redis.call('HMGET', META, 'state', 'fails_max')
+local m = redis.call('HMGET', META, 'state', 'fails_max', 'units', 'left')
 if m[1] == 'RUNNING' and ARGV[6] == '1' then
   finish('FAILED', reason)
   m[1] = 'FAILED'
@@ -23,7 +23,8 @@ end
 take_out(unit)
 put_back(unit, now + delay_ms)
 if reason ~= '' then
-  redis.call('HSET', META, 'last_error', reason)
+  local done = tonumber(m[3]) - tonumber(m[4]) - redis.call('HLEN', BAD)
+  redis.call('HSET', META, 'last_error', reason, 'error_ms', text(now), 'error_done', text(done))
 end
 if blamed == '1' and redis.call('HINCRBY', FAILS, unit, 1) > tonumber(m[2]) then
   finish('FAILED', reason)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
-from ringhaul.cql.gluing import Column
 from ringhaul.cql.nested import encode_column, encode_json, parse_json
-from ringhaul.cql.typed import encode_typed
+from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.formats.csv_read import FieldReject, read_block
 from ringhaul.formats.json_text import parse_spelt
 from ringhaul.formats.jsonl_read import read_objects
@@ -26,14 +25,13 @@ from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block
 from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.row_fields import WRITETIME, ColumnEncoder, ttls_or, write_times_or
 
 #: A piece of a source: lines of text, or typed rows.
 AnyBlock = Block | RowBlock
 #: (stage, column if one is at fault, reason) of a record that cannot become a row.
 Fault = tuple[str, str | None, str]
 Mask = npt.NDArray[np.bool_]
-#: Makes cells of one column's values: (type, values, text format, null_length=).
-ColumnEncoder = Callable[..., Column]
 
 
 class Parsed(NamedTuple):
@@ -69,7 +67,8 @@ class FieldReader(Protocol):
 
 
 class TableColumns:
-    """The columns that are loaded, in the order in which they are bound."""
+    """The columns that are loaded, in the order in which they are bound; behind them stand the
+    fields that say how a row is written (`row_fields.py`)."""
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self.names = [column for _, column in source.mapping]
@@ -78,6 +77,22 @@ class TableColumns:
         key = job.table.primary_key
         self._null_lengths = [NULL_LENGTH if c in key else missing for c in self.names]
         self._text = job.text
+        self._row_fields = source.row_fields
+        self._ttl_s = job.ttl_s
+
+    def told(self, place: int) -> str:
+        """What the values at `place` are for, in words."""
+        columns_count = len(self.names)
+        if place < columns_count:
+            return self.names[place]
+        return self._row_fields[place - columns_count][1].told
+
+    def refusal(self, place: int, arrow: pa.DataType) -> str | None:
+        """Why no value of an Arrow type can be one at `place`; None: they can."""
+        columns_count = len(self.names)
+        if place < columns_count:
+            return refusal(self.kinds[place], arrow)
+        return self._row_fields[place - columns_count][1].refusal(arrow)
 
     def encode(
         self,
@@ -87,15 +102,32 @@ class TableColumns:
         records: npt.NDArray[np.int64],
         faults: dict[int, Fault],
     ) -> Cells:
-        """The cells of the column at `place`; what is wrong with values goes to `faults`, unless
+        """The cells of what is at `place`; what is wrong with values goes to `faults`, unless
         something is known to be wrong with their records."""
-        column = encode(
-            self.kinds[place], values, self._text, null_length=self._null_lengths[place]
-        )
-        name = self.names[place]
+        columns_count = len(self.names)
+        if place < columns_count:
+            name = self.names[place]
+            column = encode(
+                self.kinds[place], values, self._text, null_length=self._null_lengths[place]
+            )
+        else:
+            name, meant = self._row_fields[place - columns_count]
+            column = meant.encode(encode, values, self._text)
         for row, fault in column.faults.items():
             faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
         return column.cells
+
+    def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
+        """What is bound, of the cells of all places: the columns, the timestamp, and the TTL where
+        rows have their own. `timestamps`: in microseconds, of rows without one of their own."""
+        columns_count = len(self.names)
+        bound = [*cells[:columns_count], Cells.fixed(timestamps.astype(">i8"))]
+        for (_, meant), own in zip(self._row_fields, cells[columns_count:], strict=True):
+            if meant is WRITETIME:
+                bound[columns_count] = write_times_or(own, timestamps)
+            else:
+                bound.append(ttls_or(own, self._ttl_s))
+        return bound
 
 
 class _Lines:

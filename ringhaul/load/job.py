@@ -16,6 +16,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.sources import SourceFile
+from ringhaul.load.row_fields import TTL, WRITETIME, RowField
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
 ORDINAL_END = 2**62
@@ -38,16 +39,31 @@ class LoadSource:
     any_fields: bool = False
     #: With transforms: the columns that their result may have.
     results: tuple[str, ...] = ()
+    #: Fields with the rows' write times and TTLs (`row_fields.py`), that go into no column.
+    timestamp_field: str | None = None
+    ttl_field: str | None = None
+
+    @property
+    def row_fields(self) -> list[tuple[str, RowField]]:
+        """The fields that say how a row is written, and what each says."""
+        both = ((self.timestamp_field, WRITETIME), (self.ttl_field, TTL))
+        return [(field, meant) for field, meant in both if field is not None]
+
+    @property
+    def loaded(self) -> list[str]:
+        """The fields that are loaded: those of columns, then those of `row_fields`."""
+        return [field for field, _ in (*self.mapping, *self.row_fields)]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
         """The fields that are read: those that are loaded, or all where there are transforms."""
-        return self.fields if job.transforms else [field for field, _ in self.mapping]
+        return self.fields if job.transforms else self.loaded
 
     def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
         """The types of `wanted`; None: it is not known what for a field is."""
         if job.transforms:
             return [None] * len(self.fields)
-        return [job.table.parsed_type(column) for _, column in self.mapping]
+        kinds = [job.table.parsed_type(column) for _, column in self.mapping]
+        return [*kinds, *(meant.kind for _, meant in self.row_fields)]
 
     def dialect(self, job: LoadJob) -> CsvDialect:
         """How the text of the source is cut into records; means nothing for Parquet."""
@@ -65,6 +81,8 @@ class LoadSource:
             "format": self.format,
             "any_fields": self.any_fields,
             "results": list(self.results),
+            "timestamp_field": self.timestamp_field,
+            "ttl_field": self.ttl_field,
         }
 
     @classmethod
@@ -83,6 +101,8 @@ class LoadSource:
             format=data["format"],
             any_fields=data["any_fields"],
             results=tuple(data["results"]),
+            timestamp_field=data["timestamp_field"],
+            ttl_field=data["ttl_field"],
         )
 
 
@@ -96,10 +116,11 @@ class LoadJob:
     dialect: CsvDialect
     text: TextFormat
     #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
-    #: base_us + n, so that of two records with one key the later in the input wins whole.
+    #: base_us + n, so that of two records with one key the later in the input wins whole. A record
+    #: whose source has it in a field is written at what that says.
     base_us: int
     unit_bytes: int  #: a unit ends with the first record that makes it at least this long
-    ttl_s: int = 0  #: 0: the table's default
+    ttl_s: int = 0  #: of rows without one of their own; 0: the table's default
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
     strategy: str = "pipeline"

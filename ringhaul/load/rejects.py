@@ -32,7 +32,9 @@ class Reject:
     offset: int  #: byte offset of the record in the file (in the decoded stream of a .gz etc.)
     length: int  #: bytes of the record without its line end
     line: int  #: 1-based physical line on which the record starts; 0: of a table
-    stage: str  #: split | parse | transform | cast | key | write
+    #: split | parse | transform | cast | key | write; of what is asked for also read | doubt |
+    #: missing | condition
+    stage: str
     column: str | None  #: the column at fault, where one is known
     reason: str
     #: The record's original bytes; None when longer than KEPT_BYTES_MAX, or when those before it in

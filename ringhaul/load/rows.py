@@ -28,7 +28,8 @@ PARTITION_KEY_BYTES_MAX = 65535
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Rows of one block, ready to be bound: one `Cells` per column, the timestamp last."""
+    """Rows of one block, ready to be bound: one `Cells` per column, then the timestamp, and the TTL
+    where rows have their own."""
 
     columns: list[Cells]
     keys: pa.BinaryArray  #: the routing key of each row
@@ -204,7 +205,7 @@ class RowEncoder:
             return None
         timestamps = self._job.base_us + block.position.ordinal + records
         return EncodedRows(
-            columns=[*cells, Cells.fixed(timestamps.astype(">i8"))],
+            columns=self._table.bound(cells, timestamps),
             keys=self._routing_keys(cells, len(records)),
             records=records,
             block=block,

@@ -8,7 +8,6 @@ not wanted nothing else: their other values may be anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,9 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.json_text import text_column
-from ringhaul.load.fields import ColumnEncoder, Fault, FieldReader, Parsed, TableColumns
+from ringhaul.load.fields import Fault, FieldReader, Parsed, TableColumns
 from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.row_fields import ColumnEncoder, filtered
 from ringhaul.transform.chain import Applied, Chain, Transform
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.values import encode_values
@@ -144,7 +144,7 @@ class Shaper:
                 cells.append(known[place].filter(wanted))
                 continue
             if self._condition is not None:
-                values = _filtered(values, wanted)
+                values = filtered(values, wanted)
             cells.append(self._columns.encode(encode, place, values, records, faults))
         return ShapedRows(cells, records), wanted
 
@@ -155,7 +155,7 @@ class _Results:
     def __init__(
         self, source: LoadSource, columns: TableColumns, transforms: tuple[Transform, ...]
     ) -> None:
-        self._loaded = [field for field, _ in source.mapping]
+        self._loaded = source.loaded
         self._known = frozenset(source.results)
         self._columns = columns
         self._name = transforms[-1].name
@@ -185,11 +185,11 @@ class _Results:
     def _check_type(self, place: int, values: Any) -> None:
         if isinstance(values, list) or (place, values.type) in self._fitting:
             return
-        why = misfit(self._columns.kinds[place], values)
+        why = self._columns.refusal(place, values.type)
         if why is not None:
             raise TransformError(
                 f"transform {self._name} gave a column {self._loaded[place]!r} for "
-                f"{self._columns.names[place]}, and {why}"
+                f"{self._columns.told(place)}, and {why}"
             )
         self._fitting.add((place, values.type))
 
@@ -269,9 +269,3 @@ def _among(records: Records, faults: Mapping[int, Fault]) -> Mask:
     if not faults:
         return np.zeros(len(records), np.bool_)
     return np.isin(records, np.fromiter(faults, np.int64, len(faults)))
-
-
-def _filtered(values: Any, mask: Mask) -> Any:
-    if isinstance(values, list):
-        return list(compress(values, mask))
-    return values.filter(pa.array(mask))

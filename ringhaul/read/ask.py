@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
 from ringhaul.load.job import LoadJob
+from ringhaul.read.effect import effect_of
 from ringhaul.read.job import Output
 from ringhaul.read.parts import PartInfo
 
@@ -53,6 +54,11 @@ class AskJob:
     def resumable(self) -> bool:
         """Units that were cut short may be begun again, and what they answer has a place."""
         return self.repeatable and not (self.streams and self.output is not None)
+
+    @property
+    def conditional(self) -> bool:
+        """The statement has a condition, which may not hold."""
+        return self.kind == "exec" and effect_of(self.statement).conditional
 
     @property
     def total_bytes(self) -> int:
@@ -119,6 +125,7 @@ class AskResult(NamedTuple):
     rejected: int
     doubted: int  #: nobody can tell whether they were applied
     missing: int  #: of a lookup: keys without a row, which are answered
+    not_applied: int  #: of an exec: rows whose condition did not hold, which are answered
     rows: int  #: of the answers
     parts: int
     bytes_written: int

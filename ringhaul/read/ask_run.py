@@ -1,7 +1,8 @@
 """Run one unit of a lookup or an exec: rows of values to requests, answers to part files.
 
 A plain function of its inputs, like `run.run_read_unit`. Values that cannot be bound, rows that the
-server refuses and keys without a row are kept with their place in the input.
+server refuses, rows whose condition did not hold and keys without a row are kept with their place
+in the input.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class AskOutcome:
 
     records: int = 0
     missing: int = 0
+    not_applied: int = 0
     stats: RequestStats
     #: Rows of values, or keys, that could not be bound or asked for, or that the server refused. A
     #: key that was given twice counts twice.
@@ -164,6 +166,7 @@ class _AskUnit:
                 on_reject=self._rejected,
                 on_doubt=self._doubted,
                 leave=self._pacing.leave,
+                on_not_applied=self._not_applied,
             )
             return Exec(target.session, target.plane, target.statement, options, hooks)
         plan = LookupPlan.of(job.table, job.key, job.columns)
@@ -252,6 +255,10 @@ class _AskUnit:
         self._outcome.missing += len(numbers)
         for number in numbers.tolist():
             self._log(number, "missing", "no row has this key")
+
+    def _not_applied(self, number: int, reason: str) -> None:
+        self._outcome.not_applied += 1
+        self._log(number, "condition", reason)
 
     def _log(self, number: int, stage: str, reason: str) -> None:
         self._outcome.log.add([self._reject(number, stage, reason)])

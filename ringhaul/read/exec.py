@@ -97,6 +97,7 @@ class Exec:
             on_reject=self._tell(hooks.on_reject),
             on_doubt=self._tell(hooks.on_doubt),
             leave=hooks.leave,
+            on_not_applied=hooks.on_not_applied,
         )
         keyspace = statement.keyspace or "system"
         target = Target(session, plane, statement.prepared, keyspace)

@@ -6,7 +6,6 @@ any time, by anybody, until the job's files are removed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -43,11 +42,6 @@ def result_types(job: ReadJob) -> tuple[CqlType, ...]:
         return (_TEXT, _BIGINT) if job.by_host else (_BIGINT, _BIGINT, _BIGINT)
     types = job.select.types
     return tuple(_TEXT if job.exact_keys and t.name == "decimal" else t for t in types)
-
-
-def read_job(ledger: Reader, job_id: str) -> ReadJob:
-    """The job as it was made. Raises `JobMissing`."""
-    return ReadJob.from_json(json.loads(ledger.job_spec(job_id)))
 
 
 def _fold_ranges(job: ReadJob, extras: Iterator[bytes]) -> pa.Table:

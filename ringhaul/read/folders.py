@@ -72,14 +72,21 @@ def open_folder(url: str) -> Folder:
     Raises `UsageError` for a URL that may not be opened, that nothing is written to, or whose
     package is not installed.
     """
-    if not is_url(url):
-        return LocalFolder(url)
-    check_url(url)
-    if scheme_of(url) == "file":
-        return LocalFolder(unquote(urlsplit(url).path))
+    if is_url(url):
+        check_url(url)
+    path = local_path(url)
+    if path is not None:
+        return LocalFolder(path)
     if scheme_of(url) in WEB_SCHEMES:
         raise UsageError(f"{shown(url)}: nothing is written to a web server; give s3:// or gs://")
     return RemoteFolder(url)
+
+
+def local_path(url: str) -> str | None:
+    """The path of a folder on a disk, given as such or as file://; None: it is behind a URL."""
+    if not is_url(url):
+        return url
+    return unquote(urlsplit(url).path) if scheme_of(url) == "file" else None
 
 
 def try_writing(url: str) -> None:

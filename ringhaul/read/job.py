@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What becomes of the rows.
 KINDS = ("unload", "count", "query")
+#: Those of them that have a result.
+RESULT_KINDS = ("count", "query")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,22 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ResultOutput:
+    """Where the result of a count or a query goes, and its form. The job keeps it, so that whoever
+    comes to its end does with the result what the command would have done that began it."""
+
+    path: str = ""  #: of a file, absolute; empty: standard output
+    form: str = "auto"  #: table, csv, json, parquet; auto: what suits the place when it is printed
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "form": self.form}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ResultOutput:
+        return cls(**data)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadJob:
     """A read as the user asked for it, fixed at submit so that a repeat means the same."""
 
@@ -65,6 +83,7 @@ class ReadJob:
     #: address of the host that owns the range first.
     ring: tuple[tuple[int, str], ...] = ()
     by_host: bool = False
+    result_output: ResultOutput = ResultOutput()  #: of a count or a query
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
     spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
@@ -90,6 +109,7 @@ class ReadJob:
             "transforms": list(self.transforms),
             "results": [[name, cql_type.to_json()] for name, cql_type in self.results],
             "ring": [list(pair) for pair in self.ring],
+            "result_output": self.result_output.to_json(),
         }
 
     @classmethod
@@ -101,6 +121,7 @@ class ReadJob:
             transforms=tuple(data["transforms"]),
             results=tuple((name, CqlType.from_json(kind)) for name, kind in data["results"]),
             ring=tuple((token, host) for token, host in data["ring"]),
+            result_output=ResultOutput.from_json(data["result_output"]),
             **{name: data[name] for name in _PLAIN},
         )
 

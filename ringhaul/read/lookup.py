@@ -83,6 +83,17 @@ class LookupPlan:
         return cls(table, key, columns)
 
     @property
+    def never_null(self) -> tuple[str, ...]:
+        """The columns in which every row has a value: those of the primary key. But a partition
+        that has nothing but its static columns is one row without clustering columns, where the
+        partition is all that is asked for."""
+        table = self.table
+        by_partition = len(self.key) == len(table.partition_key)
+        if by_partition and any(column.static for column in table.columns):
+            return table.partition_key
+        return table.primary_key
+
+    @property
     def by_list(self) -> bool:
         """Keys are asked for in lists."""
         return len(self.key) == 1

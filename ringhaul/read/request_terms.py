@@ -21,6 +21,10 @@ def never(number: int) -> bool:
     return False
 
 
+def untold(number: int, reason: str) -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """Bounds of one unit's requests."""
@@ -55,6 +59,8 @@ class RequestHooks:
     #: Called with the number of a row whose answer has more than one page: whether the caller asks
     #: in another way for what is not on the first one, so that this is the last.
     cut_off: Callable[[int], bool] = never
+    #: (number, what is there instead) of a row whose condition did not hold. It is answered.
+    on_not_applied: Callable[[int, str], None] = untold
 
 
 @dataclass

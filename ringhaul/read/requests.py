@@ -37,6 +37,7 @@ from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
 from ringhaul.read.answers import Answers, Gathering
+from ringhaul.read.conditions import Unmet
 from ringhaul.read.effect import Effect
 from ringhaul.read.odd_replies import restated
 from ringhaul.read.replies import MORE, ROWS, VOID, Found, Ints, paging_state, scan
@@ -88,6 +89,7 @@ class Requests(Dispatcher[None]):
         self._effect, self._columns = effect, columns
         self.repeatable = effect.repeatable
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
+        self._unmet = Unmet(hooks.on_not_applied)
         self._gathering = Gathering(self.stats, options.requests_max)
         window_stats = WindowStats(latencies=self.stats.latencies)
         self.stats.window = window_stats
@@ -103,18 +105,19 @@ class Requests(Dispatcher[None]):
         more = True
         while True:
             while more and self._wants_more():
+                self._unmet.tell()  # while the caller knows its rows: all may be answered
                 block = next(blocks, None)
                 more = block is not None
                 if block is not None:
                     self.ask(block)
             if not self._pending():
-                yield from self._gathering.hand_out()
+                yield from self.gathered()
                 if not more and not self._pending():
                     return
                 continue
             self._turn()
             if self._gathering.full:
-                yield from self._gathering.hand_out()
+                yield from self.gathered()
 
     def ask(self, rows: Values) -> None:
         """Queue rows; they are sent while `answers` is read."""
@@ -152,7 +155,8 @@ class Requests(Dispatcher[None]):
         return self._routing.assign(keys)
 
     def gathered(self) -> Iterator[Answers]:
-        """Answers that came and were not handed out, if there are any: after `WriteFailed`."""
+        """Answers that came and were not handed out, if there are any; also after `WriteFailed`."""
+        self._unmet.tell()
         return self._gathering.hand_out()
 
     def unfinished(self) -> Unfinished:
@@ -253,8 +257,11 @@ class Requests(Dispatcher[None]):
         data, found = restated(reply, self._columns)
         if found.kinds[0] == MORE:
             self._take_page(wire, data, found, 0, now_s, looked_at_s)
-        else:
-            self._take_plain(wire, data, found, now_s, looked_at_s)
+            return
+        # Of a condition's answer is left whether it held: a boolean, the last byte.
+        if self._effect.conditional and not data[-1]:
+            self._unmet.keep(int(self._numbers_of[wire][reply.stream]), reply.body)
+        self._take_plain(wire, data, found, now_s, looked_at_s)
 
     def _refused(self, work: Work[None], index: int, reason: str) -> None:
         number = int(work.order[index])

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,89 @@ def test_exec_with_a_condition_says_what_was_applied(
     assert sorted(read_rows(cassandra_session, name, "id, v")) == expected
 
 
+def test_exec_counts_and_lists_rows_that_were_not_applied(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
+) -> None:
+    # Given values of which the last two have a row
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, v text", "again")
+    for i in (12, 13):
+        cassandra_session.execute(f"INSERT INTO {name} (id, v) VALUES ({i}, 'old')")
+    params = tmp_path / "params.csv"
+    params.write_text("id\n10\n11\n12\n13\n")
+    # When a statement with a condition is run with them
+    finished = fleet.run(
+        *("exec", f"INSERT INTO {name} (id, v) VALUES (?, 'new') IF NOT EXISTS"),
+        *("--params", params, "-o", tmp_path / "out", "--summary", "summary.json"),
+    )
+    # Then those for which it did not hold are counted, and are no failure
+    assert finished.code == 0, finished
+    assert " 2 not applied " in finished.err and " next     ringhaul errors" in finished.err
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    counts = {key: summary[key] for key in ("records", "answered", "rejected", "not_applied")}
+    assert counts == {"records": 4, "answered": 4, "rejected": 0, "not_applied": 2}
+    # And told of with their line and what is there instead
+    told = fleet.run("errors", summary["job"], "--json").out.splitlines()
+    found = {row["line"]: (row["stage"], row["reason"]) for row in map(json.loads, told)}
+    assert found == {
+        line: ("condition", f'not applied: the row is {{"id":{line + 8},"v":"old"}}')
+        for line in (4, 5)
+    }
+    export = fleet.run("errors", summary["job"], "--export", "-").out
+    assert sorted(export.splitlines()) == ["12", "13", "id"]
+
+
+def test_values_are_read_as_their_options_say(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
+) -> None:
+    # Given a file of another dialect, zone and encoding
+    name = create_table(
+        cassandra_session, module_keyspace, "id text PRIMARY KEY, at timestamp, v text", "dialect"
+    )
+    params = tmp_path / "params.txt"
+    lines = "id;at;v\n# a note\n'a;b';31.01.2024 12:30;caf\u00e9\nc;60;NULL\nd;7;-\n"
+    params.write_bytes(lines.encode("utf-16"))
+    dialect = ["--values-delimiter", ";", "--values-quote", "'", "--values-comment", "#"]
+    dialect += ["--values-null", "NULL", "--values-null", "-", "--values-encoding", "utf-16"]
+    dialect += ["--values-timestamp-format", "%d.%m.%Y %H:%M", "--values-epoch-unit", "s"]
+    dialect += ["--values-timezone", "Europe/Berlin"]
+    # When it is written
+    statement = f"INSERT INTO {name} (id, at, v) VALUES (?, ?, ?)"
+    finished = fleet.run("exec", statement, "--params", params, *dialect)
+    assert finished.code == 0, finished
+    expected = [
+        ("a;b", datetime(2024, 1, 31, 11, 30), "café"),
+        ("c", datetime(1970, 1, 1, 0, 1), None),
+        ("d", datetime(1970, 1, 1, 0, 0, 7), None),
+    ]
+    assert sorted(read_rows(cassandra_session, name, "id, at, v")) == expected
+    # And looked up by JSON Lines on standard input
+    keys = b"".join(json.dumps({"id": row[0]}).encode() + b"\n" for row in expected)
+    found = fleet.run(
+        *("lookup", "-t", name, "--keys", "-", "--values-format", "jsonl"),
+        *("--columns", "v", "-q", "--format", "jsonl"),
+        stdin=keys,
+    )
+    assert found.out.splitlines() == ['{"v":"café"}', '{"v":null}', '{"v":null}'], found
+
+
+def test_a_bad_record_of_values_is_told_with_the_options_of_values(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "a.csv").touch()  # passed over, as there is another
+    (keys / "b.csv").write_bytes(b'id\nk1\nk\0\nk\xe9\n"k2\n')
+    finished = fleet.run("lookup", "-t", table, "--keys", keys, "-o", tmp_path / "out", "--json")
+    assert finished.code == 1, finished
+    told = fleet.run("errors", finished.summary["job"]).out.splitlines()
+    advice = [
+        "give --values-encoding utf-16, if NUL belongs to the data give --values-allow-nul",
+        "give --values-encoding if the file",
+        "or give another --values-quote",
+    ]
+    assert [words in line for words, line in zip(advice, sorted(told), strict=True)] == [True] * 3
+
+
 REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "nothing to run over": (
         ["exec", "SELECT n FROM {t} WHERE id = 'a'", "--range", "id:0..1"],
@@ -198,10 +282,31 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         "nn",
     ),
     "schema change": (["exec", "DROP TABLE {t}", "--range", "id:0..1"], 2, "cannot run DROP"),
+    "form of no answers": (
+        ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "--no-header", "-o", "out"],
+        2,
+        "--output, --header: this DELETE has no answers",
+    ),
+    "workers of its own": (
+        ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "-c", "2"],
+        2,
+        "-c is of embedded workers, and a broker is configured",
+    ),
     "no such key": (["lookup", "-t", "{t}", "--key", "n", "--keys", "{keys}"], 2, "needs id"),
     "no such column": (["lookup", "-t", "{t}", "--columns", "m", "--keys", "{keys}"], 2, "'m'"),
     "no such file": (["lookup", "-t", "{t}", "--keys", "/nowhere.csv"], 2, "/nowhere.csv"),
-    "no such field": (["lookup", "-t", "{t}", "--keys", "{other}"], 2, "id"),
+    "no such field": (
+        ["lookup", "-t", "{t}", "--keys", "{other}"],
+        2,
+        "no field is named 'id'; its fields are name. If the first record is data, give "
+        "--no-values-header",
+    ),
+    "no record": (["lookup", "-t", "{t}", "--keys", "{empty}"], 2, "it has no header"),
+    "values of ranges": (
+        ["exec", "SELECT n FROM {t} WHERE id = ?", "--range", "id:0..1", "--values-null", "x"],
+        2,
+        "the --values options are about a file",
+    ),
 }
 
 
@@ -212,7 +317,8 @@ def test_what_cannot_work_is_refused(
     (tmp_path / "keys.csv").write_text("id\nk1\n")
     (tmp_path / "other.csv").write_text("name\nk1\n")
     options, code, words = REFUSED[case]
-    names = {"t": table, "keys": tmp_path / "keys.csv", "other": tmp_path / "other.csv"}
+    (tmp_path / "empty.csv").touch()
+    names = {"t": table} | {name: tmp_path / f"{name}.csv" for name in ("keys", "other", "empty")}
     finished = fleet.run(*(str(option).format(**names) for option in options))
     assert finished.code == code, finished
     assert words in finished.err

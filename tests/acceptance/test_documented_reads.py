@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,9 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "pairs.jsonl").write_text('{"user": "u7", "day": "2024-03-01"}\n')
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
     (folder / "days.txt").write_text("2024-03-02\n")
+    (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
+    placed = "# of the old system\nid,placed\n7,'31.05.2024 12:00'\n8,1717200000\n"
+    (folder / "placed.txt").write_text(placed)
     return folder
 
 
@@ -172,6 +176,8 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "lookup -t shop.orders --keys ids.csv -d": check_tabs,
     "lookup -t shop.orders --keys ids.csv >": check_found,
     "--no-values-header --order any > found.csv": check_found,
+    "--keys export.txt": check_found,
+    "--keys - --values-format jsonl": lambda folder: listed(folder / "out")[0] == 7 or fail(),
 }
 #: The same of what comes out: rows, as dicts of text.
 ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
@@ -183,10 +189,15 @@ ON_STDOUT: dict[str, Callable[[list[dict[str, Any]]], bool]] = {
     "count(DISTINCT id)": lambda rows: [list(row.values()) for row in rows] == [[ROWS]],
     "--range day:": lambda rows: len(rows) == 14,
     "cat days.txt": lambda rows: len(rows) == 7,
+    "IF region = 'west'": lambda rows: rows == [{"[applied]": "false"}] * 2,
 }
 #: Examples that change tables: what is in the table then.
 IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "UPDATE shop.hits": ("SELECT page, n FROM shop.hits", [("/", 3), ("/about", 4)]),
+    "INSERT INTO shop.orders": (
+        "SELECT id, placed FROM shop.orders WHERE id IN (7, 8)",
+        [(7, datetime(2024, 5, 31, 10)), (8, datetime(2024, 6, 1))],
+    ),
     "DELETE FROM": ("SELECT id FROM shop.orders WHERE id IN (6, 7, 8, 9)", [(6,), (9,)]),
 }
 

@@ -260,7 +260,8 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     (fleet.cwd / "in.csv").write_text("p,when,v,x\n1,2024-01-01,a,?\n2,yesterday,b,?\n")
 
     # When a load of it is only planned
-    done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run")
+    load = ("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v")
+    done = fleet.run(*load, "--dry-run")
 
     # Then the mapping, the plan and the reject are on stdout
     assert done.code == 0, done
@@ -272,6 +273,16 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     assert f'INSERT INTO "{keyspace}"."t" ("p", "c", "v") VALUES (?, ?, ?)' in done.out
     assert "2 records, 1 rejected" in done.out
     assert f'{fleet.cwd}/in.csv:3 c: cast date: "yesterday" is not a date' in done.out
+    # and as one JSON object for programs
+    as_json = fleet.run(*load, "--dry-run", "--json")
+    assert (as_json.code, as_json.err) == (0, "")
+    plan = json.loads(as_json.out)
+    assert (plan["table"], plan["not_loaded"]) == (table, ["x"])
+    assert [(pair["field"], pair["column"], pair["key"]) for pair in plan["mapping"]] == [
+        ("p", "p", "partition"), ("when", "c", "clustering"), ("v", "v", None)
+    ]  # fmt: skip
+    assert f" statement  {plan['statement']}" in done.out.splitlines()
+    assert plan["samples"][0]["problems"][0]["reason"].startswith('cast date: "yes')
     # and the table is as it was, and there is no job
     assert_table(cassandra_session, table, "p, c, v", [])
     jobs = json.loads(fleet.run("status", "--json", "--limit", 1000).out)

@@ -199,14 +199,15 @@ def test_a_large_compressed_file_is_one_unit(
 def test_embedded_workers_load_the_same(
     embedded: Ringhaul, cassandra_session: Session, keyspace: str, strategy: str
 ) -> None:
-    # Given no broker, and the torture file
+    # Given no broker but one that is turned off, and the torture file
     records = torture_records()
     (embedded.cwd / "torture.csv").write_bytes(write_csv(records, "\n"))
     table = create_table(cassandra_session, keyspace, COLUMNS)
 
     # When it is loaded by three processes of our own in small units
     done = embedded.run("load", "torture.csv", "-t", table, "--json", "--unit-size", "1KiB",
-                        "-c", 3, "--strategy", strategy)  # fmt: skip
+                        "-c", 3, "--strategy", strategy, "--broker", "none",
+                        RINGHAUL_BROKER_URL="redis://127.0.0.1:1/0")  # fmt: skip
 
     # Then the table holds it all
     assert_report(done, rows=len(records))

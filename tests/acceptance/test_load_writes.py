@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cassandra.cluster import Session
 
-from tests.acceptance.command import Ringhaul
+from tests.acceptance.command import Finished, Ringhaul
 from tests.acceptance.oracle import (
     assert_report,
     assert_table,
@@ -18,6 +21,7 @@ from tests.acceptance.oracle import (
     read_rows,
     write_times,
 )
+from tests.unit.test_docs import ROOT, ringhaul_calls, shell_lines
 
 COLUMNS = "id int PRIMARY KEY, a text, b text"
 
@@ -131,6 +135,117 @@ def test_a_ttl_lets_rows_expire(fleet: Ringhaul, cassandra_session: Session, tab
     left = read_rows(cassandra_session, table, "ttl(a), ttl(b)")
     assert len(left) == 20
     assert all(4800 < ttl <= 5000 for row in left for ttl in row)
+
+
+def documented_call(page: str, command: str) -> list[str]:
+    """The arguments of the one call of a command with write times that a page has."""
+    (line,) = (
+        line
+        for line in shell_lines((ROOT / "docs" / page).read_text())
+        if f"ringhaul {command} " in line and "writetime" in line
+    )
+    (call,) = ringhaul_calls(line)
+    return call
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_write_times_and_ttls_survive_the_round_trip(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
+) -> None:
+    # Given rows that were written at times of their own, of which some expire and some lack a value
+    session = cassandra_session
+    orders = create_table(session, keyspace, "id int PRIMARY KEY, total int", "orders")
+    copy = create_table(session, keyspace, "id int PRIMARY KEY, total int", "restored")
+    for n in range(60):
+        ttl = f" AND TTL {50_000 + n * 1000}" if n % 3 else ""
+        session.execute(
+            f"INSERT INTO {orders} (id, total) VALUES ({n}, {n if n % 10 else 'null'}) "
+            f"USING TIMESTAMP {1_500_000_000_000_000 + n * 1_000_007}{ttl}"
+        )
+    columns = "id, total, writetime(total), ttl(total)"
+    before = {row[0]: row[1:] for row in read_rows(session, orders, columns)}
+
+    # When they are unloaded with both, and loaded into another table, as the manual has it
+    def run(command: str, *more: str) -> Finished:
+        call = documented_call("formats.md", command)
+        return fleet.run(*(part.replace("shop.", f"{keyspace}.") for part in call), *more)
+
+    assert run("unload", "--format", form).code == 0
+    shown = run("load", "--dry-run").out
+    done = run("load", "--json")
+
+    # Then each row has its value, its write time, and what was left of its time to live
+    base_us = assert_report(done, rows=60)["first_timestamp_us"]
+    after = {row[0]: row[1:] for row in read_rows(session, copy, columns)}
+    assert after.keys() == before.keys()
+    for n, (total, time_us, left_s) in before.items():
+        assert after[n][:2] == (total, time_us)
+        assert (after[n][2] is None) == (left_s is None)
+        if left_s is not None:
+            assert left_s - 100 < after[n][2] <= left_s
+    # And the dry run said how
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "writetime(total) (the write time)" in lines
+    assert "ttl(total) (the TTL)" in lines
+    assert "USING TIMESTAMP ? AND TTL ?" in shown
+    assert any(line.startswith("timestamps of writetime(total); where it") for line in lines)
+    assert base_us > 1_700_000_000_000_000
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_bad_write_times_and_ttls_are_rejects_that_load_once_they_are_mended(
+    fleet: Ringhaul, cassandra_session: Session, table: str, form: str
+) -> None:
+    # Given records with good, missing and bad write times and TTLs
+    told = [
+        (0, "a0", "1600000000000001", "7000"),
+        (1, "a1", "2020-09-13T12:26:40.000002Z", None),
+        (2, "a2", "yesterday", "60"),
+        (3, "a3", None, "0"),
+        (4, "a4", "4", "-5"),
+    ]
+    if form == "csv":
+        lines = [",".join("" if value is None else str(value) for value in row) for row in told]
+        (fleet.cwd / "in.csv").write_text("id,a,at,left\n" + "\n".join(lines) + "\n")
+    else:
+        columns = dict(zip(("id", "a", "at", "left"), zip(*told, strict=True), strict=True))
+        pq.write_table(pa.table(columns), fleet.cwd / "in.parquet")
+    options = ("-t", table, "--timestamp-field", "at", "--ttl-field", "3", "--ttl", 9000)
+
+    # When they are loaded
+    done = fleet.run("load", f"in.{form}", *options, "--json")
+
+    # Then what is missing is the load's own, and the bad ones are told with what to give
+    base_us = assert_report(done, rows=3, rejected=2)["first_timestamp_us"]
+    job = done.summary["job"]
+    errors = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
+    first_line = 4 if form == "csv" else 3
+    assert [(e["line"], e["column"], e["stage"]) for e in errors] == [
+        (first_line, "at", "cast"),
+        (first_line + 2, "left", "cast"),
+    ]
+    assert '"yesterday" is not a whole number; give microseconds since' in errors[0]["reason"]
+    assert "-5 is outside 0..630720000" in errors[1]["reason"]
+
+    # And when they are exported, mended and loaded in the same way
+    bad = fleet.cwd / ("bad.csv" if form == "csv" else "bad.jsonl")
+    assert fleet.run("errors", job, "--export", bad).code == 0
+    bad.write_text(bad.read_text().replace("yesterday", "1600000000000003").replace("-5", "5000"))
+    by_name = [value if value != "3" else "left" for value in options]
+    assert_report(fleet.run("load", bad, *by_name, "--json"), rows=2)
+
+    # Then all are there
+    found = read_rows(cassandra_session, table, "id, a, writetime(a), ttl(a)")
+    assert sorted(row[:3] for row in found) == [
+        (0, "a0", 1_600_000_000_000_001),
+        (1, "a1", 1_600_000_000_000_002),
+        (2, "a2", 1_600_000_000_000_003),
+        (3, "a3", base_us + 3),
+        (4, "a4", 4),
+    ]
+    wanted_s = {0: 7000, 1: 9000, 2: 60, 4: 5000}
+    for key, _, _, left_s in found:
+        assert left_s is None if key == 3 else wanted_s[key] - 60 < left_s <= wanted_s[key]
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])

@@ -118,11 +118,11 @@ def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table
     assert (again.code, again.out) == (0, f"count\n{ROWS}\n"), again
 
 
-@pytest.mark.parametrize("command", ["count", "lookup"])
+@pytest.mark.parametrize("command", ["count", "lookup", "load"])
 def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, command: str) -> None:
     keys = tmp_path / "keys.csv"
-    keys.write_text("id\n1\n2\n")
-    given = ["--keys", keys] if command == "lookup" else []
+    keys.write_text("id\n1\n2\n" if command == "lookup" else "id\nnone\n")
+    given = {"lookup": ["--keys", keys], "load": [keys, "--json"]}.get(command, [])
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -135,8 +135,8 @@ def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, co
     )
     os.close(writing)
     told = done.stderr.decode()
-    # A result is all there; of rows some are missing.
-    assert done.returncode == (0 if command == "count" else 6), told
+    # A result is all there; of rows some are missing; a load goes on without its messages.
+    assert done.returncode == {"count": 0, "lookup": 6, "load": 1}[command], told
     assert ("standard output was closed" in told) == (command == "lookup")
     assert "Traceback" not in told
 
@@ -157,6 +157,26 @@ REFUSED = {
     "consistency of keys": (
         ["lookup", "-t", "{t}", "--keys", "{keys}", "--consistency", "SOME"],
         '"SOME"',
+    ),
+    "consistency of writes": (
+        ["unload", "-t", "{t}", "-o", "out", "--consistency", "ANY"],
+        "writes",
+    ),
+    "consistency of writes, of a query": (
+        ["query", "SELECT count(*) FROM {t}", "--consistency", "ANY"],
+        "for writes only",
+    ),
+    "consistency of writes, of keys": (
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "--consistency", "ANY"],
+        "for writes only",
+    ),
+    "consistency of writes, of exec": (
+        ["exec", "SELECT id FROM {t} WHERE id = ?", "--params", "{keys}", "--consistency", "ANY"],
+        "for writes only",
+    ),
+    "consistency of two": (
+        ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "--consistency", "TWO"],
+        "consistency TWO needs 2 replicas",
     ),
     "rows as Parquet": (["unload", "-t", "{t}", "-o", "-", "--format", "parquet"], "give a folder"),
     "rows and summary": (["unload", "-t", "{t}", "-o", "-", "--json"], "give one of them"),

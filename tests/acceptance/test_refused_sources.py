@@ -122,6 +122,12 @@ def test_an_empty_archive_and_an_empty_standard_input(fleet: Ringhaul, table: st
     assert finished.code == 2
 
 
+def test_a_compressed_standard_input(fleet: Ringhaul, table: str) -> None:
+    finished = fleet.run("load", "-", "-t", table, stdin=gzip.compress(GOOD))
+    message = "standard input is compressed by gzip: unpack it in the pipe (gzip -dc FILE | "
+    assert_refused(finished, 2, f"{message}ringhaul ...)")
+
+
 def test_standard_input_is_not_kept_when_it_is_refused(fleet: Ringhaul, table: str) -> None:
     # Given a state folder of the test's own, in which standard input is spooled
     state = fleet.cwd / "state"
@@ -152,6 +158,11 @@ HEADERS = {
         "{path}: field 'totl' has no column 'totl' in {table}. Leave it out with "
         "--skip-columns totl, or name its column with --mapping totl=COLUMN; "
         "did you mean 'total'?",
+    ),
+    "columns in another case": (
+        b"ID,name,Total\n1,a,1\n",
+        "{path}: field ID differs from column id only in case, field Total differs from column "
+        "total only in case: use --mapping ID=id,name=name,Total=total or --columns id,name,total",
     ),
     "no primary key": (
         b"name,total\na,1\n",
@@ -190,7 +201,7 @@ HEADERS = {
         b'"id,name,total\n1,a,1\n',
         "{path} has no readable header: line 1: the quote that opens at byte 1 of the line is not "
         "closed before the end of the input; close it, or double it if it belongs to the value, "
-        "or load with another --quote",
+        "or give another --quote",
     ),
 }
 

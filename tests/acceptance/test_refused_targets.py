@@ -197,6 +197,11 @@ OPTIONS = {
         "cluster.consistency = \"LOCAL_QUORM\" (--consistency): expected 'ANY', 'ONE', 'TWO', "
         "'THREE', 'QUORUM', 'ALL', 'LOCAL_QUORUM', 'EACH_QUORUM' or 'LOCAL_ONE'",
     ),
+    "a consistency that one replica cannot give": (
+        ["--consistency", "TWO"],
+        "consistency TWO needs 2 replicas, keyspace {keyspace} has 1 (SimpleStrategy); "
+        "lower --consistency or raise the replication",
+    ),
     "a mapping without =": (
         ["--mapping", "id"],
         "--mapping 'id': give FIELD=COLUMN, several parted by commas",
@@ -273,6 +278,20 @@ OPTIONS = {
     "another keyspace": (
         ["--keyspace", "shop"],
         "--table names keyspace {keyspace}, --keyspace shop",
+    ),
+    "workers of its own": (
+        ["-c", "2"],
+        "-c is of embedded workers, and a broker is configured: those that stand are as many as "
+        "`ringhaul worker -c` started (--broker none: embedded workers all the same)",
+    ),
+    "no broker": (
+        ["--broker", ""],
+        "--broker is empty: give redis://host:port/database, or none for workers of our own",
+    ),
+    "a summary of what is not waited for": (
+        ["--summary", "s.json", "--detach"],
+        "--summary is written at the end of the job, and --detach does not wait for it: leave one "
+        "of them out (`ringhaul status -f JOB --json` has the summary then)",
     ),
     "no settings file": (
         ["--config", "no.toml"],

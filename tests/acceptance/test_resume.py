@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,43 @@ def test_an_unload_of_parquet(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_
     assert sorted((row["id"], row["v"]) for row in found) == [(n, f"v{n}") for n in range(ROWS)]
 
 
+def test_a_query_whose_result_goes_to_a_file(
+    fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
+) -> None:
+    # Given one that was told where its result goes, and in which form
+    sql = f"SELECT count(*) AS n, sum(id) AS s FROM {filled}"
+    before = cut_short(
+        fleet, ledger, tmp_path / "log", "query", sql, "-o", "r.out", "--format", "json"
+    )
+    result = fleet.cwd / "r.out"
+    assert not result.exists()
+    # When it is resumed from another folder, then its result is there
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    there = Ringhaul(fleet.env, elsewhere)
+    resumed(there, before)
+    expected = {"n": ROWS, "s": sum(range(ROWS))}
+    assert json.loads(result.read_text()) == expected
+    assert json.loads(there.run("resume", before["job"], "-o", "-").out) == expected
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_query_that_is_let_go_of_and_followed_to_its_file(
+    fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path
+) -> None:
+    log, sql = tmp_path / "log", f"SELECT count(*) AS n FROM {filled}"
+    with fleet.started("query", sql, "-o", "r.json", "--rate", RATE, log=log) as process:
+        wait_until(lambda: re.search(r"^qy-[0-9a-f]{6} ", log.read_text()), "its id")
+        job = log.read_text().split()[0]
+        wait_until(lambda: ledger.status(job).done, "a unit")  # it is being watched
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 7, log.read_text()
+    followed = fleet.run("status", "-f", job)
+    assert (followed.code, followed.out) == (0, ""), followed
+    assert f"the result is in {fleet.cwd}/r.json" in followed.err
+    assert json.loads((fleet.cwd / "r.json").read_text()) == {"n": ROWS}
+
+
 def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) -> None:
     # A unit of a look-up is 64 KiB of its keys at least.
     wanted = [n * 7 % (ROWS + 10) for n in range(ROWS)]
@@ -148,6 +186,8 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
     again = fleet.run("resume", before["job"])
     assert (again.code, "its manifest is written" in again.err) == (0, True), again
     assert len(listed(out)) == summary["files"]
+    refused = fleet.run("resume", before["job"], "--format", "json")
+    assert (refused.code, f"{before['job']} has none" in refused.err) == (2, True), refused
 
 
 def test_what_must_not_be_done_twice_is_not_resumed(

@@ -247,18 +247,26 @@ def test_what_a_killed_unload_to_standard_output_left_is_removed_by_the_next(
 
 REFUSED = {
     "no such table": (["-t", "{keyspace}.tt"], 4, "no table 'tt'"),
-    "no table": (["--columns", "id"], 2, "give --table, or --query with a SELECT"),
-    "both": (["-t", "{table}", "--query", "SELECT 1"], 2, "leave --table out"),
     "unknown column": (["-t", "{table}", "--columns", "id,nota"], 2, "nota"),
     "unknown in where": (["-t", "{table}", "--where", "sec > 1"], 2, "sec"),
     "wrong type": (["-t", "{table}", "--where", "seq > 'x'"], 2, "seq"),
     "aggregate": (["--query", "SELECT count(*) FROM {table}"], 2, "ringhaul query"),
-    "parquet option": (["-t", "{table}", "--format", "parquet", "--delimiter", ";"], 2, "CSV"),
-    "compression": (["-t", "{table}", "--compression", "lzo"], 2, "lzo"),
     "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
     "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
-    "detached": (["-t", "{table}", "-o", "-", "--detach"], 2, "give -o a folder"),
-    "broken sql": (["--query", "SELECT FROM WHERE"], 2, "cannot read the query"),
+}
+#: Told although no node answers.
+REFUSED_BEFORE = {
+    "no table": (["--columns", "id"], "give --table, or --query with a SELECT"),
+    "both": (["-t", "{table}", "--query", "SELECT 1"], "leave --table out"),
+    "no keyspace": (["-t", "t"], "no keyspace: give --keyspace"),
+    "parquet option": (["-t", "{table}", "--format", "parquet", "--delimiter", ";"], "CSV"),
+    "compression": (["-t", "{table}", "--compression", "lzo"], "--compression: csv can have"),
+    "detached": (["-t", "{table}", "-o", "-", "--detach"], "give -o a folder"),
+    "broken sql": (["--query", "SELECT FROM WHERE"], "cannot read the query"),
+    "broken where": (["-t", "{table}", "--where", "seq >"], "cannot read the query"),
+    "rejects": (["-t", "{table}", "--max-errors", "5"], "--max-errors is about transforms"),
+    "a file": (["-t", "{table}", "-o", "{here}/mine.txt"], "{here}/mine.txt is no folder"),
+    "a name of a file": (["-t", "{table}", "-o", "{here}/a.csv"], "`-o - > {here}/a.csv` for one"),
 }
 
 
@@ -276,6 +284,21 @@ def test_what_cannot_work_is_refused_before_anything_is_read(
     assert not out.exists() or not any(out.iterdir())
 
 
+@pytest.mark.parametrize("case", REFUSED_BEFORE)
+def test_what_cannot_work_with_any_table_is_refused_before_the_cluster_is_asked(
+    fleet: Ringhaul, tmp_path: Path, case: str
+) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    options, words = REFUSED_BEFORE[case]
+    names = {"table": "shop.orders", "here": tmp_path}
+    nobody = ("--contact-points", "127.0.0.1", "--port", 1)
+    given = (option.format(**names) for option in options)
+    finished = fleet.run("unload", "-o", tmp_path / "out", *nobody, *given)
+    assert finished.code == 2, finished
+    assert words.format(**names) in finished.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
 def test_a_folder_with_files_is_refused(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     finished = fleet.run("unload", "-t", table, "-o", tmp_path)
@@ -287,9 +310,8 @@ def test_a_folder_with_files_is_refused(fleet: Ringhaul, table: str, tmp_path: P
 def test_a_folder_that_cannot_be_made_is_told(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     finished = fleet.run("unload", "-t", table, "-o", tmp_path / "file" / "out")
-    assert finished.code != 0
-    assert str(tmp_path / "file") in finished.err
-    assert "Traceback" not in finished.err
+    assert finished.code == 2
+    assert f"{tmp_path / 'file'} is no folder" in finished.err
 
 
 def test_a_detached_unload_gets_its_manifest_from_whoever_follows_it(
@@ -320,4 +342,8 @@ def test_dry_run_reads_nothing(fleet: Ringhaul, table: str, tmp_path: Path) -> N
     assert finished.code == 0
     assert "would unload" in finished.out
     assert "token(" in finished.out
+    plan = json.loads(fleet.run("unload", "-t", table, "-o", out, "--dry-run", "--json").out)
+    assert (plan["table"], plan["output"]) == (table, str(out))
+    assert f" statement  {plan['statement']}" in finished.out.splitlines()
+    assert [column["column"] for column in plan["columns"]] == ["id", "seq", "note", "v"]
     assert not out.exists()

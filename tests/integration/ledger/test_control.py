@@ -130,6 +130,22 @@ def test_a_job_that_was_ended_before_its_first_claim_had_not_begun(
     assert _times(clocked, job) == (7.0, 7.0)
 
 
+def test_a_pause_before_the_first_claim_is_no_part_of_the_jobs_time(
+    clocked: Ledger, clock: Clock
+) -> None:
+    job = new_job(clocked, 1)
+    clocked.pause(job)
+    clock.advance(3_600_000)
+    clocked.unpause(job)
+    clocked.issue(job, 1)
+    clocked.claim(job, 0, 1, "a", LEASE_MS)
+    clock.advance(7_000)
+    clocked.pause(job)
+    clock.advance(5_000)
+    clocked.cancel(job)
+    assert _times(clocked, job) == (12.0, 7.0)
+
+
 def _times(ledger: Ledger, job: str) -> tuple[float, float]:
     status = ledger.status(job)
     return status.elapsed_s, status.worked_s

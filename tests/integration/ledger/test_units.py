@@ -168,6 +168,48 @@ def test_release_waits_its_delay_and_is_not_a_start(clocked: Ledger, clock: Cloc
     assert clocked.claim(job, 0, 1, "b", LEASE_MS) == Claimed(1, "spec-0")
 
 
+def test_a_job_stands_still_from_an_error_until_a_unit_is_done(
+    clocked: Ledger, clock: Clock
+) -> None:
+    job = new_job(clocked, 3)
+
+    def claim(*units: int) -> None:
+        clocked.issue(job, 3)
+        for unit in units:
+            assert isinstance(clocked.claim(job, unit, 1, f"t{unit}", LEASE_MS), Claimed)
+
+    # Given a job of which one unit is done, and one was given back at a shutdown
+    claim(0, 1, 2)
+    clocked.commit(job, 0, 1, "t0", "r", {})
+    clocked.release(job, 1, "t1")
+    assert not clocked.status(job).stands_still
+    # When two units fail, one of them twice
+    claim(1)
+    clocked.release(job, 1, "t1", "too few replicas", blamed=True)
+    clocked.release(job, 2, "t2", "too few replicas", blamed=True)
+    clock.advance(7_000)
+    claim(1)
+    clocked.release(job, 1, "t1", "still too few", blamed=True)
+    # Then the job stands still
+    status = clocked.status(job)
+    assert (status.stands_still, status.last_error) == (True, "still too few")
+    assert (status.failing, status.fails, status.error_ms) == (2, 3, clock.now_ms)
+    # and goes on when one of them is done
+    claim(2)
+    clocked.commit(job, 2, 1, "t2", "r", {})
+    status = clocked.status(job)
+    assert (status.stands_still, status.failing, status.fails) == (False, 1, 2)
+    # What failed before a resume is forgotten with it
+    claim(1)
+    clocked.release(job, 1, "t1", "still too few", blamed=True)
+    assert clocked.status(job).stands_still
+    clocked.cancel(job)
+    assert not clocked.status(job).stands_still
+    clocked.resume(job)
+    status = clocked.status(job)
+    assert (status.stands_still, status.last_error, status.failing) == (False, None, 0)
+
+
 def test_shutdowns_blame_nobody_but_failures_end_the_job(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +75,28 @@ def run_file(
     request_timeout_s: float = REQUEST_TIMEOUT_S,
     retries_max: int = 10,
     prepared: PreparedStatement | None = None,
+    timestamp_field: str | None = None,
+    ttl_field: str | None = None,
     **options: Any,
 ) -> UnitOutcome:
     """Load all of a plain file without a header as one unit. `options` are the job's."""
     size_bytes = path.stat().st_size
-    source = load_source(fields, path=str(path), size_bytes=size_bytes)
+    columns = [name for name in fields if name not in (timestamp_field, ttl_field)]
+    source = replace(
+        load_source(
+            fields,
+            path=str(path),
+            size_bytes=size_bytes,
+            mapping=[(name, name) for name in columns],
+        ),
+        timestamp_field=timestamp_field,
+        ttl_field=ttl_field,
+    )
     job = load_job(table, source, **({"consistency": "ONE"} | options))
     if prepared is None:
-        prepared = session.prepare(insert_statement(table, fields, job.ttl_s))
+        prepared = session.prepare(
+            insert_statement(table, columns, job.ttl_s, ttl_bound=ttl_field is not None)
+        )
     with connected_target(session, prepared, table.keyspace) as target:
         return run_load_unit(
             LoadUnit(0, 0, size_bytes, 0, 1, -1),

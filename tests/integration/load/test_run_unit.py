@@ -11,6 +11,7 @@ from cassandra.cluster import Session
 
 from ringhaul.errors import ClusterError, SourceChanged
 from ringhaul.formats.sources import SourceFile
+from ringhaul.load.row_fields import TTL_S_MAX
 from ringhaul.load.run import UnitHooks, run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import TO_THE_END, LoadUnit
@@ -136,6 +137,50 @@ def test_rows_expire_when_told_to(
     run_file(worker_session, table, path, ["id", "v"], strategy=strategy, ttl_s=5000)
     for _, left_s in read_table(worker_session, keyspace, "id, ttl(v)"):
         assert 4900 < left_s <= 5000
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("ttl_s", [0, 2000])
+def test_write_times_and_ttls_of_records_are_those_of_their_rows(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, ttl_s: int
+) -> None:
+    # Given a table whose rows expire, and records with a time and a TTL of their own, with one of
+    # them, with none, and with bad ones
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, v text")
+    worker_session.execute(f"ALTER TABLE {keyspace}.t WITH default_time_to_live = 900")
+    count = 600
+    times = {i: (i - 300) * 10**12 + i for i in range(count) if i % 3}
+    ttls_s = {i: i * 100 for i in range(count) if i % 2 == 0}
+    path = tmp_path / "in.csv"
+    said = {i: (times.get(i, ""), ttls_s.get(i, "")) for i in range(count)}
+    # The last one is within bounds, but this server knows no date so late: see its words.
+    said |= {100: ("x", 5), 101: (5, -1), 102: (5, TTL_S_MAX)}
+    path.write_text("".join(f"{us},{i},v{i},{left}\n" for i, (us, left) in said.items()))
+    # When they are loaded, twice
+    for _ in range(2):
+        outcome = run_file(
+            worker_session,
+            table,
+            path,
+            ["wt", "id", "v", "left"],
+            timestamp_field="wt",
+            ttl_field="left",
+            strategy=strategy,
+            base_us=BASE_US,
+            ttl_s=ttl_s,
+        )
+    # Then each row has what its record says, what is missing being the load's own, or the table's
+    assert [(r.line, r.stage, r.column) for r in rejects_of(outcome)] == [
+        (101, "cast", "wt"), (102, "cast", "left"), (103, "write", None)
+    ]  # fmt: skip
+    assert "exceeds maximum supported expiration date" in rejects_of(outcome)[2].reason
+    found = read_table(worker_session, keyspace, "id, v, writetime(v), ttl(v)")
+    assert {row[:3] for row in found} == {
+        (i, f"v{i}", times.get(i, BASE_US + i)) for i in range(count) if i not in (100, 101, 102)
+    }
+    for i, _, _, left_s in found:
+        wanted_s = ttls_s.get(i, ttl_s or 900)
+        assert left_s is None if wanted_s == 0 else wanted_s - 60 < left_s <= wanted_s
 
 
 def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(

@@ -88,11 +88,22 @@ def test_a_command_takes_its_queue_along_and_its_worker_those_of_forgotten_jobs(
             time.sleep(0.05)
         # Then that queue is gone, and its own is known
         assert ledger.caller.client.zrange(keys.QUEUES, 0, -1) == [b"ul-new"]
+        wait_for_ready(worker)
         # And at its end its own goes, too, with the messages that nobody took
         worker.stop(now=True)
         publish_job(ledger, "ul-new")
         assert queue_keys(ledger, "ul-new") == whole_queue("ul-new")
     assert queue_keys(ledger, "ul-new") == set()
+    # And nothing by which Celery would talk to the worker, which was killed, is left
+    assert queue_keys(ledger, "pidbox") == set()
+
+
+def wait_for_ready(worker: EmbeddedWorker) -> None:
+    """Until the worker has all the queues that it will have."""
+    give_up = time.monotonic() + 60
+    while " ready." not in worker.log.read_text():
+        assert time.monotonic() < give_up, worker.log.read_text()
+        time.sleep(0.05)
 
 
 def test_queues_of_jobs_that_are_known_stay(ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,23 +14,25 @@ import pyarrow as pa
 import pytest
 
 from config.settings import load_settings
+from producer.endings import publish_end, publish_watched
 from producer.known_job import _tell_end
-from producer.run_query import print_folded
 from producer.run_resume import _resume_read
 from producer.stdout_parts import StdoutParts
 from ringhaul.cql.types import CqlType
-from ringhaul.errors import UsageError
+from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.read.finish import unload_parts
-from ringhaul.read.job import Output, ReadJob
+from ringhaul.read.job import Output, ReadJob, ResultOutput
 from ringhaul.read.manifest import MANIFEST
 from ringhaul.read.parts import PartInfo, PartSet
 from ringhaul.read.result import ReadResult
 from ringhaul.read.spill import spill, spilled_name
+from tasks.kinds import job_of
 from tasks.publish import KIND_LABEL
 from tests.loads import table_schema
 
@@ -40,6 +43,7 @@ OPTIONS: dict[str, Any] = {
     "as_json": True,
     "quiet": False,
     "progress": "none",
+    "output": None,
     "result_format": "csv",
 }
 
@@ -169,11 +173,114 @@ def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
         os.utime(path, (0, 0))
     commit(ledger, 0, kept, rows=2)
     for _ in range(2):
-        print_folded(ledger, JOB, "csv", None)
+        publish_end(ledger, ledger.status(JOB), ResultOutput(form="csv"))
         assert capfd.readouterr().out == "id,n\n7,2\n"
     assert not old.exists(), "of a job that nobody knows any more"
     # It is not printed between messages.
     options = OPTIONS | {"job": JOB, "max_errors": None}
     with ExitStack() as stack, pytest.raises(UsageError, match="the result and --json both want"):
         _resume_read(stack, load_settings({}, None), options, ledger, job, None)
+    assert capfd.readouterr().out == ""
+
+
+def counted(ledger: Ledger, output: ResultOutput) -> JobStatus:
+    """A count that is complete, and found 3 rows."""
+    job = ReadJob(
+        kind="count",
+        cluster_name="test",
+        table=TABLE,
+        sql='SELECT count(*) AS "count" FROM shop.orders',
+        result_output=output,
+    )
+    create(ledger, job, 1)
+    partial = Aggregation(job.select, exact_keys=True).partial()
+    partial.update(pa.record_batch({"id": pa.array([1, 2, 3], pa.int32())}))
+    commit(ledger, 0, spill(partial.pack(), 1 << 20, "", ""), rows=3)
+    return ledger.status(JOB)
+
+
+def test_a_result_is_written_by_whoever_follows_the_job_to_its_end(
+    ledger: Ledger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, said = tmp_path / "r.out", list[str]()
+    status = counted(ledger, ResultOutput(path=str(path), form="json"))
+    # Whoever follows it to the end replaces what is there
+    path.write_text("of another job\n")
+    publish_watched(ledger, status, said.append)
+    assert path.read_text() == '{"count": 3}\n'
+    assert said.pop() == f"the result is in {path}"
+    # Whoever comes later writes it where it is not, or is that of before
+    for before in (None, 0):
+        path.unlink()
+        if before is not None:
+            path.touch()
+            os.utime(path, (before, before))
+        publish_watched(ledger, ledger.status(JOB), said.append, was_over=True)
+        assert path.read_text() == '{"count": 3}\n'
+        assert said.pop() == f"the result is in {path}"
+    # and leaves alone what came after it.
+    path.write_text("of a later job\n")
+    os.utime(path, (time.time() + 60, time.time() + 60))  # this is too quick for a clock
+    publish_watched(ledger, ledger.status(JOB), said.append, was_over=True)
+    assert path.read_text() == "of a later job\n"
+    assert said.pop() == (
+        f"{path} is newer than the end of {JOB} and stays; "
+        f"`ringhaul resume {JOB}` writes the result"
+    )
+    assert capfd.readouterr().out == ""
+
+
+def test_a_result_is_written_again_as_its_job_or_the_command_says(
+    ledger: Ledger,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "r.out"
+    status = counted(ledger, ResultOutput(path=str(path), form="json"))
+    read, told = job_of(ledger.job_spec(JOB)), OPTIONS | {"as_json": False, "result_format": None}
+    assert isinstance(read, ReadJob)
+
+    def resume(**options: Any) -> str:
+        given = told | {"job": JOB, "max_errors": None} | options
+        with ExitStack() as stack:
+            assert _resume_read(stack, load_settings({}, None), given, ledger, read, None) == 0
+        return capfd.readouterr().out
+
+    assert resume(as_json=True) == ""
+    assert path.read_text() == '{"count": 3}\n'
+    assert resume(output="-") == '{"count": 3}\n'
+    assert resume(output="s.csv", result_format="auto") == ""
+    assert Path("s.csv").read_text() == "count\n3\n"
+    # A command that is given again says all of it, by what it does not say, too.
+    assert _tell_end(OPTIONS | {"as_json": False}, ledger, status) == 0
+    assert capfd.readouterr().out == "count\n3\n"
+    with pytest.raises(UsageError, match=r"there is no folder .*no$"):
+        resume(output="no/r.csv")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(UsageError, match="so the job was told: name another with -o FILE"):
+        resume()
+
+
+@pytest.mark.parametrize("was_over", [False, True])
+def test_a_result_that_cannot_be_written_is_told_of(
+    ledger: Ledger, tmp_path: Path, was_over: bool
+) -> None:
+    status = counted(ledger, ResultOutput(path=str(tmp_path / "gone" / "r.csv")))
+    with pytest.raises(OutputUnusable) as told:
+        publish_watched(ledger, status, pytest.fail, was_over=was_over)
+    assert str(told.value) == (
+        f"{tmp_path}/gone/r.csv: the result cannot be written: No such file or directory; "
+        f"`ringhaul resume {JOB}` prints it again, with `-o FILE` elsewhere"
+    )
+
+
+def test_a_result_for_standard_output_is_not_printed_by_who_watches(
+    ledger: Ledger, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+    publish_watched(ledger, counted(ledger, ResultOutput(form="csv")), said.append)
+    assert said == [f"`ringhaul resume {JOB}` prints the result"]
     assert capfd.readouterr().out == ""

@@ -35,6 +35,7 @@ class Client:
     request_timeout_s: float = 20.0
     rejected: dict[int, str] = field(default_factory=dict)
     in_doubt: dict[int, str] = field(default_factory=dict)
+    not_applied: dict[int, str] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
     stats: RequestStats = field(default_factory=RequestStats)
 
@@ -63,6 +64,7 @@ class Client:
             throttle=lambda requests: None,
             on_reject=self._once(self.rejected),
             on_doubt=self._once(self.in_doubt),
+            on_not_applied=self._once(self.not_applied),
         )
         run = Exec(self.session, self.plane, statement, self.options(), hooks)
         count = len(columns[0]) if columns else rows

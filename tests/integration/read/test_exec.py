@@ -16,6 +16,7 @@ from ringhaul.read.spans import parse_span, rows_between
 from tests.integration.read.client import Client, reading_client
 
 ROWS = 5000
+NO_ROW = "there is no such row"
 
 
 @pytest.fixture
@@ -137,6 +138,38 @@ def test_conditions_say_whether_they_held(client: Client, keyspace: str) -> None
     assert client.exec(statement, values, values) == [(i, {"[applied]": True}) for i in range(30)]
     again = client.exec(statement, ["7", "100"], ["a", "b"])
     assert again == [(0, {"[applied]": False}), (1, {"[applied]": True})]
+    assert client.not_applied == {0: 'not applied: the row is {"k":7,"v":"7"}'}
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("UPDATE {t} SET v = 'x' WHERE k = 1 AND c = ? IF v = 'b'", 'the row is {{"v":"a"}}'),
+        ("DELETE FROM {t} WHERE k = 1 AND c = ? IF v = 'b'", 'the row is {{"v":"a"}}'),
+        (
+            "BEGIN BATCH UPDATE {t} SET v = 'x' WHERE k = 1 AND c = 1 IF v = 'a'; "
+            "UPDATE {t} SET v = 'x' WHERE k = 1 AND c = ? IF v = 'b'; APPLY BATCH",
+            'the rows are {{"k":1,"c":1,"v":"a"}}, {{"k":1,"c":{c},"v":"a"}}',
+        ),
+    ],
+)
+def test_what_is_there_instead_is_told_where_a_condition_does_not_hold(
+    client: Client, keyspace: str, statement: str, told: str
+) -> None:
+    # Given a partition of rows
+    name, rows = f"{keyspace}.l", 42
+    client.session.execute(f"CREATE TABLE {name} (k int, c int, v text, PRIMARY KEY (k, c))")
+    insert = f"INSERT INTO {name} (k, c, v) VALUES (1, ?, 'a')"
+    client.exec(insert, [str(c) for c in range(rows)])
+    # When a condition holds for none of them, and there is one row less than is asked for
+    values = [str(c) for c in range(3, rows + 1)]
+    found = client.exec(statement.format(t=name), values, block=7)
+    # Then each is told of, once
+    assert found == [(i, {"[applied]": False}) for i in range(40)]
+    words = [told.format(c=c) for c in values[:-1]]
+    words.append('the row is {"k":1,"c":1,"v":"a"}' if "BATCH" in statement else NO_ROW)
+    assert client.not_applied == {i: f"not applied: {words[i]}" for i in range(40)}
+    assert not client.rejected and not client.in_doubt
 
 
 def test_statements_of_every_verb(client: Client, small: str) -> None:

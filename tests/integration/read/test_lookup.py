@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from cassandra.cluster import Session
@@ -157,6 +158,30 @@ def test_a_whole_primary_key_with_one_partition_column(client: Client, keyspace:
     found = client.lookup(table, list("2193"), list("2211"), names=["k", "c"], columns=["v"])
     assert found == [(0, {"v": 6}), (1, {"v": 4})]
     assert client.missing == [2, 3]
+
+
+def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
+    client: Client, keyspace: str
+) -> None:
+    # Given partitions, one of which has a static column and no row
+    client.session.execute(
+        f"CREATE TABLE {keyspace}.s (k int, c int, d int, s int STATIC, PRIMARY KEY (k, c, d))"
+    )
+    client.exec(f"INSERT INTO {keyspace}.s (k, c, d) VALUES (?, ?, ?)", ["1"], ["2"], ["3"])
+    client.exec(f"INSERT INTO {keyspace}.s (k, s) VALUES (?, ?)", ["4"], ["5"])
+    table = table_of(client.session, keyspace, "s")
+    # Then it is found by its key alone, and without clustering columns
+    plan = LookupPlan.of(table)
+    assert plan.never_null == ("k",)
+    assert client.lookup(table, ["1", "4"], columns=["c"]) == [(0, {"c": 2}), (1, {"c": None})]
+    # And not by a longer key
+    plan = LookupPlan.of(table, ["k", "c"])
+    assert plan.never_null == ("k", "c", "d")
+    found = client.lookup(table, ["1", "4"], ["2", "2"], names=["k", "c"], columns=["d"])
+    assert found == [(0, {"d": 3})]
+    # Where no column is static, there is none
+    columns = tuple(replace(column, static=False) for column in table.columns)
+    assert LookupPlan.of(replace(table, columns=columns)).never_null == ("k", "c", "d")
 
 
 @pytest.mark.parametrize(

@@ -283,6 +283,8 @@ def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: M
     child.bounds = replace(child.bounds, retries_max=0)
     make_job(JOB, ["1,a"], consistency="TWO")
     assert "released" in work(child, JOB, 0, 1, new_token())
+    status = child.ledger.status(JOB)
+    assert (status.stands_still, status.failing, status.fails) == (True, 1, 1)
     # Then it is neither claimed nor issued before its pause is over
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
     assert child.ledger.issue(JOB, 1000).units == []

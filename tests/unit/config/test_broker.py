@@ -86,6 +86,18 @@ def test_a_missing_tls_file_is_told(clean: Path) -> None:
         ("lost redis://u:pw@h, and amqp://v:qw@i.", "lost redis://u:***@h, and amqp://v:***@i."),
         ("redis://h:6379/0 is up", "redis://h:6379/0 is up"),
         ("ops@example.org", "ops@example.org"),
+        ("https://u:p@h/a?password=s3?c", "https://u:***@h/a?password=***"),
+        (
+            "https://h/a?sv=1&sig=a%2Bb==&t#f=g is gone",
+            "https://h/a?sv=***&sig=***&***#f=*** is gone",
+        ),
+        (
+            "'https://h?token=a', (HTTP://h/?b=c), ...",
+            "'https://h?token=***', (HTTP://h/?b=***), ...",
+        ),
+        ("s3://b/a?b.csv: is it there? Yes=no", "s3://b/a?***: is it there? Yes=no"),
+        ('{"url": "https://h?a=b"}', '{"url": "https://h?a=***"}'),
+        ("https://h/?", "https://h/?"),
     ],
 )
 def test_mask(text: str, masked: str) -> None:

@@ -224,6 +224,13 @@ def test_a_section_may_be_empty(clean: Path) -> None:
     assert load_settings().settings == Settings()
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(clean: Path) -> None:
+    (clean / "ringhaul.toml").write_bytes(b"\xef\xbb\xbf[cluster]\r\nport = 9043\r\n")
+    loaded = load_settings()
+    assert loaded.settings.cluster.port == 9043
+    assert loaded.origins["cluster.port"] == f"file {clean / 'ringhaul.toml'}"
+
+
 def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
     file = clean / "ringhaul.toml"
     file.write_bytes(b"\xff\xfe")
@@ -402,6 +409,12 @@ def test_describe_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "S3cret" not in repr(rows)
     assert ("broker.url", "redis://me:***@host:6379/0", "env RINGHAUL_BROKER_URL") in rows
     json.dumps([row._asdict() for row in rows])
+
+
+def test_describe_shows_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGHAUL_STORAGE_S3_ENDPOINT_URL", "https://s3.example/?sv=1&sig=S3cret")
+    rows = {row.key: row.value for row in load_settings().describe()}
+    assert rows["storage.s3_endpoint_url"] == "https://s3.example/?sv=***&sig=***"
 
 
 @pytest.mark.parametrize(

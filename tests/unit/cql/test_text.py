@@ -226,6 +226,8 @@ def test_a_number_that_reads_as_a_date_is_not_guessed(text: str) -> None:
         "--epoch-unit ms or --timestamp-format"
     )
     assert number("timestamp", text, TextFormat(epoch_unit="ms")) == int(text)
+    of_values = reason("timestamp", text, TextFormat(option_prefix="values-"))
+    assert of_values.endswith("with --values-epoch-unit ms or --values-timestamp-format")
 
 
 @pytest.mark.parametrize("text", ["1", "1899", "-2026", "1767225600000"])

@@ -16,6 +16,7 @@ def test_json_round_trip_keeps_every_option() -> None:
         allow_missing_fields=True,
         allow_nul=True,
         record_bytes_max=99,
+        option_prefix="values-",
     )
     assert CsvDialect.from_json(dialect.to_json()) == dialect
     assert CsvDialect.from_json({}) == CsvDialect()

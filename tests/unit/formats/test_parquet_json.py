@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 from typing import Any
 
@@ -131,3 +132,41 @@ def assert_loads_alike(kind: CqlType, array: pa.Array) -> None:
     cells, faults = encode_json(kind, [row.get("c")], FORMAT, null_length=-1)
     assert faults == {}
     assert wire(cells) == wire(encode_typed(kind, array, FORMAT).cells)
+
+
+GERMAN = TextFormat(decimal_sep=",", thousands_sep=".")
+
+
+@pytest.mark.parametrize(
+    ("cql", "array", "expected"),
+    [
+        ("decimal", pa.array(["-1.234,50"]), "-1234.50"),
+        ("decimal", pa.array(["12,50"]).dictionary_encode(), "12.50"),
+        ("bigint", pa.array([" 1.500 "], pa.large_string()), "1500"),
+        ("double", pa.array(["1,5e3"], pa.string_view()), "1.5e3"),
+        ("double", pa.array(["NaN"]), "NaN"),
+        # What is misspelt is refused again: as it is, or out of JSON's reach
+        ("decimal", pa.array(["1,2,3"]), "1,2,3"),
+        ("decimal", pa.array(["12.50"]), ["12.50"]),
+        ("int", pa.array(["1.5"]), "1.5"),
+        ("int", pa.array(["x"]), "x"),
+        ("list<decimal>", pa.array([["1.000,5", "1.5"]]), ["1000.5", ["1.5"]]),
+        ("map<int, double>", pa.array([[("1.000", 0.5)]], pa.map_("string", "double")),
+         [["1000", 0.5]]),
+        # The texts of other types, JSON that stands in a text, and typed numbers stay
+        ("text", pa.array(["12,50"]), "12,50"),
+        ("list<double>", pa.array(["[1.500]"]), ["1.500"]),
+        ("decimal", pa.array([decimal.Decimal("1.500")]), "1.500"),
+    ],
+)  # fmt: skip
+def test_numbers_with_separators_are_read_back_as_the_same_cells(
+    cql: str, array: pa.Array, expected: Any
+) -> None:
+    kind = parse_type(cql)
+    told = record_json(pa.record_batch({"c": array}), 0, [kind], GERMAN)
+    assert json.loads(told)["c"] == expected
+    again = encode_json(kind, [parse_json(told)["c"]], GERMAN, null_length=-1)
+    before = encode_typed(kind, array, GERMAN)
+    assert bool(again.faults) == bool(before.faults)
+    if not before.faults:
+        assert wire(again.cells) == wire(before.cells)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.errors import SourceChanged, SourceMissing, UsageError
-from ringhaul.formats import remote
+from ringhaul.formats import parquet_read, remote
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.find import find_sources
@@ -243,29 +243,55 @@ def test_a_file_that_changes_is_found_out(store: fsspec.AbstractFileSystem) -> N
         check_unchanged(source)
 
 
-@pytest.mark.parametrize("columns", [30, 2])
-def test_a_row_group_is_read_without_the_rest_of_the_file(
-    store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    table = pa.table({f"c{n}": range(n, n + 300_000) for n in range(30)})
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, row_group_size=100_000, compression="none", use_dictionary=False)
-    store.pipe("/b/x.parquet", buffer.getvalue())
-    (source,) = find_sources(["memory://b/x.parquet"])
-    wanted = table.column_names[:columns]
-    asked: list[int] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Bytes of each request to a store."""
+    found: list[int] = []
     fetch = remote._StoreRanges.fetch
 
     def counted(self: remote._StoreRanges, start: int, end: int) -> bytes:
-        asked.append(end - start)
+        found.append(end - start)
         return fetch(self, start, end)
 
     monkeypatch.setattr(remote._StoreRanges, "fetch", counted)
+    return found
+
+
+THIRTY = pa.table({f"c{n}": range(n, n + 300_000) for n in range(30)})
+
+
+def read_group(store: fsspec.AbstractFileSystem, columns: int) -> int:
+    """Read some columns of the second of three row groups of `THIRTY`; the bytes of all."""
+    buffer = io.BytesIO()
+    pq.write_table(THIRTY, buffer, row_group_size=100_000, compression="none", use_dictionary=False)
+    store.pipe("/b/x.parquet", buffer.getvalue())
+    (source,) = find_sources(["memory://b/x.parquet"])
+    wanted = THIRTY.column_names[:columns]
     with open_parquet(source, 1, wanted) as file:
         batches = list(file.iter_batches(row_groups=[1], columns=wanted, use_threads=False))
-    assert pa.Table.from_batches(batches).equals(table.select(wanted).slice(100_000, 100_000))
-    group_bytes = len(buffer.getvalue()) // 3
+    assert pa.Table.from_batches(batches).equals(THIRTY.select(wanted).slice(100_000, 100_000))
+    return len(buffer.getvalue()) // 3
+
+
+@pytest.mark.parametrize("columns", [30, 2])
+def test_a_row_group_is_read_without_the_rest_of_the_file(
+    store: fsspec.AbstractFileSystem, asked: list[int], columns: int
+) -> None:
+    group_bytes = read_group(store, columns)
     if columns == 30:
         assert len(asked) == 4 and sum(asked) < group_bytes + (1 << 20)  # the footer, three pieces
     else:
         assert sum(asked) < group_bytes // 10
+
+
+def test_a_large_row_group_is_not_held_whole(
+    store: fsspec.AbstractFileSystem, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a row group of 24 MB, and half of that as what may be held: 0.4 MiB of each column
+    monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
+    monkeypatch.setattr(parquet_read, "BUFFER_BYTES", (256 << 10, 8 << 20))
+    group_bytes = read_group(store, 30)
+    # Then each column is read by as much, in one request each, and nothing twice
+    assert max(asked[1:]) == (12 << 20) // 30
+    assert len(asked) == 1 + 2 * 30
+    assert sum(asked) < group_bytes + (1 << 20)

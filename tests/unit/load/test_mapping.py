@@ -3,7 +3,7 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.load.mapping import map_fields, map_names, not_loadable
+from ringhaul.load.mapping import find_fields, map_fields, map_names, not_loadable
 from tests.loads import table_schema
 
 TABLE = table_schema(
@@ -64,9 +64,38 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "total"),
             {},
             (),
-            "a.csv: field 'total' has no column 'total' in shop.orders. Leave it out with "
-            "--skip-columns total, or name its column with --mapping total=COLUMN; did you mean "
+            "a.csv: field total differs from column Total only in case: use --mapping "
+            "id=id,n=n,total=Total or --columns id,n,Total",
+        ),
+        (
+            ("ID", "N", "total price", "nota"),
+            {},
+            ("nota",),
+            "a.csv: field ID differs from column id only in case, field N differs from column n "
+            "only in case: use --mapping 'ID=id,N=n,total price=total price' or --columns "
+            "'id,n,total price,nota'",
+        ),
+        (  # which of them is meant?
+            ("id", "n", "TOTAL", "total"),
+            {},
+            (),
+            "a.csv: field 'TOTAL' has no column 'TOTAL' in shop.orders. Leave it out with "
+            "--skip-columns TOTAL, or name its column with --mapping TOTAL=COLUMN; did you mean "
             "'Total'?",
+        ),
+        (  # the column is filled already
+            ("id", "ID", "n"),
+            {},
+            (),
+            "a.csv: field 'ID' has no column 'ID' in shop.orders. Leave it out with "
+            "--skip-columns ID, or name its column with --mapping ID=COLUMN; did you mean 'id'?",
+        ),
+        (  # which --mapping and --columns cannot hold
+            ("ID", "N", "net, gross"),
+            {},
+            (),
+            "a.csv: the header names no column of shop.orders (it reads ID, N, net, gross; the "
+            "table has id, Total, note, tags, n). If the file has no header, give --no-header",
         ),
         (
             ("a", "b"),
@@ -165,3 +194,33 @@ def test_a_mapping_of_names_says_all_that_is_loaded() -> None:
         names(mapping={"a": "id"})
     with pytest.raises(UsageError, match="no field for primary key column 'id'"):
         names(skip=("id",))
+
+
+# --- values that are found by their names alone
+
+
+def test_each_column_is_filled_by_the_field_of_its_name() -> None:
+    table = table_schema({"a": "int", "b": "text"}, [])
+    pairs = find_fields(["x", "b", "", "a", "x"], table, source="a.csv")
+    assert pairs == (("b", "b"), ("a", "a"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (["a", "B"], "a.csv: no field is named 'b'; its fields are a, B; did you mean 'B'? Or so"),
+        (["k1"], "a.csv: no field is named 'a'; its fields are k1 Or so"),
+        (["a", "b", "b"], "a.csv: 2 fields are named 'b'"),
+    ],
+)
+def test_a_column_without_its_one_field_is_told(fields: list[str], told: str) -> None:
+    table = table_schema({"a": "int", "b": "text"}, [])
+    with pytest.raises(UsageError) as refusal:
+        find_fields(fields, table, source="a.csv", otherwise=" Or so")
+    assert str(refusal.value) == told
+
+
+def test_a_column_that_cannot_be_loaded_is_told_without_advice() -> None:
+    table = table_schema({"a": "org.acme.Tags"}, [])
+    with pytest.raises(UsageError, match=r"which ringhaul does not know$"):
+        find_fields(["a"], table, source="a.csv")

@@ -1,5 +1,7 @@
 """The INSERT quotes what a schema may hold and binds the timestamp last."""
 
+import pytest
+
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.load.statement import insert_statement
 from tests.loads import table_schema
@@ -16,6 +18,14 @@ def test_a_time_to_live_follows_the_timestamp() -> None:
     table = table_schema({"id": "int"}, ["id"])
     assert insert_statement(table, ["id"], 3600) == (
         'INSERT INTO "shop"."orders" ("id") VALUES (?) USING TIMESTAMP ? AND TTL 3600'
+    )
+
+
+@pytest.mark.parametrize("ttl_s", [0, 3600])
+def test_a_time_to_live_of_each_row_is_bound_behind_the_timestamp(ttl_s: int) -> None:
+    table = table_schema({"id": "int"}, ["id"])
+    assert insert_statement(table, ["id"], ttl_s, ttl_bound=True) == (
+        'INSERT INTO "shop"."orders" ("id") VALUES (?) USING TIMESTAMP ? AND TTL ?'
     )
 
 

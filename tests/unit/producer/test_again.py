@@ -7,17 +7,24 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from producer import again as module
 from producer.again import Again
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.sources import SourceFile
+from ringhaul.formats.split import Position
+from ringhaul.load.fields import field_reader
 from ringhaul.load.job import LoadSource
+from ringhaul.load.reading import read_records
 from ringhaul.load.rejects import Reject
+from ringhaul.load.unit import TO_THE_END
 from tests.loads import load_job, load_source, table_schema
+from tests.property.cql.columns import wire
 
 TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
 RECORDS = [b"%d,%s" % (i, b"x" * (i % 50)) for i in range(9000)]
@@ -103,3 +110,39 @@ def test_rows_of_parquet_come_by_their_number(tmp_path: Path, openings: list[str
         assert len(openings) == 3
         with pytest.raises(SourceChanged, match="has no row 6001"):
             again.record(source, reject(source, offset=1, line=6001))
+
+
+def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path) -> None:
+    # Given numbers by --decimal-sep and --thousands-sep, some of them misspelt
+    table = table_schema({"id": "int", "n": "decimal"}, ["id"])
+    texts = ["1.500", "12,50", "-1.234,5", "12.50", "1,2,3", "1.5"]
+    path, exported = tmp_path / "in.parquet", tmp_path / "again.jsonl"
+    pq.write_table(pa.table({"id": range(len(texts)), "n": texts}), path)
+    german = {"text": TextFormat(decimal_sep=",", thousands_sep=".")}
+
+    def loaded(path: Path, form: str) -> tuple[list[bytes], list[int]]:
+        """The rows' values, and the numbers of the records that are refused."""
+        file = SourceFile(str(path), path.stat().st_size, False)
+        mapping = (("id", "id"), ("n", "n"))
+        source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format=form)
+        job = load_job(table, source, **german)
+        fields, values, refused = field_reader(job, source), [], []
+        for block in read_records(source, job, Position(0, 0, 1), TO_THE_END, 1 << 20):
+            parsed = fields.parse(block, np.ones(block.records_count, np.bool_))
+            kind = table.parsed_type("n")
+            cells, faults = fields.encode(kind, parsed.columns[1], job.text, null_length=-1)
+            refused = sorted(faults)
+            values = [cell for row, cell in enumerate(wire(cells)) if row not in faults]
+        return values, refused
+
+    before = loaded(path, "parquet")
+    assert before[1] == [3, 4, 5]
+    # When their rows are written as those of rejects are
+    file = SourceFile(str(path), path.stat().st_size, False)
+    mapping = (("id", "id"), ("n", "n"))
+    source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format="parquet")
+    with Again(load_job(table, source, **german)) as again:
+        rows = [again.record(source, reject(source, offset=0, line=n + 1)) for n in range(6)]
+    exported.write_bytes(b"".join(row + b"\n" for row in rows))
+    # Then the file loads with the same options as the other did
+    assert loaded(exported, "jsonl") == before

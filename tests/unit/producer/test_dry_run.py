@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from producer import dry_run
-from producer.dry_run import dry_run_text
+from producer.dry_run import dry_run_json, dry_run_text
 from producer.plan import plan_source
 from producer.plan_sources import LoadRequest
 from ringhaul.formats.find import find_sources
@@ -52,6 +53,34 @@ def test_records_that_are_passed_over_are_not_in_it(
     assert f"{tmp_path}/next.csv:2 id: cast int" in dry_run_text(job, 2)
     assert sampled(planned(tmp_path, 12)) == ["0 records, 0 rejected", "2 records, 1 rejected"]
     assert sampled(planned(tmp_path, 0, 3))[1] == "0 records, 0 rejected"
+
+
+def test_programs_are_told_the_same(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,v,x\n1,a,?\nno,b,?\n")
+    request = LoadRequest(keyspace="shop", table="orders", skip_columns=["x"])
+    source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
+    job = load_job(TABLE, source, unit_bytes=40)
+
+    plan = json.loads(json.dumps(dry_run_json(job, 2)))
+
+    assert {name: plan[name] for name in ("files", "bytes", "units", "worker_processes")} == {
+        "files": 1,
+        "bytes": 20,
+        "units": 1,
+        "worker_processes": 2,
+    }
+    assert plan["mapping"] == [
+        {"field": "id", "column": "id", "type": "int", "key": "partition"},
+        {"field": "v", "column": "v", "type": "text", "key": None},
+    ]
+    assert plan["not_loaded"] == ["x"]
+    assert f" statement  {plan['statement']}" in dry_run_text(job, 2).splitlines()
+    (shown,) = plan["samples"]
+    assert (shown["records"], shown["rows"], shown["rejected"]) == (2, 1, 1)
+    (problem,) = shown["problems"]
+    assert (problem["file"], problem["line"]) == (f"{tmp_path}/in.csv", 3)
+    assert (problem["stage"], problem["column"]) == ("cast", "id")
+    assert '"no"' in problem["reason"]
 
 
 def test_it_is_looked_for_behind_a_long_beginning(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -66,6 +67,18 @@ def test_the_summary_goes_to_its_file_too(
     print_closing(CLOSING, Shown(summary_file=tmp_path / "sum.json"))
     assert json.loads((tmp_path / "sum.json").read_text()) == {"rows": 3}
     assert capsys.readouterr().err == " complete: 3 rows\n"
+
+
+def test_a_summary_file_is_never_seen_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, before = tmp_path / "sum.json", []
+    path.write_text("{}")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: before.append(path.read_text()))
+    print_closing(CLOSING, Shown(summary_file=path, quiet=True))
+    assert before[0] == "{}"
+    assert json.loads(path.read_text()) == {"rows": 3}
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("state", list(JobState))

@@ -6,10 +6,21 @@ import os
 from pathlib import Path
 
 import pytest
+import rich_click as click
 
+from config.broker import broker_url
 from config.errors import ConfigError
+from config.sections import BrokerSettings
 from config.settings import load_settings
-from producer.options import CONNECTION_FLAGS, comma_list, connection_flags, settle
+from producer.__main__ import cli
+from producer.embedded import EmbeddedBroker, is_embedded
+from producer.options import (
+    CONNECTION_FLAGS,
+    comma_list,
+    connection_flags,
+    ledger_options,
+    settle,
+)
 from ringhaul.errors import UsageError
 
 
@@ -64,6 +75,95 @@ def test_a_password_on_the_command_line_is_refused_and_goes_nowhere(url: str) ->
     assert "RINGHAUL_BROKER_URL" in str(refusal.value)
     assert "hush" not in str(refusal.value)
     assert "RINGHAUL_BROKER_URL" not in os.environ
+
+
+FILE_OF_ANOTHER = """
+[broker]
+url = "rediss://broker.example:6380/0"
+password_file = "password"
+tls_ca = "ca.pem"
+[cluster]
+local_dc = "dc1"
+user = "me"
+password_file = "password"
+"""
+
+
+def test_no_broker_in_place_of_the_one_that_is_configured(tmp_path: Path) -> None:
+    """With its password and its certificates, for workers of this command, too."""
+    path = tmp_path / "ringhaul.toml"
+    path.write_text(FILE_OF_ANOTHER)
+    os.environ["RINGHAUL_BROKER_TLS_CERT"] = os.environ["RINGHAUL_BROKER_TLS_KEY"] = "own.pem"
+    os.environ["RINGHAUL_STATE_DIR"] = str(tmp_path / "state")
+    assert not is_embedded(settle({}, path))
+
+    loaded = settle({"broker.url": "none"}, path)
+
+    assert is_embedded(loaded)
+    assert is_embedded(load_settings()), "a worker that starts with this environment"
+    assert loaded.settings.broker == load_settings().settings.broker == BrokerSettings()
+    # And while the embedded one is there, it is that of everybody
+    with EmbeddedBroker(loaded.settings.state_dir):
+        embedded = load_settings()
+        assert embedded.settings.broker.url.startswith("redis://127.0.0.1:")
+        assert embedded.settings.broker.tls_ca is None
+        assert broker_url(embedded.settings.broker)
+    assert is_embedded(load_settings())
+    # until another is given
+    assert not is_embedded(settle({"broker.url": "redis://host/0"}, None))
+    assert load_settings().settings.broker.url == "redis://host/0"
+
+
+def test_an_empty_url_of_a_file_is_no_broker(tmp_path: Path) -> None:
+    path = tmp_path / "ringhaul.toml"
+    path.write_text('[broker]\nurl = ""\n')
+    assert is_embedded(settle({}, path))
+
+
+def test_an_empty_broker_is_refused() -> None:
+    with pytest.raises(UsageError, match="--broker is empty: "):
+        settle({"broker.url": ""}, None)
+
+
+def test_an_empty_flag_wins_over_what_is_configured(tmp_path: Path) -> None:
+    path = tmp_path / "ringhaul.toml"
+    path.write_text(FILE_OF_ANOTHER)
+    os.environ["RINGHAUL_CLUSTER_LOCAL_DC"] = "dc2"
+    flags = {"cluster.local_dc": "", "cluster.user": "", "cluster.password_file": ""}
+    loaded = settle(flags, path)
+    found = loaded.settings.cluster
+    assert (found.local_dc, found.user, found.password_file) == ("", "", None)
+    # A worker that starts with this environment has the same
+    assert load_settings().settings.cluster == found
+    # and another flag, or none, is as it always was
+    assert settle({}, None).settings.cluster == found
+    assert settle({"cluster.local_dc": "dc3"}, None).settings.cluster.local_dc == "dc3"
+    assert load_settings().settings.cluster.local_dc == "dc3"
+
+
+def test_commands_that_look_at_a_job_take_its_broker(tmp_path: Path) -> None:
+    seen: list[tuple[Path | None, str]] = []
+
+    @click.command()
+    @ledger_options
+    def look(config_file: Path | None) -> None:
+        seen.append((config_file, settle({}, config_file).settings.broker.url))
+
+    path = tmp_path / "ringhaul.toml"
+    path.write_text(FILE_OF_ANOTHER.replace("rediss", "redis").replace('tls_ca = "ca.pem"', ""))
+    for broker in ([], ["--broker", "redis://host/1"], ["--broker", "none"]):
+        look.main(["--config", str(path), *broker], standalone_mode=False)
+    urls = ["redis://broker.example:6380/0", "redis://host/1", ""]
+    assert seen == [(path, url) for url in urls]
+    with pytest.raises(UsageError, match="--broker holds a password"):
+        look.main(["--broker", "redis://:hush@host/0"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("words", ["status", "errors", "top", "pause", "throttle", "cancel"])
+def test_each_of_them_does(words: str) -> None:
+    command = cli.get_command(click.Context(cli), words)
+    assert command is not None
+    assert {"broker", "config_file"} <= {param.name for param in command.params}
 
 
 def test_a_broker_without_a_password_may_be_a_flag() -> None:

@@ -125,6 +125,8 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
         "priority": "low",
         "skip_rows": 3,
         "max_rows": 10,
+        "timestamp_field": "writetime(total)",
+        "ttl_field": "3",
     }
     options = {**options, **given}
     request = load_request(options, load_settings({"load.max_errors": "5%"}))
@@ -137,6 +139,7 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
     assert request.text.true_words == ("ja", "J")
     assert request.text.false_words == ("false", "f", "no", "n", "0")
     assert (request.skip_rows, request.max_rows) == (3, 10)
+    assert (request.timestamp_field, request.ttl_field) == ("writetime(total)", "3")
     pace = Pace(limits=Limits(rows_per_s=500))
     assert sharing(options) == {"pace": pace, "priority": "low"}
     assert request.max_errors == "5%"
@@ -167,6 +170,7 @@ def test_the_table_may_name_its_keyspace(
         ({"epoch_unit": "h"}, "epoch"),
         ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"blob": "octal"}, "octal"),
+        ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),
     ],
 )
 def test_options_that_cannot_be_used_are_named(

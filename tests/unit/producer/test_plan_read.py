@@ -9,14 +9,16 @@ import pytest
 from cassandra.cluster import Session
 
 from producer import plan_read
-from producer.plan_read import Read, Wanted, read_select
+from producer.plan_read import Read, Wanted, check_wanted, read_select
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import UsageError
 from ringhaul.query import QueryError
 from tests.unit.query.tables import table_of
 
 
 def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> Read:
     monkeypatch.setattr(plan_read, "find_table", lambda *_: table)
+    monkeypatch.setattr(plan_read, "check_consistency", lambda *_, **__: None)
     session = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
     return read_select(session, Wanted(table="shop.orders", counts=True, **wanted))
 
@@ -63,3 +65,34 @@ def test_more_than_a_condition_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     table = table_of({"id": "int"})
     with pytest.raises(QueryError, match="more than a condition"):
         read(table, monkeypatch, top=3, where="id = 1 GROUP BY id")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Wanted(table="orders"), "no keyspace: give --keyspace"),
+        (Wanted(table="shop.orders", keyspace="ops"), "--table names keyspace shop"),
+        (Wanted(table="shop.orders", where="a >"), "something is missing after"),
+        (Wanted(table="shop.orders", where="a = 1 LIMIT 3"), "is more than a condition"),
+        (Wanted(table="shop.orders", items=["a", "b("]), "cannot read the query"),
+        (Wanted(sql="SELECT FROM WHERE"), "cannot read the query"),
+        (Wanted(sql="SELECT a FROM orders"), "name the table as keyspace.table"),
+        (Wanted(sql="SELECT a FROM x.y JOIN x.z ON 1 = 1"), "joins cannot be answered"),
+    ],
+)
+def test_what_is_wrong_with_any_schema_is_told_without_one(wanted: Wanted, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        check_wanted(wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(table="shop.orders"),
+        Wanted(table="orders", keyspace="shop", items=["nota", "ttl(b)"], where="token(x) > 5"),
+        Wanted(table="shop.orders", where="a = 1", counts=True, by="host"),
+        Wanted(sql="SELECT region, count(*) FROM shop.orders GROUP BY region LIMIT 3"),
+    ],
+)
+def test_what_may_be_right_is_left_to_the_schema(wanted: Wanted) -> None:
+    check_wanted(wanted)

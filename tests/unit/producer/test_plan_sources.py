@@ -54,6 +54,59 @@ def test_columns_take_the_place_of_names_that_cannot_be_used(plan: Plan, tmp_pat
     assert (source.start_offset_bytes, source.start_line) == (5, 2)
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
+def test_write_times_and_ttls_are_fields_and_no_columns(
+    plan: Plan, tmp_path: Path, name: str
+) -> None:
+    # Given a file with both, one of which is called as a column is
+    fields = ["writetime(n)", "id", "note"]
+    if name == "x.csv":
+        (tmp_path / name).write_text("writetime(n),id,note\n5,1,60\n")
+    elif name == "x.jsonl":
+        (tmp_path / name).write_text('{"id": 1}\n{"writetime(n)": 5, "id": 2, "note": 60}\n')
+    else:
+        pq.write_table(pa.table({field: pa.array([1]) for field in fields}), tmp_path / name)
+
+    # Then they are found, alone or beside a mapping
+    for mapping in ({}, {"id": "id"}):
+        (source,) = plan(timestamp_field="writetime(n)", ttl_field="note", mapping=mapping)
+        assert (source.timestamp_field, source.ttl_field) == ("writetime(n)", "note")
+        assert ("id", "id") in source.mapping
+        assert not {"writetime(n)", "note"} & {field for field, _ in source.mapping}
+        assert source.loaded[-2:] == ["writetime(n)", "note"]
+
+    # And one that is misspelt is refused, as are both in one
+    with pytest.raises(UsageError, match=r"--ttl-field names field 'nott'.*did you mean 'note'\?"):
+        plan(timestamp_field="writetime(n)", ttl_field="nott")
+    with pytest.raises(UsageError, match="both name field 'note'"):
+        plan(timestamp_field="note", ttl_field="note")
+
+
+def test_write_times_can_be_named_by_position_where_fields_have_one(
+    plan: Plan, tmp_path: Path
+) -> None:
+    (tmp_path / "x.csv").write_text("1,a,5\n")
+    (source,) = plan(header=False, columns=["id", "note", "at"], timestamp_field="2")
+    assert (source.timestamp_field, source.mapping) == ("at", (("id", "id"), ("note", "note")))
+    with pytest.raises(UsageError, match="--timestamp-field names field '3', which it does not"):
+        plan(header=False, timestamp_field="3")
+    (tmp_path / "x.csv").unlink()
+    (tmp_path / "x.jsonl").write_text('{"id": 1, "at": 5}\n')
+    with pytest.raises(UsageError, match="--timestamp-field names field '1', which it does not"):
+        plan(timestamp_field="1")
+
+
+def test_columns_of_parquet_that_are_no_write_times_are_refused(plan: Plan, tmp_path: Path) -> None:
+    table = pa.table({"id": [1], "at": [True], "left": pa.array([5], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(UsageError, match="--timestamp-field at: bool does not become a write time"):
+        plan(timestamp_field="at", ttl_field="left")
+    with pytest.raises(
+        UsageError, match=r"--ttl-field left: timestamp\[us\] does not become a TTL"
+    ):
+        plan(ttl_field="left", skip_columns=("at",))
+
+
 def test_names_that_are_not_needed_may_be_anything(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(",n,a,a\n0,1,2,3\n")
     (source,) = plan(mapping={"0": "id", "n": "n"})
@@ -94,6 +147,24 @@ def test_commas_where_another_delimiter_is_given(plan: Plan, tmp_path: Path) -> 
     (tmp_path / "x.csv").write_text("id,n\n1,2\n")
     with pytest.raises(UsageError, match="give --delimiter ','"):
         plan(dialect=CsvDialect(delimiter=";"))
+
+
+def test_names_in_another_case_are_told_with_what_to_give(plan: Plan, tmp_path: Path) -> None:
+    told = "only in case: use --mapping ID=id,Note=note"
+    (tmp_path / "x.csv").write_text("ID,Note\n1,a\n")
+    with pytest.raises(UsageError, match=f"{told} or --columns id,note$"):
+        plan()
+    assert plan(columns=["id", "note"])[0].mapping == (("id", "id"), ("note", "note"))
+    assert plan(mapping={"ID": "id", "Note": "note"})[0].mapping == (("ID", "id"), ("Note", "note"))
+    # What names its values takes no --columns.
+    (tmp_path / "x.csv").unlink()
+    pq.write_table(pa.table({"ID": [1], "Note": ["a"]}), tmp_path / "x.parquet")
+    with pytest.raises(UsageError, match=f"{told}$"):
+        plan()
+    (tmp_path / "x.parquet").unlink()
+    (tmp_path / "x.jsonl").write_text('{"ID": 1, "Note": "a"}\n')
+    with pytest.raises(UsageError, match=f"{told}$"):
+        plan()
 
 
 def test_a_file_that_may_not_be_read_is_named_once(
@@ -183,3 +254,69 @@ def test_a_file_that_is_refused_for_more_than_that_is_refused(plan: Plan, tmp_pa
     (tmp_path / "b.csv").write_bytes(b"x,y\n1,2\n")
     with pytest.raises(UsageError, match=r"b\.csv: the header names no column"):
         plan()
+
+
+# --- values of lookup and exec
+
+
+VALUES = {"by_name": True, "dialect": CsvDialect(option_prefix="values-")}
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
+def test_values_are_found_by_name_in_every_format(plan: Plan, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    match path.suffix:
+        case ".csv":
+            path.write_text("note,,n,x,id,x\na,b,1,c,2,d\n")
+        case ".jsonl":
+            path.write_text('{"note": "a", "x": 5, "n": 1, "id": 2}\n')
+        case ".parquet":
+            pq.write_table(pa.table({"note": ["a"], "x": [5], "n": [1], "id": [2]}), path)
+    (source,) = plan(**VALUES)
+    assert sorted(source.mapping) == [("id", "id"), ("n", "n"), ("note", "note")]
+    assert source.any_fields is (name == "x.jsonl")
+
+
+def test_values_without_a_header_have_the_columns_in_their_order(
+    plan: Plan, tmp_path: Path
+) -> None:
+    (tmp_path / "x.csv").write_text("1,2,a\n")
+    (source,) = plan(**VALUES, header=False)
+    assert source.fields == ("id", "n", "note") and source.start_offset_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "told"),
+    [
+        (
+            "x.csv",
+            b"k1,2,a\n",
+            {},
+            "no field is named 'id'; its fields are k1, 2, a. If the first record is data, give "
+            "--no-values-header",
+        ),
+        ("x.csv", b"id;n;note\n", {}, "give --values-delimiter ';'"),
+        ("x.csv", b"i\0d\0\n\0", {}, "--values-encoding utf-16"),
+        ("x.csv", b"\xe9,n\n", {}, "--values-encoding latin-1"),
+        ("x.csv", b"PAR1\0\0\0\0", {}, "give --values-format parquet, or a name"),
+        ("x.jsonl", b'{"a": 1}\n', {}, "in the first record: no field is named 'id'"),
+        ("x.jsonl", b'{"id": 1}\n', {"header": False}, "--no-values-header is of no use"),
+        ("x.csv", b"", {}, "is empty: it has no header and no records"),
+        ("x.csv", b"", {"header": False}, "is empty: it has no records"),
+    ],
+)
+def test_refusals_name_the_options_of_values(
+    plan: Plan, tmp_path: Path, name: str, content: bytes, options: dict[str, Any], told: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        plan(**VALUES, **options)
+    assert told in str(refusal.value)
+
+
+def test_a_type_that_does_not_fit_a_marker_is_told_without_an_option(
+    plan: Plan, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"id": [b"a"], "n": [1], "note": ["a"]}), tmp_path / "x.parquet")
+    with pytest.raises(UsageError, match=r"does not become int of shop\.orders\.id; write"):
+        plan(**VALUES)

@@ -83,6 +83,32 @@ def test_mapping_and_skipping_are_about_the_result(plan: Plan, tmp_path: Path) -
         plan(more, mapping={"n": "n"})
 
 
+def test_columns_of_the_result_can_be_write_times_and_ttls(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "y.csv").write_text("a,b\n3,4\n")
+
+    def timed(batch: pa.RecordBatch) -> pa.RecordBatch:
+        times = pa.array([5] * batch.num_rows, pa.timestamp("us"))
+        left = batch.column("b")
+        return double(batch).append_column("at", times).append_column("left", left)
+
+    job = plan(timed, timestamp_field="at", ttl_field="3")
+    for source in job.sources:
+        assert (source.timestamp_field, source.ttl_field) == ("at", "left")
+        assert source.mapping == (("n", "n"), ("id", "id"))
+    text = dry_run_text(job, 1, (Transform("t:0", timed),))
+    assert (
+        " at                       (the write time)\n left                     (the TTL)\n" in text
+    )
+    assert '("n", "id") VALUES (?, ?) USING TIMESTAMP ? AND TTL ?' in text
+    assert " timestamps of at; where it is empty from 1700000000000000 us, one more for" in text
+    assert "not loaded" not in text
+    with pytest.raises(UsageError, match=r"give 'at' for the TTL, and timestamp\[us\] does not"):
+        plan(timed, timestamp_field="left", ttl_field="at")
+    with pytest.raises(UsageError, match="after t:0: --ttl-field names field 'b'"):
+        plan(timed, timestamp_field="at", ttl_field="b")
+
+
 def test_fields_can_be_named(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("1,2\n")
     with pytest.raises(UsageError, match="--transform with --no-header needs --columns"):
@@ -116,6 +142,26 @@ def test_a_file_without_records_is_asked_for_its_columns_all_the_same(
     pq.write_table(pa.table({"a": [1], "b": [2]}).slice(0, 0), tmp_path / "y.parquet")
     for source in plan(double).sources:
         assert source.results == ("n", "id")
+
+
+def test_the_first_file_that_has_a_record_is_the_example_of_its_kind(
+    plan: Plan, tmp_path: Path
+) -> None:
+    for name, text in {"1": "", "2": "", "3": "1,2\n3,4\n", "4": "5,\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"a,b\n{text}")
+    pq.write_table(pa.table({"a": [1], "b": [2]}).slice(0, 0), tmp_path / "5.parquet")
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "6.parquet")
+    calls: list[int] = []
+
+    def counted(batch: pa.RecordBatch) -> pa.RecordBatch:
+        calls.append(batch.num_rows)
+        return double(batch)
+
+    # Of a function of rows nothing is known before it has one
+    rows = each_row(lambda row: {"id": row["id"], "n": row["n"]})
+    for source in plan(counted, rows).sources:
+        assert (source.mapping, source.results) == ((("id", "id"), ("n", "n")), ("id", "n"))
+    assert sorted(calls) == [1, 2]
 
 
 def test_columns_of_functions_of_rows_are_those_of_the_first_rows_or_said(

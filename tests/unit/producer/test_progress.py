@@ -8,6 +8,7 @@ import pytest
 
 from producer import progress
 from producer.progress import (
+    BarProgress,
     JsonProgress,
     LineProgress,
     NoProgress,
@@ -17,7 +18,7 @@ from producer.progress import (
 )
 from producer.snapshot import RateMeter, Snapshot
 from ringhaul.ledger.reading import Live
-from tests.unit.producer.statuses import status
+from tests.unit.producer.statuses import STARTED_MS, status
 
 
 def snapshot(*, p50_ms: float | None = None, **facts: object) -> Snapshot:
@@ -44,6 +45,23 @@ def test_the_bar_says_how_far_how_fast_and_how_long() -> None:
 def test_the_bar_shows_that_units_are_still_being_split() -> None:
     assert "5/8+ units" in bar_lines(snapshot(sealed=False))[0]
     assert "p50 -  p99 -" in bar_lines(snapshot())[1]
+
+
+def test_a_job_that_stands_still_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stuck = snapshot(
+        last_error='no "[replica]"', error_ms=STARTED_MS + 3_000, error_done=5, failing=1, fails=1
+    )
+    told = '1 unit, failed 1 time, last 0:12 ago: no "[replica]"'
+    assert bar_lines(stuck)[2:] == (f" retrying {told}",)
+    assert logfmt(stuck).endswith(f" retrying={json.dumps(told)}")
+    assert len(bar_lines(snapshot())) == 2
+    monkeypatch.setenv("FORCE_COLOR", "1")  # or there is no bar: the tests' stderr is no terminal
+    with BarProgress() as shown:
+        shown.show(stuck)
+    # What is in brackets is no markup
+    assert "[replica]" in capsys.readouterr().err
 
 
 def test_a_log_line_is_logfmt_and_leaves_out_what_is_not_known() -> None:

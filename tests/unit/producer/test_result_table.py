@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -147,8 +148,27 @@ def test_a_file_is_on_disk_before_it_has_its_name(
 
     monkeypatch.setattr(os, "fsync", fsync)
     print_result(N, N_TYPES, "csv", str(path))
-    assert synced == [f".r.csv.{os.getpid()}.tmp", tmp_path.name]
+    assert re.fullmatch(r"\.r\.csv\.[0-9a-f]{8}\.tmp", synced[0])
+    assert synced[1:] == [tmp_path.name]
     assert path.read_text() == "n\n1\n"
+
+
+def test_two_that_write_a_file_at_once_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `query` and `status -f` may at the job's end, in two containers by one process number."""
+    path, fsync, others = tmp_path / "r.csv", os.fsync, [pa.table({"n": [2]})]
+
+    def meanwhile(descriptor: int) -> None:
+        fsync(descriptor)
+        if others:
+            print_result(others.pop(), N_TYPES, "csv", str(path))
+            assert path.read_text() == "n\n2\n"
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    print_result(N, N_TYPES, "csv", str(path))
+    assert path.read_text() == "n\n1\n"
+    assert [there.name for there in tmp_path.iterdir()] == ["r.csv"]
 
 
 @pytest.mark.parametrize("there", [True, False])

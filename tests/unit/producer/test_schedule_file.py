@@ -66,6 +66,7 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ('["count", "-t", "k.t", "--config", "x"]', "--config: the settings are beat's own"),
         ('["count", "-t", "k.t", "--broker", "redis://h"]', "--broker: the broker is beat's"),
         ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
+        ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it is of embedded workers"),
         ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
         ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
         ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
@@ -91,6 +92,85 @@ def test_a_step_that_would_fail_at_night_is_refused_now(
         read_schedule_file(path)
     assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
     assert told in str(error.value)
+
+
+LOAD = '"load", "a.csv", "-t", "k.t"'
+UNLOAD = '"unload", "-t", "k.t", "-o", "/out/{due}"'
+LOOKUP = '"lookup", "-t", "k.t", "--keys", "/in/k.csv", "-o", "/out/{due}"'
+VALUES = {
+    f'{LOAD}, "--format", "xml"': "'--format': 'xml' is not one of 'auto', 'csv'",
+    f'{LOAD}, "--max-errors", "many"': 'load.max_errors = "many" (--max-errors): expected a number',
+    f'{LOAD}, "--consistency", "SOME"': 'cluster.consistency = "SOME" (--consistency): expected',
+    f'{LOAD}, "--unit-size", "1X"': 'load.unit_bytes = "1X" (--unit-size): expected a size',
+    f'{LOAD}, "--delimiter", "::"': "--delimiter: '::' cannot be used",
+    f'{LOAD}, "--encoding", "utf9"': "--encoding: 'utf9' is not known",
+    f'{LOAD}, "--timezone", "Mars/Olympus"': "Mars/Olympus",
+    f'{LOAD}, "--mapping", "id"': "--mapping 'id': give FIELD=COLUMN",
+    f'{LOAD}, "--ttl", -5': "--ttl -5: give 0 to 630720000 seconds",
+    f'{LOAD}, "--timestamp", "yesterday"': "--timestamp 'yesterday': give microseconds",
+    f'{LOAD}, "--where", "a >"': "--where: cannot read the query",
+    f'{LOAD}, "--transform", "etl"': "--transform etl: give MODULE:FUNCTION",
+    '"load", "a.csv", "-t", "t"': "no keyspace: give --keyspace, or --table",
+    f'{UNLOAD}, "--max-errors", "5"': "--max-errors is about transforms",
+    f'{UNLOAD}, "--max-errors", "x", "--transform", "a:b"': '"x" (--max-errors): expected a number',
+    f'{UNLOAD}, "--compression", "lzo"': "--compression: csv can have",
+    f'{UNLOAD}, "--format", "parquet", "--null", "x"': "--null: only CSV has it",
+    f'{UNLOAD}, "--max-file-size", "1X"': "--max-file-size '1X': expected a size",
+    f'{UNLOAD}, "--where", "a = 1 LIMIT 1"': '--where: "a = 1 LIMIT 1" is more than a condition',
+    f'{UNLOAD}, "--columns", "a,(b"': "--columns: cannot read the query",
+    f'{UNLOAD}, "--query", "SELECT a FROM k.t"': "--query says it all: leave --table out",
+    '"unload", "-o", "/out/{due}", "--query", "DELETE FROM k.t"': "--query: only SELECT can be",
+    '"unload", "-t", "k.t", "-o", "/out/{due}.csv"': "is written is a folder of files",
+    '"count", "-t", "k.t", "--where", "a ="': "--where: cannot read the query",
+    '"count", "-t", "t"': "no keyspace: give --keyspace",
+    '"count", "-t", "k.t", "--top", "3", "--by", "host"': "--top and --by are two different counts",
+    '"count", "-t", "k.t", "--json"': "the result and --json both want standard output",
+    '"query", "SELECT count(*) FROM t"': "SELECT: FROM t: name the table as keyspace.table",
+    '"lookup", "-t", "t", "--keys", "/in/k.csv", "-o", "/out/{due}"': "no keyspace: give",
+    f'{LOOKUP}, "--compression", "lzo"': "--compression: csv can have",
+    f'{LOOKUP}, "--values-delimiter", "::"': "--values-delimiter: '::' cannot be used",
+    '"exec", "DELETE FROM k.t WHERE d = ?"': "give --params FILE, or one --range",
+    '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:9..1"': "it ends before it begins",
+    (
+        '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:1..9", "--values-quote", "x"'
+    ): "the --values options are about a file",
+}
+
+
+@pytest.mark.parametrize("step", VALUES)
+def test_a_value_that_the_command_would_refuse_is_told_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = write(tmp_path, f'["count", "-t", "k.t"], [{step}]')
+    with pytest.raises(UsageError) as error:
+        read_schedule_file(path)
+    assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
+    assert VALUES[step] in str(error.value)
+
+
+@pytest.mark.parametrize("range_", ["d:2026-01-01..{due:%Y-%m-%d}", "d:{due:%Y-%m-%d}..2026-01-01"])
+def test_what_is_wrong_on_some_days_alone_is_told_on_those(tmp_path: Path, range_: str) -> None:
+    step = f'["exec", "DELETE FROM k.t WHERE d = ?", "--range", "{range_}"]'
+    assert read_schedule_file(write(tmp_path, step)).schedules
+
+
+def test_an_output_is_below_the_folder_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "out").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    step = '["unload", "-t", "k.t", "-o", "out/{due}"]'
+    assert read_schedule_file(write(tmp_path, step)).schedules
+    with pytest.raises(UsageError, match=f"{tmp_path}/here/out is no folder"):
+        read_schedule_file(write(tmp_path / "here", step))
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write(tmp_path, '["count", "-t", "k.t"]')
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert list(read_schedule_file(path).schedules) == ["a"]
 
 
 def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Path) -> None:

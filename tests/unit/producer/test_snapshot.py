@@ -114,6 +114,28 @@ def test_an_input_without_bytes_has_no_share() -> None:
     assert RateMeter(0).look(status(1)).share == 0
 
 
+def test_a_job_that_stands_still_says_why_until_a_unit_is_done() -> None:
+    # Given 2 units that failed 5 times, the last time when 3 units were done
+    error = {
+        "last_error": "no\nreplica  " + "x" * 900,
+        "error_ms": STARTED_MS + 8_000,
+        "error_done": 3,
+        "failing": 2,
+        "fails": 5,
+    }
+    meter = RateMeter(0)
+    told = meter.look(status(20, done=3, left=5, **error)).retrying
+    # Then the error is told, on one line and not at length
+    assert told is not None
+    assert told.startswith("2 units, failed 5 times, last 0:12 ago: no replica x")
+    assert len(told) < 350
+    # and no more once a unit is done, or where nothing is tried again
+    assert meter.look(status(20, done=4, left=4, **error)).retrying is None
+    assert meter.look(status(20, done=3, paused_ms=STARTED_MS, **error)).retrying is None
+    assert meter.look(status(20, done=3, state=JobState.FAILED, **error)).retrying is None
+    assert meter.look(status(20, last_error="of an older version")).retrying is None
+
+
 def test_a_paused_job_has_no_end_in_sight_and_its_pauses_are_no_work() -> None:
     # Given a job by units that did half of them in 10 s, and has been paused for 20 s
     meter = RateMeter(0)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import signal
 import socket
@@ -11,10 +15,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from producer.stdin_spool import drop_spooled, spool_path, spool_sources
-from ringhaul.errors import SourceMissing
+from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from tests.loads import load_job, load_source, table_schema
 
@@ -100,6 +105,41 @@ def test_a_job_that_is_done_drops_its_own_alone(kept: Path, tmp_path: Path) -> N
     assert not mine.exists()
     assert other.exists()
     assert outside.exists()
+
+
+PIPED = {
+    "gzip": (gzip.compress(b"id\n1\n"), "is compressed by gzip: unpack it in the pipe (gzip -dc "),
+    "bzip2": (bz2.compress(b"id\n1\n"), "is compressed by bzip2: unpack it in the pipe (bzip2 "),
+    "xz": (lzma.compress(b"id\n1\n"), "is compressed by xz: unpack it in the pipe (xz -dc FILE | "),
+    "zstd": (
+        pa.Codec("zstd").compress(b"id\n1\n").to_pybytes(),
+        "is compressed by zstd: unpack it in the pipe (zstd -dc FILE | ringhaul ...)",
+    ),
+    "parquet": (b"PAR1\x15\x04", "is a Parquet file: give --format parquet"),
+}
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_standard_input_that_is_no_text_is_refused_before_it_is_all_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    content, told = PIPED[kind]
+    rest = b"x" * 2**20
+
+    def spooled(form: str = "auto", encoding: str = "utf-8") -> int:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content + rest)))
+        dialect = CsvDialect(encoding=encoding)
+        (file,) = spool_sources(["-"], dialect, form, spool_path(tmp_path, JOB))
+        return file.size_bytes
+
+    with pytest.raises(UsageError) as refusal:
+        spooled()
+    assert str(refusal.value).startswith(f"standard input {told}")
+    assert sys.stdin.buffer.tell() < len(rest)
+    # Text of other encodings may begin so, and Parquet that is said to be that does.
+    assert spooled(encoding="utf-16") == len(content + rest)
+    if kind == "parquet":
+        assert spooled("parquet") == len(content + rest)
 
 
 def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:

@@ -127,6 +127,20 @@ def test_every_end_has_its_words_and_its_code(
     )
 
 
+def test_a_job_that_stands_still_says_why() -> None:
+    error = {"last_error": "too few", "error_ms": STARTED_MS + 88_000, "error_done": 5}
+    stuck = summary(JobState.RUNNING, left=3, done=5, failing=3, fails=5, **error)
+    told = "3 units, failed 5 times, last 0:12 ago: too few"
+    assert f" retrying {told}" in summary_text(stuck).splitlines()
+    assert summary_json(stuck)["retrying"] == told
+    goes_on = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
+    assert "retrying" not in summary_text(goes_on)
+    assert (summary_json(goes_on)["retrying"], summary_json(goes_on)["last_error"]) == (
+        None,
+        "too few",
+    )
+
+
 def test_only_units_that_were_cut_short_leave_the_number_of_rows_open() -> None:
     # A unit that was cut short has written rows that are in no result
     cut = summary_text(summary(JobState.CANCELLED, left=1, done=7))

@@ -38,6 +38,18 @@ def test_what_fails_on_the_way_leaves_all_as_it_was(tmp_path: Path, error: BaseE
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_two_that_write_a_file_at_once_do_not_meet(tmp_path: Path) -> None:
+    """As two hosts may that share the folder, by one process number."""
+    target = tmp_path / "x.csv"
+    with whole_file(str(target)) as first:
+        first.write(b"first\n" * 9)
+        with whole_file(str(target)) as second:
+            second.write(b"second\n")
+        assert target.read_text() == "second\n"
+    assert target.read_text() == "first\n" * 9
+    assert list(tmp_path.iterdir()) == [target]
+
+
 def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
     missing = tmp_path / "gone" / "x.csv"
     with pytest.raises(UsageError) as told, whole_file(str(missing)):

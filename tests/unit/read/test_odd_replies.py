@@ -8,7 +8,7 @@ import pytest
 
 from ringhaul.cql.frames import FrameError, Opcode, Reply
 from ringhaul.errors import ClusterError
-from ringhaul.read.odd_replies import applied_row, restated
+from ringhaul.read.odd_replies import restated
 from ringhaul.read.replies import MORE, ROWS, VOID, paging_state
 from tests import protocol
 
@@ -66,20 +66,3 @@ def test_what_is_no_answer_to_a_request_is_told_of() -> None:
         restated(Reply(7, Opcode.SUPPORTED, b""), 2)
     with pytest.raises(FrameError, match="neither rows nor VOID"):
         restated(result(struct.pack(">i", 3)), 2)
-
-
-def test_whether_a_condition_held_is_read_behind_its_metadata() -> None:
-    spec = protocol.string("[applied]") + b"\0\4"
-    table = protocol.string("ks") + protocol.string("t")
-    udt = b"\0\x30" + protocol.string("ks") + protocol.string("u") + b"\0\1"
-    udt += protocol.string("f") + b"\0\x21\0\x09\0\x22\0\x0d"
-    for applied in (b"\0", b"\1"):
-        cell = protocol.long_bytes(applied)
-        plain = struct.pack(">iii", 2, 1, 1) + table + spec + struct.pack(">i", 1) + cell
-        assert applied_row(plain) == cell
-        wide = struct.pack(">iii", 2, 0, 2) + table + spec + table + protocol.string("u") + udt
-        wide += struct.pack(">i", 1) + cell + protocol.long_bytes(None)
-        assert applied_row(wide) == cell
-        for cut in range(len(plain) - 1):
-            with pytest.raises(FrameError):
-                applied_row(plain[:cut])

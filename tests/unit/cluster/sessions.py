@@ -1,0 +1,46 @@
+"""Sessions that know a keyspace `shop` and no server."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.metadata import ReplicationStrategy
+from cassandra.policies import HostDistance
+
+
+def strategy(name: str, **options: str) -> object:
+    """As the driver has it from the schema's text."""
+    return ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
+
+
+def simple(factor: str) -> object:
+    return strategy("SimpleStrategy", replication_factor=factor)
+
+
+def by_dc(**factors: str) -> object:
+    return strategy("NetworkTopologyStrategy", **factors)
+
+
+def session(level: str, found: object, *dcs: str) -> Session:
+    """Of a cluster with a node in each of `dcs`, the first of which is the local one."""
+    hosts = [SimpleNamespace(datacenter=dc) for dc in dcs]
+
+    def distance(host: Any) -> int:
+        return HostDistance.LOCAL if host is hosts[0] else HostDistance.IGNORED
+
+    profile = SimpleNamespace(
+        consistency_level=ConsistencyLevel.name_to_value[level],
+        load_balancing_policy=SimpleNamespace(distance=distance),
+    )
+    metadata = SimpleNamespace(
+        keyspaces={"shop": SimpleNamespace(replication_strategy=found)}, all_hosts=lambda: hosts
+    )
+    return cast(
+        Session,
+        SimpleNamespace(
+            get_execution_profile=lambda _: profile, cluster=SimpleNamespace(metadata=metadata)
+        ),
+    )
