@@ -29,9 +29,10 @@ $(STAMP): requirements.txt pyproject.toml
 demo: setup ## load a sample into a real Cassandra and verify it (starts everything it needs)
 	$(BIN)/ringhaul demo
 
-# Most of them wait for servers most of the time. Each process starts servers of its own: 3 GB.
+# Most of them wait for servers most of the time: three processes keep two cores busy. Each starts
+# servers of its own: 3 GB.
 test: setup ## all tests, against real services that the tests start and stop
-	$(PYTEST) -n 2
+	$(PYTEST) -n 3
 
 check: setup ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -33,7 +33,7 @@ def record_json(
     batch: pa.RecordBatch,
     row: int,
     kinds: Sequence[CqlType | None],
-    fmt: TextFormat = TextFormat(),  # noqa: B008 - it is frozen
+    fmt: TextFormat,
 ) -> bytes:
     """One row as a JSON object by the names of its fields, which `load --format jsonl` reads.
 

@@ -199,7 +199,7 @@ class ParquetFields:
     encode = staticmethod(encode_typed)
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
-        self._kinds = source.wanted_types(job)
+        self._kinds, self._text = source.wanted_types(job), job.text
 
     def parse(self, block: RowBlock, asked: Mask) -> Parsed:
         records = np.flatnonzero(asked).astype(np.int64)
@@ -210,7 +210,7 @@ class ParquetFields:
         return [block.position.line + record for record in records]
 
     def kept(self, block: RowBlock, record: int) -> Kept:
-        data = record_json(block.batch, record, self._kinds)
+        data = record_json(block.batch, record, self._kinds, self._text)
         return Kept(block.position.offset_bytes, len(data), lambda: data)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
 ) -> None:
     table = create_table(
         cassandra_session, keyspace,
-        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>",
+        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>, d decimal",
     )  # fmt: skip
     ids = [bytes([n]) * 16 for n in range(4)]
     found = pa.table(
@@ -67,11 +68,13 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
             ),
             "tags": [[1], [1, 2], [1, None], [3]],
             "m": pa.array([[], [("a", 1)], [], []], pa.map_(pa.string(), pa.int64())),
+            "d": ["1.000,5", "1.000,5", "1.000,5", "1.000,5"],
         }
     )
     pq.write_table(found, fleet.cwd / "x.parquet")
 
-    done = fleet.run("load", "x.parquet", "-t", table, "--json")
+    options = ("-t", table, "--decimal-sep", ",", "--thousands-sep", ".", "--json")
+    done = fleet.run("load", "x.parquet", *options)
 
     summary = assert_report(done, rows=2, rejected=2)
     told = fleet.run("errors", summary["job"], "--json")
@@ -87,16 +90,18 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
         "at": "1970-01-01T00:00:00.000000Z",
         "tags": [1, 2],
         "m": [["a", 1]],
+        "d": "1000.5",
     }
     # When what was wrong is mended
     mended = "\n".join(lines).replace(str(2**40), "2").replace("null", "2")
     (fleet.cwd / "again.jsonl").write_text(mended)
-    assert_report(fleet.run("load", "again.jsonl", "-t", table, "--json"), rows=2)
+    assert_report(fleet.run("load", "again.jsonl", *options), rows=2)
     # Then all are there, and the microsecond of the last one is not
     expected = [
-        (UUID(bytes=key), n, datetime(1970, 1, 1)) for key, n in zip(ids, [1, 2, 3, 4], strict=True)
+        (UUID(bytes=key), n, datetime(1970, 1, 1), Decimal("1000.5"))
+        for key, n in zip(ids, [1, 2, 3, 4], strict=True)
     ]
-    assert_table(cassandra_session, table, "id, n, at", expected)
+    assert_table(cassandra_session, table, "id, n, at, d", expected)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ MS = pa.timestamp("ms", "UTC")
 
 def kept(cql: str, array: pa.Array) -> Any:
     batch = pa.record_batch({"c": array})
-    return json.loads(record_json(batch, 0, [parse_type(cql)])).get("c")
+    return json.loads(record_json(batch, 0, [parse_type(cql)], TextFormat())).get("c")
 
 
 def numbers(value: int, unit: pa.DataType) -> pa.Array:
@@ -127,7 +127,7 @@ def test_what_is_kept_of_values_in_text_loads_as_they_do(data: st.DataObject) ->
 
 def assert_loads_alike(kind: CqlType, array: pa.Array) -> None:
     """What is kept of a row gives the cells that the row itself gives."""
-    row = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind]))
+    row = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], TextFormat()))
 
     cells, faults = encode_json(kind, [row.get("c")], FORMAT, null_length=-1)
     assert faults == {}
