@@ -10,34 +10,25 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.settings import load_settings
 from producer.embedded import EmbeddedWorker
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
-from tasks.application import app, process_settings
 from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import QUEUE_LABEL, publisher
+from tests.integration.conftest import Settle
 
 PREFIX = "ringhaul:mq:"
 
 
 @pytest.fixture
-def ledger(broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+def ledger(tmp_path: Path, settle: Settle) -> Iterator[Ledger]:
     """An empty ledger. Workers that are started beside it find no Cassandra."""
-    for name, value in {
-        "RINGHAUL_BROKER_URL": broker_url,
-        "RINGHAUL_CLUSTER_CONTACT_POINTS": "127.0.0.1",
-        "RINGHAUL_CLUSTER_PORT": "1",
-        "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
-    }.items():
-        monkeypatch.setenv(name, value)
-    process_settings.cache_clear()
-    app.conf.broker_url = broker_url
-    found = open_ledger(load_settings().settings)
+    found = open_ledger(
+        settle(CLUSTER_CONTACT_POINTS="127.0.0.1", CLUSTER_PORT=1, STATE_DIR=tmp_path / "state")
+    )
     yield found
     found.caller.client.close()
-    process_settings.cache_clear()
 
 
 def publish_job(ledger: Ledger, job: str) -> None:

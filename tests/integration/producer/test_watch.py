@@ -22,7 +22,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
-from tasks.application import app, process_settings
+from tests.integration.conftest import Settle
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-000002"
@@ -32,15 +32,12 @@ LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 8
 
 
 @pytest.fixture
-def ledger(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+def ledger(broker_url: str, settle: Settle) -> Iterator[Ledger]:
     """An empty ledger. Messages go to a queue that nobody reads."""
-    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
-    process_settings.cache_clear()
-    app.conf.broker_url = broker_url
+    settle()
     client = connect(broker_url)
     yield Ledger(client)
     client.close()
-    process_settings.cache_clear()
 
 
 @pytest.fixture

@@ -10,38 +10,31 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from config.settings import load_settings
 from producer.feed import Feeder
 from producer.local.stack import Endpoints
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import LoadJob
-from tasks.application import app, process_settings
 from tasks.child import Child, WrongCluster
+from tests.integration.conftest import Settle
 from tests.integration.load.conftest import make_table
 from tests.loads import load_job, load_source
 
 
 @pytest.fixture
-def child(
-    endpoints: Endpoints, broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Child]:
+def child(endpoints: Endpoints, tmp_path: Path, settle: Settle) -> Iterator[Child]:
     """A child with a session and an empty ledger. Messages go to a queue that nobody reads."""
-    for name, value in {
-        "RINGHAUL_BROKER_URL": broker_url,
-        "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(endpoints.contact_points),
-        "RINGHAUL_CLUSTER_PORT": str(endpoints.port),
-        "RINGHAUL_CLUSTER_CONSISTENCY": "ONE",
-        "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
-        "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
-    }.items():
-        monkeypatch.setenv(name, value)
-    process_settings.cache_clear()
-    app.conf.broker_url = broker_url
-    found = Child(load_settings().settings)
+    found = Child(
+        settle(
+            CLUSTER_CONTACT_POINTS=",".join(endpoints.contact_points),
+            CLUSTER_PORT=endpoints.port,
+            CLUSTER_CONSISTENCY="ONE",
+            STATE_DIR=tmp_path / "state",
+            WORKER_SESSION_JITTER_S=0,
+        )
+    )
     yield found
     found.close()
     found.ledger.caller.client.close()
-    process_settings.cache_clear()
 
 
 class Connected(Child):
@@ -58,18 +51,11 @@ class Connected(Child):
 
 
 @pytest.fixture
-def connected(
-    broker_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Connected]:
+def connected(tmp_path: Path, settle: Settle) -> Iterator[Connected]:
     """A child with an empty ledger and no session. Messages go to queues that nobody reads."""
-    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
-    monkeypatch.setenv("RINGHAUL_STATE_DIR", str(tmp_path / "state"))
-    process_settings.cache_clear()
-    app.conf.broker_url = broker_url
-    found = Connected(load_settings().settings)
+    found = Connected(settle(STATE_DIR=tmp_path / "state"))
     yield found
     found.ledger.caller.client.close()
-    process_settings.cache_clear()
 
 
 MakeJob = Callable[..., LoadJob]

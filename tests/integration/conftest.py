@@ -1,0 +1,28 @@
+"""What tests of parts that read the process's settings share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from config.settings import Settings, load_settings
+from tasks.application import app, process_settings
+
+#: `settle(CLUSTER_PORT=1)`: the settings of a process with this environment, and the test's broker.
+Settle = Callable[..., Settings]
+
+
+@pytest.fixture
+def settle(broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settle]:
+    """Settings of this process, and its Celery application by them, until the test's end."""
+
+    def settled(**values: object) -> Settings:
+        for name, value in {"BROKER_URL": broker_url, **values}.items():
+            monkeypatch.setenv(f"RINGHAUL_{name}", str(value))
+        process_settings.cache_clear()
+        app.conf.broker_url = broker_url
+        return load_settings().settings
+
+    yield settled
+    process_settings.cache_clear()
