@@ -16,11 +16,13 @@ SECRET_BYTES_MAX = 4096
 #: The password of `scheme://user:password@host`. It ends at the *last* `@` before a space, since
 #: one that was not percent-encoded may hold `@`, `/` or a quote: rather too much than too little.
 _URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(\S+)(@)", re.IGNORECASE)
-#: The query of `scheme://host/path?query`, up to a space and what ends a sentence or a quotation in
-#: front of it. A fragment is taken for a part of it.
+#: The query of `scheme://host/path?query`, up to a space; a fragment is taken for a part of it.
+#: What was left out before stays, and a `?` in the name of an object or of a file is a pattern's.
 _URL_QUERY = re.compile(
-    r"(\b[a-z][a-z0-9+.-]*://[^\s?]*\?)(\S+?)(?=[\"'`,;:.)\]}>]*(?:\s|$))", re.IGNORECASE
+    r"(\b(?!(?:s3|gs|file)://)[a-z][a-z0-9+.-]*://[^\s?]*\?)(?!\.\.\.)(\S+)", re.IGNORECASE
 )
+#: Ends a sentence or a quotation in which a URL stands.
+_BEHIND_URL = "\"'`,;:.)]}>"
 _FIELD = re.compile(r"([^&#=]*=)?[^&#]+")
 
 
@@ -33,7 +35,8 @@ def mask(text: str) -> str:
 
 def _query_masked(match: re.Match[str]) -> str:
     """The names of the fields stay; a field without a name may be the secret itself."""
-    return match[1] + _FIELD.sub(r"\1***", match[2])
+    query = match[2].rstrip(_BEHIND_URL)
+    return match[1] + _FIELD.sub(r"\1***", query) + match[2][len(query) :]
 
 
 def read_secret(path: Path, key: str) -> str:

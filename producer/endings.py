@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from producer.hints import next_command
@@ -36,35 +34,26 @@ def publish_end(ledger: Ledger, status: JobStatus, result: ResultOutput | None =
         from ringhaul.read.ask_finish import publish_ask_manifest
 
         publish_ask_manifest(ledger, status)
+    ledger.note_published(status.job)
 
 
-def publish_watched(
-    ledger: Ledger, status: JobStatus, say: Callable[[str], None], *, was_over: bool = False
-) -> None:
+def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
     """The same for `status -f`, whose standard output is not for a result: one that goes there is
     left to `resume`, and `say` tells of it.
 
-    `was_over`: the job had ended before it was followed. Its parts may have been moved since, and
-    its result's file may be that of a later job: one that is newer than the end is left alone.
+    What was written once is left alone: somebody may have taken it away since, or put another one
+    in its place.
     """
     job = _published_job(ledger, status)
-    if job is None:
+    if job is None or status.published:
         return
     if not _has_result(job):
-        try:
-            publish_end(ledger, status)
-        except OutputUnusable:
-            if not was_over:
-                raise
-        return
-    path, resume = job.result_output.path, f"`{next_command(f'resume {status.job}')}`"
-    if not path:
-        say(f"{resume} prints the result")
-    elif was_over and _newer_than_end(Path(path), status):
-        say(f"{path} is newer than the end of {status.job} and stays; {resume} writes the result")
-    else:
         publish_end(ledger, status)
-        say(f"the result is in {path}")
+    elif job.result_output.path:
+        publish_end(ledger, status)
+        say(f"the result is in {job.result_output.path}")
+    else:
+        say(f"`{next_command(f'resume {status.job}')}` prints the result")
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
@@ -115,12 +104,3 @@ def _is_known(ledger: Ledger, job_id: str) -> bool:
     except JobMissing:
         return False
     return True
-
-
-def _newer_than_end(path: Path, status: JobStatus) -> bool:
-    """By how long ago both were: the clocks of Redis and of this host need not agree."""
-    try:
-        age_s = time.time() - path.stat().st_mtime
-    except OSError:
-        return False
-    return age_s * 1000 < status.now_ms - (status.finished_ms or status.now_ms)

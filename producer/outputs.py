@@ -76,14 +76,14 @@ def _refuse_file(options: Mapping[str, Any]) -> None:
             return
     if output.endswith("/") or os.path.splitext(plain_name(output))[1] not in suffixes_of("auto"):
         return
-    one_file = "" if path is None else _one_file(options)
+    one_file = "" if path is None else _one_file(options, path)
     raise UsageError(
         f"-o {output}: what is written is a folder of files; give a folder ({output}/ if it is to "
         f"have this name){one_file}"
     )
 
 
-def _one_file(options: Mapping[str, Any]) -> str:
+def _one_file(options: Mapping[str, Any], path: str) -> str:
     """How to get the one file that the name of the output stands for, in words."""
     output = options["output"]
     wanted = {"format": format_of(output)}
@@ -96,7 +96,7 @@ def _one_file(options: Mapping[str, Any]) -> str:
         for name, value in wanted.items()
         if options[name] is None and value != "csv"
     )
-    return f", or `-o -{flags} > {shlex.quote(output)}` for one file"
+    return f", or `-o -{flags} > {shlex.quote(path)}` for one file"
 
 
 def _file_bytes(text: str) -> int:

@@ -222,7 +222,7 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
         row = request.row_fields(fields, file.path)
         if request.by_name:
             no_header = request.dialect.option("no-header")
-            otherwise = f". If the first record is data, give {no_header}"
+            otherwise = f"; if the first record is data, give {no_header}"
             mapping = find_fields(fields, table, source=file.path, otherwise=otherwise)
         else:
             mapping = map_fields(

@@ -39,6 +39,7 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
     from producer.closing import read_closing
     from producer.endings import publish_watched
     from producer.follow import Shown, follow_job, print_closing
+    from ringhaul.errors import OutputUnusable
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
     status = ledger.status(job_id)
@@ -51,7 +52,10 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             on_end=lambda status: publish_watched(ledger, status, shown.say),
         )
     if follow:
-        publish_watched(ledger, status, shown.say, was_over=True)
+        try:
+            publish_watched(ledger, status, shown.say)
+        except OutputUnusable as error:  # the job is over all the same
+            shown.say(str(error))
     closing = read_closing(ledger, job_id)
     print_closing(closing, shown)
     return closing.exit_code

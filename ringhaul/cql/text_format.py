@@ -40,7 +40,8 @@ class TextFormat:
             compile_pattern(pattern)
         if self.epoch_unit and self.epoch_unit not in EPOCH_UNITS:
             raise UsageError(
-                f'epoch unit "{self.epoch_unit}" is unknown: use one of {", ".join(EPOCH_UNITS)}'
+                f'{self.option("epoch-unit")} "{self.epoch_unit}" is unknown: use one of '
+                f"{', '.join(EPOCH_UNITS)}"
             )
         if self.blob not in BLOB_FORMS:
             raise UsageError(f'blob form "{self.blob}" is unknown: use hex or base64')
@@ -48,7 +49,8 @@ class TextFormat:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise UsageError(
-                f'time zone "{self.timezone}" is unknown: use an IANA name such as Europe/Paris'
+                f'{self.option("timezone")} "{self.timezone}" is unknown: use an IANA name such as '
+                "Europe/Paris"
             ) from error
         both = {w.lower() for w in self.true_words} & {w.lower() for w in self.false_words}
         if both:

@@ -238,6 +238,10 @@ class Ledger(Reader):
         """
         return self._state_after("pause", job)
 
+    def note_published(self, job: str) -> None:
+        """Keep in mind that the manifest or the result of a job that is over is there."""
+        self._script("published", job)
+
     def unpause(self, job: str) -> bool:
         """Let a paused job go on. Returns whether it was paused. Raises JobMissing."""
         answer: int = self._script("unpause", job)

@@ -19,7 +19,7 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    error_ms error_done paused_ms paused_total_ms idle_ms pace priority
+    error_ms error_done paused_ms paused_total_ms idle_ms pace priority published_ms
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.
@@ -92,6 +92,7 @@ class JobStatus:
     idle_ms: int = 0  #: Between the ends that the job had before and its resumes, all together.
     pace: Pace = NO_PACE
     priority: str = NORMAL
+    published: bool = False  #: The manifest or the result of the job has been written or printed.
     labels: Mapping[str, str]  #: What the producer said about the job.
 
     @property
@@ -345,6 +346,7 @@ class Reader:
             last_error=meta.get("last_error"),
             error_ms=time_ms("error_ms"),
             error_done=int(meta.get("error_done", "0")),
+            published="published_ms" in meta,
             failing=len(fails),
             fails=sum(map(int, fails)),
             paused_ms=time_ms("paused_ms"),

@@ -158,7 +158,7 @@ def find_fields(
         if column not in fields:
             raise UsageError(
                 f"{source}: no field is named {column!r}; its fields are "
-                f"{', '.join(fields[:12])}{nearest(column, fields)}{otherwise}"
+                f"{', '.join(fields[:12])}{otherwise}{nearest(column, fields)}"
             )
         why = not_loadable(table, column)
         if why is not None:

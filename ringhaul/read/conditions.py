@@ -51,10 +51,11 @@ _SCALARS = {
     0x12: "time",
     0x13: "smallint",
     0x14: "tinyint",
-    0x15: "duration",
 }
 #: What is told by its bytes alone: types of the server's own, vectors among them.
 _BYTES = CqlType("blob")
+#: Has a number of its own from protocol v5 on.
+_CUSTOM_TYPES = {"org.apache.cassandra.db.marshal.DurationType": CqlType("duration")}
 
 
 class _Head(NamedTuple):
@@ -171,8 +172,7 @@ def _read_type(reader: Reader) -> CqlType:
     """An [option]."""
     kind = reader.read_short()
     if kind == _CUSTOM:
-        reader.read_string()
-        return _BYTES
+        return _CUSTOM_TYPES.get(reader.read_string(), _BYTES)
     if kind in (_LIST, _SET):
         return CqlType("list" if kind == _LIST else "set", (_read_type(reader),))
     if kind == _MAP:

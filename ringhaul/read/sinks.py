@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects
@@ -27,6 +28,9 @@ from ringhaul.read.spill import check_memory, forget_spilled, spill, spilled_nam
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
+
+#: Text of a table is no other value's spelling.
+_NO_SPELLING = TextFormat()
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class TransformedParts(PartsSink):
         return super().result() + b"\n" + self._rejects.so_far()
 
     def _reject(self, batch: pa.RecordBatch, row: int, reason: str) -> Reject:
-        data = record_json(batch, row, self._select.types)
+        data = record_json(batch, row, self._select.types, _NO_SPELLING)
         return Reject(
             file=self._table,
             offset=0,

@@ -298,7 +298,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "no such field": (
         ["lookup", "-t", "{t}", "--keys", "{other}"],
         2,
-        "no field is named 'id'; its fields are name. If the first record is data, give "
+        "no field is named 'id'; its fields are name; if the first record is data, give "
         "--no-values-header",
     ),
     "no record": (["lookup", "-t", "{t}", "--keys", "{empty}"], 2, "it has no header"),

@@ -269,11 +269,11 @@ OPTIONS = {
     ),
     "no time zone": (
         ["--timezone", "Mars/Olympus"],
-        'time zone "Mars/Olympus" is unknown: use an IANA name such as Europe/Paris',
+        '--timezone "Mars/Olympus" is unknown: use an IANA name such as Europe/Paris',
     ),
     "no unit of time": (
         ["--epoch-unit", "h"],
-        'epoch unit "h" is unknown: use one of s, ms, us, ns',
+        '--epoch-unit "h" is unknown: use one of s, ms, us, ns',
     ),
     "another keyspace": (
         ["--keyspace", "shop"],

@@ -12,13 +12,13 @@ from ringhaul.errors import UsageError
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epoch_unit": "min"}, 'epoch unit "min" is unknown: use one of s, ms, us, ns'),
+        ({"epoch_unit": "min"}, '--epoch-unit "min" is unknown: use one of s, ms, us, ns'),
         ({"blob": "raw"}, 'blob form "raw" is unknown: use hex or base64'),
         (
             {"timezone": "Europe/Pariss"},
-            'time zone "Europe/Pariss" is unknown: use an IANA name such as Europe/Paris',
+            '--timezone "Europe/Pariss" is unknown: use an IANA name such as Europe/Paris',
         ),
-        ({"timezone": "../etc"}, 'time zone "../etc" is unknown'),
+        ({"timezone": "../etc"}, '--timezone "../etc" is unknown'),
         (
             {"true_words": ("Y", "1"), "false_words": ("y",)},
             'boolean word "y" means both true and false: drop one',

@@ -292,7 +292,7 @@ def test_values_without_a_header_have_the_columns_in_their_order(
             "x.csv",
             b"k1,2,a\n",
             {},
-            "no field is named 'id'; its fields are k1, 2, a. If the first record is data, give "
+            "no field is named 'id'; its fields are k1, 2, a; if the first record is data, give "
             "--no-values-header",
         ),
         ("x.csv", b"id;n;note\n", {}, "give --values-delimiter ';'"),

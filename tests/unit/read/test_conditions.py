@@ -36,6 +36,11 @@ CURRENT: dict[str, tuple[bytes, bytes | None, str]] = {
         struct.pack(">ii", 4, 5),
         '{"f":5}',
     ),
+    "duration": (
+        b"\0\0" + protocol.string("org.apache.cassandra.db.marshal.DurationType"),
+        b"\2\4\6",
+        '"1mo2d3ns"',
+    ),
     "custom": (b"\0\0" + protocol.string("org.acme.Type"), b"\1\2", '"0x0102"'),
     "unknown": (b"\0\x77", b"\1", '"0x01"'),
 }
