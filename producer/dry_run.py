@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from producer.feed import split_sources
+from producer.transform_prints import prints_to_stderr
 from producer.words import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
@@ -125,6 +126,7 @@ def _part_of_key(table: TableSchema, column: str) -> str | None:
     return "partition" if column in table.partition_key else None
 
 
+@prints_to_stderr()
 def _sample_json(
     job: LoadJob, source: LoadSource, start: Position | None, transforms: tuple[Transform, ...]
 ) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _check_first(
     if text.lstrip()[:1] == b"[":
         raise UsageError(
             f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "
-            f"on each line (jq -c '.[]' {file.path} makes them)"
+            f"on each line (jq -c '.[]' makes them of it)"
         )
     try:
         names = list(parse_json(text))

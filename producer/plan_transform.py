@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from config.settings import Settings
 from producer.plan_sources import LOOK_BYTES, LoadRequest
+from producer.transform_prints import prints_to_stderr
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.sources import open_parquet
@@ -36,6 +37,7 @@ from tasks.transforms import transforms_of
 BLOCKS_MAX = 1600
 
 
+@prints_to_stderr()
 def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
     """The transforms of these names. Raises `UsageError` for what this host does not allow."""
     check_names(names)
@@ -45,6 +47,7 @@ def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform
         raise UsageError(str(error)) from error
 
 
+@prints_to_stderr()
 def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform, ...]) -> LoadJob:
     """The job, each source of which knows what its transforms give and where that goes.
 

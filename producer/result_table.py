@@ -83,7 +83,9 @@ def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
     names = json_strings(pa.array(table.column_names, pa.string())).to_pylist()
     columns = []
     for name, cql_type, column in zip(names, types, table.columns, strict=True):
-        if column.type == cql_type.arrow():
+        if cql_type.name == "varint":  # text, too, where they fit in none of Arrow's decimals
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+        elif column.type == cql_type.arrow():
             texts = json_of(cql_type, column.combine_chunks()).to_pylist()
         else:
             texts = [_json_number(value) for value in column.to_pylist()]
@@ -91,22 +93,22 @@ def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
     return "".join(f"{{{', '.join(row)}}}\n" for row in zip(*columns, strict=True))
 
 
-def _json_number(value: Decimal | int | None) -> str | None:
+def _json_number(value: Decimal | None) -> str | None:
     """Digits after the point would be lost on many a reader, but in a string."""
-    if value is None or isinstance(value, int) or value.as_tuple().exponent == 0:
+    if value is None or value.as_tuple().exponent == 0:
         return None if value is None else str(value)
     return f'"{value}"'
 
 
 def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> None:
-    import csv
+    """As `unload` writes it, but that a null alone in its row is a blank line."""
+    from ringhaul.formats.write.options import OutputFormat
+    from ringhaul.formats.write.writer import open_writer
 
-    text = io.TextIOWrapper(sink, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(_rows(table, types))
-    text.flush()
-    text.detach()
+    names, spelt = table.column_names, _texts(table, types)
+    writer = open_writer(OutputFormat(), sink, names, [CqlType("text")] * len(names))
+    writer.write(pa.RecordBatch.from_arrays(spelt, names))
+    writer.close()
 
 
 def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
@@ -133,17 +135,23 @@ def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
 
 
 def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
-    """The texts of each row, as `unload` spells them; a null is empty."""
+    """The texts of each row; a null is empty."""
+    columns = [spelt.fill_null("").to_pylist() for spelt in _texts(table, types)]
+    return list(zip(*columns, strict=True))
+
+
+def _texts(table: pa.Table, types: Sequence[CqlType]) -> list[pa.StringArray]:
+    """The values of each column as `unload` spells them."""
     from ringhaul.cql.spell import text_of
 
     columns = []
     for cql_type, column in zip(types, table.columns, strict=True):
         if column.type == cql_type.arrow():
-            texts = text_of(cql_type, column.combine_chunks()).to_pylist()
+            columns.append(text_of(cql_type, column.combine_chunks()))
         else:  # varint and decimal as numbers
             texts = [None if value is None else str(value) for value in column.to_pylist()]
-        columns.append(["" if text is None else text for text in texts])
-    return list(zip(*columns, strict=True))
+            columns.append(pa.array(texts, pa.string()))
+    return columns
 
 
 def _numeric(data_type: pa.DataType) -> bool:

@@ -28,7 +28,7 @@ from producer.outputs import (
 from producer.plan import LoadRequest, plan_sources, with_empty
 from producer.plan_read import Wanted, table_of
 from producer.run_read import Plan, plan_slots, run_read
-from producer.stdin_spool import spool_path, spool_sources
+from producer.stdin_spool import spool_path, spool_sources, told_as_standard_input
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
@@ -106,6 +106,7 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
         names = _named_once(statement.markers.names)
         if not names:
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
+        _refuse_same_names(statement.result.names)
         effect = statement.effect
         check_consistency(session, keyspace_of(statement.prepared), writes=not effect.reads)
         if not statement.result.names:
@@ -161,7 +162,8 @@ def _run(
                 refuse_two_on_stdout(options)
                 if to_stdout:
                     stack.enter_context(spool_folder(Path(output.url)))
-            values = _values(request, asked, sources, spans, slots)
+            with told_as_standard_input(spool):
+                values = _values(request, asked, sources, spans, slots)
             refuse_blank_lines(output.format, _may_be_null(asked))
             job = AskJob(
                 kind=kind,
@@ -326,6 +328,14 @@ def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:
     except (InvalidRequest, Unauthorized) as error:
         where = cluster_config(loaded.settings).where
         raise tell(error, where=where, user=loaded.settings.cluster.user) from error
+
+
+def _refuse_same_names(names: Sequence[str]) -> None:
+    """Raise `UsageError` for answers of which two columns have one name: no JSON object and no
+    Parquet file can have both."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two columns of the answers are called {name!r}: name one with AS")
 
 
 def _named_once(names: Sequence[str]) -> list[str]:

@@ -17,7 +17,14 @@ from producer.hints import next_command
 from producer.input_options import dialect_of, text_of
 from producer.options import comma_list, settle, sharing
 from producer.plan import LoadRequest, check_request, plan_load
-from producer.stdin_spool import drop_if_done, forget_spooled, spool_path, spool_sources
+from producer.stdin_spool import (
+    as_standard_input,
+    drop_if_done,
+    forget_spooled,
+    spool_path,
+    spool_sources,
+    told_as_standard_input,
+)
 from producer.unloaded import manifest_options
 from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
@@ -51,7 +58,8 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             crew = crew_for(begun, ledger, session, request.keyspace)
             if crew.warning:
                 shown.say(crew.warning)
-            job = plan_load(request, files, session, loaded.settings, crew.slots)
+            with told_as_standard_input(spool):
+                job = plan_load(request, files, session, loaded.settings, crew.slots)
             begun.opening.close()
             visibility.judge(crew.workers, shown.say)
         if options["dry_run"]:
@@ -59,7 +67,7 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             if options["as_json"]:
                 print(json.dumps(dry_run_json(job, crew.slots, transforms)))
             else:
-                print(dry_run_text(job, crew.slots, transforms))
+                print(as_standard_input(dry_run_text(job, crew.slots, transforms), spool))
             return EXIT_COMPLETE
         unused.pop_all()
     try:

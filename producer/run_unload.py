@@ -20,6 +20,7 @@ from producer.plan_read import Read, Wanted, check_wanted, plan_units, read_sele
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
+from producer.transform_prints import prints_to_stderr
 from producer.words import count_text
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -197,6 +198,7 @@ def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]
     return plan_transforms(transforms, loaded.settings)
 
 
+@prints_to_stderr()
 def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, CqlType], ...]:
     """The columns that come out of the transforms. Raises `UsageError` where none do."""
     from ringhaul.read.reshape import planned_results

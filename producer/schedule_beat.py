@@ -175,8 +175,11 @@ class Beat:
 
     def _pass_over(self, schedule: Schedule, passed: PassOver, settled_ms: int) -> None:
         """Put it into the history, as one with those that were passed over just before it."""
+        missed_from_ms = passed.missed_from_ms
         last = next(iter(self._book.runs(schedule.name, 1)), None)
-        if last is not None and (last.state, last.reason) != (RunState.SKIPPED, passed.reason):
+        if last is not None and (last.state, last.reason) == (RunState.SKIPPED, passed.reason):
+            missed_from_ms = last.missed_from_ms or last.due_ms
+        else:
             last = None
         run = Run(
             schedule=schedule.name,
@@ -184,7 +187,7 @@ class Beat:
             state=RunState.SKIPPED,
             reason=passed.reason,
             host=self._host,
-            missed_from_ms=None if last is None else last.missed_from_ms or last.due_ms,
+            missed_from_ms=missed_from_ms,
         )
         if self._book.pass_over(run, settled_ms=settled_ms, instead_of=last):
             log.warning("%s", run_line(run))
@@ -272,18 +275,27 @@ class Beat:
         return int(self._settings.schedule.lease_s * 1000)
 
     def _read_file(self) -> None:
-        """Read the file again if it changed. One that is not right is told of; the last that was
-        right stays."""
+        """Read the file again if it changed. One that is not right, or gone, is told of; the last
+        that was right stays."""
         try:
             path = find_schedule_file(self._settings)
             if path is None:
-                self._tell_of_file("there is no schedule file: nothing is scheduled")
+                if self._file is None:
+                    self._tell_of_file("there is no schedule file: nothing is scheduled")
+                else:
+                    self._tell_of_file(f"{self._file.path} is gone")
                 return
             if self._file is not None and file_version(path) == self._file.version:
+                self._told_of_file = ""
                 return
             read = read_schedule_file(path)
         except (UsageError, OSError) as error:
             self._tell_of_file(str(error))
+            return
+        except Exception as error:  # whatever is in the file, the runs that are under way go on
+            self._tell_of_file(
+                f"the schedule file cannot be read: {type(error).__name__}: {error}", error
+            )
             return
         self._file, self._told_of_file = read, ""
         self._look_due = {}
@@ -294,10 +306,12 @@ class Beat:
         }
         log.info("%s: %d schedules", path, len(read.schedules))
 
-    def _tell_of_file(self, text: str) -> None:
+    def _tell_of_file(self, text: str, defect: Exception | None = None) -> None:
+        """Once. `defect`: of ours, told with its traceback."""
         if text != self._told_of_file:
             self._told_of_file = text
-            log.warning("%s", text)
+            stays = "" if self._file is None else "; the schedules that were read before stay"
+            log.warning("%s%s", text, stays, exc_info=defect)
 
 
 def log_folder(settings: Settings, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +16,16 @@ from config.settings import Settings
 from producer.options import given_options
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
+from ringhaul.formats.find import local_path
+from ringhaul.formats.remote import is_remote
 from ringhaul.read.effect import effect_of
 from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.samples import sample_dues
 from ringhaul.schedule.schedules import Schedule, Schedules
+from ringhaul.schedule.times import FAR_MS, run_id
 
 #: Commands that write into a folder, which must be empty.
 _FOLDERS = frozenset({"unload", "lookup", "exec"})
-#: The year 2100.
-_FAR_MS = 4_102_444_800_000
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
@@ -99,6 +102,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start})") from error
     schedules = parse_schedules(text, str(path))
     for schedule in schedules.values():
+        _check_patterns(schedule, path)
         for number, step in enumerate(schedule.steps, start=1):
             try:
                 _check_step(schedule, step, number, path.absolute().parent)
@@ -112,6 +116,15 @@ def file_version(path: Path) -> tuple[int, int, int]:
     """What tells one version of a file from another. Raises OSError."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _check_patterns(schedule: Schedule, path: Path) -> None:
+    try:
+        for pattern in schedule.arrive:
+            if not is_remote(pattern):
+                local_path(pattern)
+    except UsageError as error:
+        raise UsageError(f"{path}: schedule {schedule.name}: arrive: {error}") from None
 
 
 def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> None:
@@ -141,8 +154,8 @@ def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: 
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")
     _check_input(step[0], params)
     if step[0] in _FOLDERS:
-        _check_output(step[0], [parsed(due_ms).params for due_ms in _some_dues(schedule)])
-    _check_values(step[0], [parsed(0), parsed(_FAR_MS)], folder)
+        _check_output(step[0], {due: parsed(due).params for due in _some_dues(schedule)})
+    _check_values(step[0], [parsed(0), parsed(FAR_MS)], folder)
 
 
 def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> None:
@@ -164,29 +177,27 @@ def _check_input(command: str, params: Mapping[str, Any]) -> None:
         raise UsageError("-: a step has no standard input")
 
 
-def _check_output(command: str, runs: Sequence[Mapping[str, Any]]) -> None:
-    """`runs`: the step's parameters in some runs that follow each other."""
-    params = runs[0]
+def _check_output(command: str, runs: Mapping[int, Mapping[str, Any]]) -> None:
+    """`runs`: the step's parameters in some runs, by their due times."""
+    params = next(iter(runs.values()))
     if params["output"] == "-":
         if command == "exec" and not effect_of(params["statement"]).reads:
             return  # it has no answers
         raise UsageError("-o: a step writes to a folder, not to standard output")
-    if len({run["output"] for run in runs}) < len(runs):
-        raise UsageError(
-            f"-o {params['output']}: the second run would find this folder full: put {{due}} into "
-            "it, or a {due:%Y-%m-%d} that differs from run to run"
-        )
+    writers: dict[str, int] = {}
+    for due_ms, run in runs.items():
+        first_ms = writers.setdefault(run["output"], due_ms)
+        if first_ms != due_ms:
+            raise UsageError(
+                f"-o {run['output']}: the second run would find this folder full (that of "
+                f"{run_id(due_ms)} after that of {run_id(first_ms)}): put {{due}} into it, or a "
+                "{due:%Y-%m-%d} that differs from run to run"
+            )
 
 
 def _some_dues(schedule: Schedule) -> list[int]:
-    """Due times that follow each other. Three, of which two are on one day if that ever happens
-    with two due times a day. Files arrive when they do, hence some that have nothing in common."""
+    """Due times whose outputs are to differ. Files arrive when they do, hence some that have
+    nothing in common."""
     if schedule.arrive:
         return [0, 8 * 366 * 86_400_000 + 45_296_000]
-    dues: list[int] = []
-    while len(dues) < 3:
-        due_ms = schedule.timing.due_after(dues[-1] if dues else 0)
-        if due_ms is None:
-            break
-        dues.append(due_ms)
-    return dues or [0]
+    return sample_dues(schedule.timing, time.time_ns() // 1_000_000) or [0]

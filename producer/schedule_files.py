@@ -9,6 +9,8 @@ import stat
 from collections.abc import Callable, Iterator
 
 from ringhaul.errors import RinghaulError, SourceMissing
+from ringhaul.formats.find import local_path
+from ringhaul.formats.globs import expand
 from ringhaul.formats.remote import is_remote, list_files, open_stream, stat_file
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.storage.access import shown
@@ -32,9 +34,9 @@ def list_arrivals(patterns: tuple[str, ...], folder: str, tell: Tell = _raise) -
 
     A pattern is a glob, a folder (all files below it) or a URL of either; a relative one begins at
     `folder`. Names that begin with a dot are left out: they are being written, by custom.
-    A folder that cannot be read, a store that does not answer and a name that is no text are for
-    `tell`, and what else there is is listed. The default raises OSError, `SourceMissing`, and what
-    `remote.list_files` does.
+    A folder that is not there or cannot be read, a store that does not answer and a name that is no
+    text are for `tell`, and what else there is is listed. The default raises OSError,
+    `SourceMissing`, and what `remote.list_files` does.
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
@@ -88,8 +90,13 @@ def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
     if os.path.isdir(path):
         names = _below(path, tell)
     else:
-        _check_base(_base(path, pattern))
-        names = glob.iglob(path, recursive=True)
+        base = _base(path, pattern)
+        try:
+            os.scandir(base).close()
+        except OSError as error:  # a glob just finds nothing there
+            tell(base, error)
+            return
+        names = iter(expand(path))
     for name in names:
         try:
             name.encode()
@@ -107,7 +114,7 @@ def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
 
 
 def _path(pattern: str, folder: str) -> str:
-    return os.path.abspath(os.path.join(folder, pattern))
+    return os.path.abspath(os.path.join(folder, local_path(pattern)))
 
 
 def _base(path: str, pattern: str) -> str:
@@ -118,14 +125,6 @@ def _base(path: str, pattern: str) -> str:
     while glob.has_magic(base):
         base = os.path.dirname(base)
     return base
-
-
-def _check_base(folder: str) -> None:
-    """Raise OSError for a folder that is there and cannot be listed: a glob just finds nothing."""
-    try:
-        os.scandir(folder).close()
-    except (FileNotFoundError, NotADirectoryError):
-        return
 
 
 def _below(folder: str, tell: Tell) -> Iterator[str]:

@@ -4,6 +4,8 @@ with the same document as the body of a POST."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
 import urllib.error
@@ -59,19 +61,22 @@ def tell(notify: Notify, document: Mapping[str, Any]) -> str:
 def _run(notify: Notify, body: bytes) -> str:
     name = Path(notify.command[0]).name
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             notify.command,
-            input=body,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=notify.timeout_s,
-            check=False,
+            start_new_session=True,  # so that what it starts can be ended with it
         )
-    except subprocess.TimeoutExpired:
-        return f"{name}: took more than {notify.timeout_s} s"
     except OSError as error:
         return f"{name}: {error.strerror}"
-    return "ok" if done.returncode == 0 else f"{name}: exit code {done.returncode}"
+    with process:
+        try:
+            process.communicate(body, timeout=notify.timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"{name}: took more than {notify.timeout_s} s"
+    return "ok" if process.returncode == 0 else f"{name}: exit code {process.returncode}"
 
 
 def _post(notify: Notify, body: bytes) -> tuple[str, bool]:

@@ -11,10 +11,11 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
+from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, RinghaulError, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.signature import LOOK_BYTES, binary_kind
@@ -43,6 +44,26 @@ def spool_sources(
         file.write(beginning)
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
     return find_sources([str(spool)], dialect, file_format)
+
+
+@contextmanager
+def told_as_standard_input(spool: Path) -> Iterator[None]:
+    """Errors in the block say "standard input" for the spool file, of which the user knows nothing.
+
+    Not for those of workers, who have to find the file: there its path is what helps.
+    """
+    try:
+        yield
+    except RinghaulError as error:
+        error.args = tuple(
+            as_standard_input(arg, spool) if isinstance(arg, str) else arg for arg in error.args
+        )
+        raise
+
+
+def as_standard_input(text: str, spool: Path) -> str:
+    """A text that says "standard input" for the spool file."""
+    return text.replace(os.path.abspath(spool), "standard input")  # as sources are named
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:

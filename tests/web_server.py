@@ -26,6 +26,7 @@ class WebServer(ThreadingHTTPServer):
         self.cut_after_bytes = 0  #: break off answers; 0: none
         self.cuts_left = 0
         self.tells_size = True
+        self.content_range = ""  #: said of each part, whatever was asked for; empty: what it is
         #: (name, Range) of each request, in the order in which they came.
         self.requests: list[tuple[str, str]] = []
         self.connections = 0
@@ -83,7 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
             start, end = int(match[1]), min(int(match[2] or total), total - 1) + 1
             data = data[start:end]
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{total}")
+            part = server.content_range or f"bytes {start}-{end - 1}/{total}"
+            self.send_header("Content-Range", part)
         else:
             self.send_response(200)
         self.send_header("ETag", server.etag)

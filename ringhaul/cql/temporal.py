@@ -126,7 +126,7 @@ def parse_timestamp(text: str, fmt: TextFormat) -> int:
         if len(text) > 30:
             raise ValueError(f"{shown(text)} is outside the timestamps that Cassandra can hold")
         value = int(text)
-        if not fmt.epoch_unit and _is_date_like(value):
+        if not fmt.epoch_unit and is_date_like(value):
             raise ValueError(
                 f"{shown(text)} may be a date or milliseconds since 1970; say which with "
                 f"{fmt.option('epoch-unit')} ms or {fmt.option('timestamp-format')}"
@@ -281,15 +281,15 @@ def _epoch_plan(match: re.Match[str], unit: str) -> Plan | None:
         values = number(characters, (start, match.end())).astype(np.int64)
         if negative:
             values = -values
-        ok = np.ones(len(values), np.bool_) if unit else ~_is_date_like(values)
+        ok = np.ones(len(values), np.bool_) if unit else ~is_date_like(values)
         values = values * 1000 if unit == "s" else values // _EPOCH_PER_MS[unit]
         return values, ok
 
     return plan
 
 
-def _is_date_like(values: Any) -> Any:
-    """Whether a number, or each of a column of them, lies within `_DATE_LIKE`."""
+def is_date_like(values: Any) -> Any:
+    """Whether a whole number, or each of a column of them, lies within `_DATE_LIKE`."""
     year, date, moment = ((values >= low) & (values <= high) for low, high in _DATE_LIKE)
     return year | date | moment
 

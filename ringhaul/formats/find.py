@@ -19,6 +19,7 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats import remote
 from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.globs import expand
 from ringhaul.formats.remote import RemoteFile, is_remote
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
@@ -42,7 +43,7 @@ def find_sources(
         if is_remote(arg):
             paths |= {file.path: file for file in _find_remote(arg, file_format)}
         else:
-            found = _find_local(_local_path(arg), file_format)
+            found = _find_local(local_path(arg), file_format)
             paths.update((os.path.abspath(path), None) for path in found)
     return [
         _source(path, dialect, format_of(path, file_format))
@@ -52,7 +53,7 @@ def find_sources(
     ]
 
 
-def _local_path(arg: str) -> str:
+def local_path(arg: str) -> str:
     """A path, also of a `file://` URL. Raises `UsageError` if it is of another host."""
     if not is_url(arg):
         return arg
@@ -124,7 +125,7 @@ def _matches(pattern: str, file_format: str) -> list[str]:
     What is neither, such as a link that leads nowhere, is refused where it is opened.
     """
     _check_readable(os.path.dirname(pattern))
-    matches = sorted(glob.glob(pattern, recursive=True))
+    matches = expand(pattern)
     folders = [path for path in matches if os.path.isdir(path)]
     files = sorted(set(matches) - set(folders))
     found, taken = [*files], tuple[str, ...]()
@@ -148,7 +149,7 @@ def _check_readable(pattern: str) -> None:
     if not glob.has_magic(pattern):
         return
     _check_readable(os.path.dirname(pattern))
-    for folder in glob.glob(pattern, recursive=True):
+    for folder in expand(pattern):
         if _is_aside(os.path.basename(folder)) or not os.path.isdir(folder):
             continue
         if not os.access(folder, os.R_OK | os.X_OK):

@@ -109,6 +109,11 @@ def scale_of(value: Decimal) -> int:
     return -int(value.as_tuple().exponent)
 
 
+def one_zero(value: Decimal) -> Decimal:
+    """`value`, but 0 for the -0 that only `Decimal` has; its scale stays."""
+    return value if value else value.copy_abs()
+
+
 def add(left: Decimal, right: Decimal) -> Decimal:
     """Exact. Raises `QueryError` over `DIGITS_MAX` digits."""
     try:
@@ -154,10 +159,10 @@ def canonical(texts: pa.Array) -> pa.Array:
     """Texts that are equal exactly when their numbers are: without zeros after the last digit."""
     lengths = pc.binary_length(texts)
     if shape_of(texts).plain and (pc.max(lengths).as_py() or 0) <= _PLAIN_CHARACTERS_MAX:
-        if not pc.any(pc.match_substring(texts, ".")).as_py():
-            return texts
-        texts = pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
-        return pc.replace_substring_regex(texts, r"\.0*$", "")
+        if pc.any(pc.match_substring(texts, ".")).as_py():
+            texts = pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
+            texts = pc.replace_substring_regex(texts, r"\.0*$", "")
+        return pc.if_else(pc.equal(texts, "-0"), "0", texts)
     return pa.array(
         [None if v is None else canonical_text(v) for v in values_of(texts)], pa.string()
     )

@@ -180,7 +180,7 @@ def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
     """The aggregate that `node` calls. Raises `QueryError` for what it cannot take."""
     function = AGGREGATES[function_name(node)]
     argument = node.this
-    extra = node.args.get("expressions")
+    extra = node.args.get("expressions") or node.args.get("accuracy")
     if extra:
         raise QueryError(f"{said(node)}: {function}() takes one column")
     if function == "count" and isinstance(argument, exp.Star):

@@ -16,11 +16,13 @@ from sqlglot import exp
 from ringhaul.cql.addresses import parse_address
 from ringhaul.cql.column import shown
 from ringhaul.cql.decimals import parse_decimal
+from ringhaul.cql.moments import moment_text
 from ringhaul.cql.numbers import parse_real
-from ringhaul.cql.temporal import parse_date, parse_time, parse_timestamp
+from ringhaul.cql.temporal import is_date_like, parse_date, parse_time, parse_timestamp
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
+from ringhaul.query.exact import one_zero
 from ringhaul.query.sql import said, without_parentheses
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
@@ -30,16 +32,30 @@ _WHOLE = re.compile(r"-?[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
 _DATE_BIAS = 2**31
+#: Kinds that are also names of CQL types.
+MOMENTS = ("date", "time", "timestamp")
+#: Types whose cast makes a literal of a text: DATE '...' is one, and `sql` casts bare UUIDs.
+_CASTS = {
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.TIME: "time",
+    exp.DataType.Type.TIMESTAMP: "timestamp",
+    exp.DataType.Type.UUID: "uuid",
+    exp.DataType.Type.VARBINARY: "blob",
+}
 
 
 @dataclass(frozen=True)
 class Literal:
-    """`kind`: number, string, boolean, uuid, blob or null. `text`: without quotes."""
+    """`kind`: number, string, boolean, date, time, timestamp, uuid, blob or null. `text`: without
+    quotes.
+    """
 
     kind: str
     text: str
 
     def __str__(self) -> str:
+        if self.kind in MOMENTS:
+            return f"{self.kind.upper()} '{self.text}'"
         return f"'{self.text}'" if self.kind == "string" else self.text
 
 
@@ -70,17 +86,19 @@ def literal_of(node: exp.Expr) -> Literal | None:
             return Literal("null", "NULL")
         case exp.Cast():
             inner = literal_of(node.this)
-            if inner is None or inner.kind != "string":
+            kind = _CASTS.get(node.to.this)
+            if inner is None or inner.kind != "string" or kind is None or not _is_plain(node):
                 return None
-            target = node.to.this
-            if target == exp.DataType.Type.UUID:
-                return Literal("uuid", inner.text)
-            if target == exp.DataType.Type.VARBINARY:
-                return Literal("blob", inner.text)
-            return inner  # DATE '...', TIMESTAMP '...': typed by what it is compared with
+            return Literal(kind, inner.text)
         case exp.Placeholder() | exp.Parameter():
             raise QueryError(f"{said(node)}: parameters cannot be used here, write the value")
     return None
+
+
+def _is_plain(cast: exp.Cast) -> bool:
+    """Is it no more than value and type? TRY_CAST, TIME(3) and formats would change the value."""
+    extra = {key for key, value in cast.args.items() if value} - {"this", "to", "_type"}
+    return type(cast) is exp.Cast and not extra and not cast.to.expressions
 
 
 def typed(literal: Literal, cql_type: CqlType, what: str) -> Typed:
@@ -113,7 +131,7 @@ def _integer(literal: Literal, name: str) -> tuple[Any, Any]:
 def _varint(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind not in ("number", "string") or not _WHOLE.fullmatch(literal.text):
         raise ValueError(f"{literal} is not a whole number")
-    value = Decimal(literal.text)
+    value = one_zero(Decimal(literal.text))
     return int(value), f"{value:f}"
 
 
@@ -121,7 +139,7 @@ def _decimal(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind not in ("number", "string"):
         raise ValueError(f"{literal} is not a number")
     parse_decimal(literal.text)
-    value = Decimal(literal.text)
+    value = one_zero(Decimal(literal.text))
     return value, str(value)
 
 
@@ -148,24 +166,32 @@ def _boolean(literal: Literal, _: str) -> tuple[Any, Any]:
 
 
 def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
-    if literal.kind not in ("number", "string"):
+    if literal.kind not in ("number", "string", "date", "timestamp"):
         raise ValueError(f"{literal} is not a timestamp such as '2024-05-31T23:59:59.123Z'")
+    if literal.kind == "date":  # the midnight at which it begins
+        parse_date(literal.text)
     if _WHOLE.fullmatch(literal.text):  # milliseconds since 1970, as in CQL
         value = int(Decimal(literal.text))
         if not -(2**63) <= value < 2**63:
             raise ValueError(f"{literal} is outside the timestamps that Cassandra can hold")
+        if is_date_like(value):
+            moment = moment_text(pa.timestamp("ms", "UTC"), value)
+            raise ValueError(
+                f"{literal} may be a date or milliseconds since 1970; write a date as "
+                f"'2024-05-31', and these milliseconds as '{moment}'"
+            )
     else:
         value = parse_timestamp(literal.text, TextFormat())
     return value, value
 
 
 def _date(literal: Literal, _: str) -> tuple[Any, Any]:
-    days = parse_date(_quoted(literal, "a date such as '2024-05-31'"))
+    days = parse_date(_quoted(literal, "a date such as '2024-05-31'", "date"))
     return days, days - _DATE_BIAS
 
 
 def _time(literal: Literal, _: str) -> tuple[Any, Any]:
-    value = parse_time(_quoted(literal, "a time of day such as '23:59:59.123'"))
+    value = parse_time(_quoted(literal, "a time of day such as '23:59:59.123'", "time"))
     return value, value
 
 
@@ -191,8 +217,9 @@ def _blob(literal: Literal, _: str) -> tuple[Any, Any]:
     return value, value
 
 
-def _quoted(literal: Literal, example: str) -> str:
-    if literal.kind != "string":
+def _quoted(literal: Literal, example: str, kind: str = "string") -> str:
+    """The text in quotes, alone or after the name of its `kind`."""
+    if literal.kind not in ("string", kind):
         raise ValueError(f"{literal} is not {example}")
     return literal.text
 

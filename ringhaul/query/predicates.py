@@ -19,7 +19,7 @@ from sqlglot import exp
 from ringhaul.cql.types import CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
-from ringhaul.query.literals import TEXTS, Literal, literal_of, typed
+from ringhaul.query.literals import MOMENTS, TEXTS, Literal, literal_of, typed
 from ringhaul.query.scalars import (
     EXACT_TEXTS,
     FLOATS,
@@ -223,6 +223,8 @@ def _constants(operation: str, left: Literal, right: Literal, label: str) -> Pre
         raise QueryError(f"{label}: {left} and {right} do not compare")
     if left.kind == "number":
         first, second = typed_number(left), typed_number(right)
+    elif left.kind in MOMENTS:
+        first, second = (typed(side, CqlType(side.kind), label).bound for side in (left, right))
     else:
         first, second = left.text, right.text
     return _constant(exact.OPERATORS[operation](first, second))

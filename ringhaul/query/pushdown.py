@@ -13,6 +13,7 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import Literal, literal_of, typed
 from ringhaul.query.predicates import is_negated
+from ringhaul.query.scalars import literal_in
 from ringhaul.query.scope import TableScope, function_name
 from ringhaul.query.sql import said, without_parentheses
 
@@ -119,17 +120,17 @@ def _values(node: exp.Expr, scope: TableScope) -> tuple[str, dict[Any, None]] | 
         side, values = node.this, node.expressions
     elif isinstance(node, exp.EQ):
         side, values = node.this, [node.expression]
-        if literal_of(side) is not None:
+        if literal_in(side, scope) is not None:
             side, values = node.expression, [node.this]
     else:
         return None
     side = without_parentheses(side)
-    if not isinstance(side, exp.Column):
+    if not isinstance(side, exp.Column) or literal_in(side, scope) is not None:
         return None
     column = scope.find(side)
     if column is None or column.name not in scope.table.partition_key:
         return None
-    literals = [literal_of(value) for value in values]
+    literals = [literal_in(value, scope) for value in values]
     if any(literal is None for literal in literals):
         return None
     known = [item for item in literals if isinstance(item, Literal) and item.kind != "null"]

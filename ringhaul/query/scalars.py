@@ -63,7 +63,7 @@ def column_scalar(fetch: Fetch) -> Scalar:
 def operand_of(node: exp.Expr, scope: Scope) -> Scalar | Literal:
     """A side of a comparison. Raises `QueryError` for what cannot be computed."""
     node = without_parentheses(node)
-    literal = literal_of(node) or _constant(node, scope)
+    literal = literal_in(node, scope)
     if literal is not None:
         return literal
     found = scope.find(node)
@@ -76,6 +76,12 @@ def operand_of(node: exp.Expr, scope: Scope) -> Scalar | Literal:
         zero = Literal("number", "0")
         return _combine("-", zero, operand_of(node.this, scope), said(node))
     raise QueryError(cannot(node))
+
+
+def literal_in(node: exp.Expr, scope: Scope) -> Literal | None:
+    """The literal that `node` is, if it is one: also CQL's NaN and Infinity."""
+    node = without_parentheses(node)
+    return literal_of(node) or _constant(node, scope)
 
 
 def scalar_of(node: exp.Expr, scope: Scope) -> Scalar:
@@ -108,8 +114,10 @@ def cannot(node: exp.Expr) -> str:
         return "* cannot be used here"
     if function_name(node) in AGGREGATES:
         return f"{said(node)}: an aggregate can only stand in SELECT, HAVING and ORDER BY"
+    if isinstance(node, exp.Cast):
+        return f"{said(node)}: casts cannot be answered; a value is read as its column's type"
     name = function_name(node)
-    if name and not isinstance(node, exp.Case | exp.Cast | exp.Connector):
+    if name and not isinstance(node, exp.Case | exp.Connector):
         return f"{said(node)}: the function {name}() is not known here"
     return f"{said(node)} cannot be answered"
 
@@ -195,7 +203,9 @@ def _exact(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.Ar
         None if a is None or b is None else compute(a, b)
         for a, b in zip(lefts, rights, strict=True)
     ]
-    return pa.array([None if value is None else str(value) for value in found], pa.string())
+    return pa.array(
+        [None if value is None else str(exact.one_zero(value)) for value in found], pa.string()
+    )
 
 
 def _double(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.Array:

@@ -269,11 +269,19 @@ class _Reader:
 
     def _column_or_alias(self, node: exp.Column) -> exp.Expr:
         """The item that `node` names, unless the table has a column of that name."""
-        if len(node.parts) == 1 and isinstance(node.this, exp.Identifier):
-            name = name_of(node.this)
-            if name in self._aliases and name not in self._scope.table.types:
-                return self._aliases[name]
+        name = self._alias(node)
+        if name is not None and name not in self._scope.table.types:
+            return self._aliases[name]
         return node
+
+    def _alias(self, node: exp.Expr) -> str | None:
+        """The alias that `node` reads as."""
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            return None
+        if not isinstance(node.this, exp.Identifier):
+            return None
+        name = name_of(node.this)
+        return name if name in self._aliases else None
 
     def _without_aliases(self, node: exp.Expr) -> exp.Expr:
         return node.transform(
@@ -310,11 +318,11 @@ class _Reader:
         return list(order.expressions) if order is not None else []
 
     def _order(self, node: exp.Ordered) -> Order:
-        place = self._place(node.this, "ORDER BY")
+        place, alias = self._place(node.this, "ORDER BY"), self._alias(node.this)
         if place is not None:
             target = self._wanted[place][1]
-        elif isinstance(node.this, exp.Column) and said(node.this).lower() in self._aliases:
-            target = self._aliases[said(node.this).lower()]
+        elif alias is not None:  # also where the table has a column of that name
+            target = self._aliases[alias]
         else:
             target = self._without_aliases(node.this)
         return Order(

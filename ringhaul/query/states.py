@@ -182,10 +182,10 @@ class FloatExtreme:
         return [found[0], *_zero_of_none(found[1:])]
 
     def value(self, number: float | None, nans: int) -> float | None:
-        """NaN is the greatest of all."""
+        """NaN is the greatest of all, and -0.0 is 0.0: which of the two is kept is by chance."""
         if nans and (self.how == "max" or number is None):
             return float("nan")
-        return number
+        return None if number is None else number + 0.0
 
 
 @dataclass(frozen=True)

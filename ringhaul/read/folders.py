@@ -19,8 +19,15 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
-from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
-from ringhaul.storage.stores import OBJECT_STORES, open_store
+from ringhaul.storage.access import (
+    OBJECT_STORES,
+    WEB_SCHEMES,
+    check_url,
+    is_url,
+    scheme_of,
+    shown,
+)
+from ringhaul.storage.stores import open_store
 from ringhaul.storage.words import told
 
 #: Small writes (Parquet's) are gathered; large ones pass by.

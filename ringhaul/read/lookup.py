@@ -2,8 +2,9 @@
 
 Keys of one partition column are asked for in lists, `WHERE pk IN ?`: the keys of a list share their
 replicas, and the server answers a list for little more than a key. Any other key (of several
-columns, or with clustering columns) is a statement of its own. Rows find their keys by their first
-columns' bytes, so a key that stands in the list of keys twice is asked for once and answered twice.
+columns, with clustering columns, or with decimals or varints in it) is a statement of its own. Rows
+of a list find their keys by their first column's bytes, so a key that stands in the list of keys
+twice is asked for once and answered twice.
 
 A list stands for its keys only as long as nothing goes wrong. One that the server refuses is asked
 for again key by key: the key at fault is the reject. So is the rest of a list whose rows are more
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.cells import Cells, join_rows, routing_keys
 from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.load.pacing import Leave
 from ringhaul.load.write.base import Target
@@ -74,6 +76,9 @@ class LookupPlan:
         missing = [name for name in table.partition_key if name not in key]
         if missing:
             raise UsageError(f"a key of {table.name} needs {', '.join(missing)}")
+        for name in columns:
+            if columns.count(name) > 1:
+                raise UsageError(f"column {name!r} is wanted twice; name it once")
         rest = tuple(name for name in key if name not in table.partition_key)
         if set(rest) != set(table.clustering_key[: len(rest)]) or len(set(key)) != len(key):
             raise UsageError(
@@ -96,7 +101,7 @@ class LookupPlan:
     @property
     def by_list(self) -> bool:
         """Keys are asked for in lists."""
-        return len(self.key) == 1
+        return len(self.key) == 1 and not _has_equals(self.table.types[self.key[0]])
 
     @property
     def fetched(self) -> tuple[str, ...]:
@@ -113,6 +118,12 @@ class LookupPlan:
         else:
             where = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
         return f"SELECT {names} FROM {table} WHERE {where}"
+
+
+def _has_equals(kind: CqlType) -> bool:
+    """Values of `kind` may be equal to the server and still be different keys: it answers one of
+    the partitions 1.5 and 1.50 to a list of both. A varint may have redundant leading bytes."""
+    return kind.name in ("decimal", "varint") or any(map(_has_equals, kind.of))
 
 
 class Lookup:

@@ -8,7 +8,7 @@ that does not gives the columns that it gets.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ringhaul.cql.types import SCALARS, CqlType
 from ringhaul.errors import UsageError
+from ringhaul.read.exact import exact_array, exact_cast
 from ringhaul.transform.chain import Chain, Piece, Transform
 from ringhaul.transform.each_row import EachRow
 from ringhaul.transform.errors import TransformError, reason_of
@@ -40,6 +41,8 @@ _WIDENED = {
     pa.date64(): "date",
     pa.null(): "text",
 }
+#: What tells that a value has no form in the type of its column.
+_NO_FORM = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
 
 
 class Reshaped(NamedTuple):
@@ -148,12 +151,15 @@ class Reshaper:
         self._chain = Chain(transforms, self._names)
         self._name = transforms[-1].name
 
-    def run(self, batch: pa.RecordBatch) -> Reshaped:
-        """Raises `TransformError` for a result that is none, or has other columns than planned."""
+    def run(self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None) -> Reshaped:
+        """Raises `TransformError` for a result that is none, or has other columns than planned.
+
+        `tick` is called between calls of functions; what it raises ends the run.
+        """
         rows: list[pa.RecordBatch] = []
         errors: dict[int, str] = {}
         dropped = 0
-        for applied in self._chain.run(batch):
+        for applied in self._chain.run(batch, tick):
             of_slice = dict(applied.errors)
             given = np.zeros(batch.num_rows, np.bool_)
             pieces = [piece for piece in applied.pieces if len(piece.rows)]
@@ -188,29 +194,26 @@ class Reshaper:
 
 def _in_form(values: Any, arrow: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
     """Values as an array of a type, null where they cannot be, and why."""
-    if not isinstance(values, list):
-        if values.type == arrow:
-            return values, {}
-        try:
-            return values.cast(arrow), {}
-        except (pa.ArrowException, ValueError):
-            return _one_by_one([values.slice(row, 1) for row in range(len(values))], arrow)
-    plain = [_plain(value, arrow) for value in values]
+    convert: Callable[[Any, pa.DataType], pa.Array] = exact_cast
+    if isinstance(values, list):
+        values, convert = [_plain(value, arrow) for value in values], exact_array
+    elif values.type == arrow:
+        return values, {}
     try:
-        return pa.array(plain, arrow), {}
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return _one_by_one([[value] for value in plain], arrow)
+        return convert(values, arrow), {}
+    except _NO_FORM:
+        return _one_by_one(values, arrow, convert)
 
 
-def _one_by_one(values: Sequence[Any], arrow: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
+def _one_by_one(
+    values: Any, arrow: pa.DataType, convert: Callable[[Any, pa.DataType], pa.Array]
+) -> tuple[pa.Array, dict[int, str]]:
     nothing = pa.nulls(1, arrow)
     arrays, bad = [], {}
-    for row, value in enumerate(values):
+    for row in range(len(values)):
         try:
-            arrays.append(
-                value.cast(arrow) if isinstance(value, pa.Array) else pa.array(value, arrow)
-            )
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            arrays.append(convert(values[row : row + 1], arrow))
+        except _NO_FORM as error:
             arrays.append(nothing)
             bad[row] = reason_of(error)
     return pa.concat_arrays(arrays), bad

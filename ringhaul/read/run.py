@@ -110,6 +110,16 @@ def run_read_unit(
     def tick() -> None:
         hooks.tick(rows, 0, bytes_before + scan.stats.bytes)
 
+    pause: UnitPaused | None = None
+
+    def renew() -> None:
+        """A tick within a batch, which is taken whole or not at all: a pause waits for its end."""
+        nonlocal pause
+        try:
+            tick()
+        except UnitPaused as asked:
+            pause = asked
+
     fetches = scan_fetches(job.select)
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
 
@@ -131,7 +141,9 @@ def run_read_unit(
         try:
             for batch in scan.batches():
                 rows_read += batch.num_rows
-                rows += sink.write(batch)
+                rows += sink.write(batch, renew)
+                if pause is not None:
+                    raise pause
                 tick()
                 pacing.pay(batch.num_rows, scan.stats.bytes - bytes_paid)
                 bytes_paid = scan.stats.bytes
@@ -140,7 +152,7 @@ def run_read_unit(
                     save_due = time.monotonic() + hooks.checkpoint_s
             pacing.pay(0, scan.stats.bytes - bytes_paid)  # of pages without rows
         except UnitPaused:
-            # What was handed out was taken: `tick` is not called in between.
+            # What was handed out was taken: in between there is only `renew`.
             if scan.stats.pages:
                 save()
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -53,8 +54,11 @@ class Given(NamedTuple):
 class Sink(Protocol):
     """Takes the rows of one attempt."""
 
-    def write(self, batch: pa.RecordBatch) -> int:
-        """Take a batch as it was read; how many of its rows are wanted."""
+    def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
+        """Take a batch as it was read; how many of its rows are wanted.
+
+        `renew` is called while that takes long. When it raises, nothing of the batch was taken.
+        """
 
     def save(self) -> bytes | None:
         """Make durable what was written, and say what there is now; None: too large to keep."""
@@ -85,7 +89,7 @@ class PartsSink:
         #: Parts that a cursor may name: another attempt may have taken them over.
         self._saved = list(earlier)
 
-    def write(self, batch: pa.RecordBatch) -> int:
+    def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         kept = self._select.project(batch)
         self._files.write(kept)
         return int(kept.num_rows)
@@ -136,9 +140,9 @@ class TransformedParts(PartsSink):
             self.given = Given(*json.loads(given))
             self._rejects.add(unpack_rejects(rejects))
 
-    def write(self, batch: pa.RecordBatch) -> int:
+    def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         kept = self._select.project(batch)
-        done = self._reshaper.run(kept)
+        done = self._reshaper.run(kept, renew)
         rows_count = 0
         for rows in done.rows:
             self._files.write(rows)
@@ -184,7 +188,7 @@ class AggregateSink:
         aggregation = Aggregation(job.select, exact_keys=job.exact_keys)
         self._partial = aggregation.unpack(saved) if saved else aggregation.partial()
 
-    def write(self, batch: pa.RecordBatch) -> int:
+    def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         rows = self._partial.update(batch)
         check_memory(self._partial.nbytes)
         return rows
@@ -220,7 +224,7 @@ class TokenCounts:
         if saved:
             self._counts += np.frombuffer(saved, np.int64)
 
-    def write(self, batch: pa.RecordBatch) -> int:
+    def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         tokens = self._where.filter(batch).column(self._token).to_numpy(zero_copy_only=False)
         ranges = np.searchsorted(self._ends, tokens, side="left") % len(self._ends)
         self._counts += np.bincount(ranges, minlength=len(self._ends))

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.errors import UsageError
@@ -66,19 +67,19 @@ class Span:
         """The values with these numbers, from 0."""
         if not self.form:
             numbers = pa.array(self.first + indexes * self.step).cast(pa.string())
-            return pa.compute.utf8_lpad(numbers, self.width, "0") if self.width else numbers
+            return pc.utf8_lpad(numbers, self.width, "0") if self.width else numbers
         unit = np.datetime_data(self.step)[0]
         if unit in _CALENDAR and self.form not in _CALENDAR:
             # So many months later on the same day; where there is none, on the month's last.
-            month = self.first.astype("M8[M]")
+            month, day = self.first.astype("M8[M]"), self.first.astype("M8[D]")
             months = month + indexes * self.step.astype("m8[M]")
-            rest = self.first - month.astype(f"M8[{self.form}]")
-            ends = (months + 1).astype(f"M8[{self.form}]") - np.timedelta64(1, "D")
-            moments = np.minimum(months.astype(f"M8[{self.form}]") + rest, ends)
+            ends = (months + 1).astype("M8[D]") - np.timedelta64(1, "D")
+            days = np.minimum(months.astype("M8[D]") + (day - month.astype("M8[D]")), ends)
+            moments = days.astype(f"M8[{self.form}]") + (self.first - day)
         else:
             moments = self.first + indexes * self.step
         texts = pa.array(np.datetime_as_string(moments.astype(f"M8[{self.form}]")))
-        return pa.compute.binary_join_element_wise(texts, self.suffix, "") if self.suffix else texts
+        return pc.binary_join_element_wise(texts, self.suffix, "") if self.suffix else texts
 
 
 def parse_span(text: str) -> Span:

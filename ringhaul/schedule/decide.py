@@ -15,7 +15,7 @@ class Begin(NamedTuple):
     """Start the run of this due time; those before it are settled with it."""
 
     due_ms: int
-    #: The first of several due times of which only `due_ms` is made up for, else None.
+    #: The first of the due times before it that get no run, else None.
     missed_from_ms: int | None = None
 
 
@@ -24,6 +24,8 @@ class PassOver(NamedTuple):
 
     due_ms: int
     reason: str
+    #: The first of them, where there are several.
+    missed_from_ms: int | None = None
 
 
 def decide(
@@ -37,23 +39,25 @@ def decide(
     last = timing.due_last(settled_ms, now_ms)
     if last is None:
         return None
+
+    def first_since(ms: int) -> int:
+        found = timing.due_after(max(settled_ms, ms - 1))
+        return last if found is None else min(found, last)
+
+    missed = first_since(now_ms - LOOK_BACK_MS)
+    missed_before_last = missed if missed < last else None
     late_max_ms = schedule.late_max_s * 1000
     if late_max_ms and last < now_ms - late_max_ms:
-        return PassOver(last, "too late: it could not start within late_max")
-    reach_ms = late_max_ms or LOOK_BACK_MS
-    first = timing.due_after(max(settled_ms, now_ms - reach_ms - 1))
-    if first is None or first > last:
-        first = last
+        reason = "too late: it could not start within late_max"
+        return PassOver(last, reason, missed_before_last)
+    first = first_since(now_ms - late_max_ms) if late_max_ms else missed
     if busy_since_ms is not None:
         # One that was missed before that run began has its turn after it, and so have those behind
         # it: what is settled is one number.
         if schedule.overlap is Overlap.SKIP and first > busy_since_ms:
-            return PassOver(last, "the run before it was not over")
+            return PassOver(last, "the run before it was not over", missed_before_last)
         return None
     if not timing.in_window(now_ms):
         return None  # late, and it waits for the window
-    if first == last:
-        return Begin(last)
-    if schedule.catch_up is CatchUp.ALL:
-        return Begin(first)
-    return Begin(last, missed_from_ms=first)
+    begun = first if schedule.catch_up is CatchUp.ALL else last
+    return Begin(begun, missed_from_ms=missed if missed < begun else None)

@@ -18,7 +18,7 @@ from ringhaul.errors import UsageError
 from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.schedules import CatchUp, Notify, Overlap, Schedule, Schedules
 from ringhaul.schedule.templates import FILES
-from ringhaul.schedule.times import parse_duration_s
+from ringhaul.schedule.times import FAR_MS, parse_duration_s
 from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
 
@@ -29,6 +29,8 @@ NAME_CHARS_MAX = 32
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{NAME_CHARS_MAX - 1}}}")
 _DAY_S = 86_400
 _SCHEMES = ("https", "http")
+#: More than Python makes a number of.
+_MANY_DIGITS = re.compile(r"[0-9][0-9_]{4300,}")
 
 Check = Callable[[Any], Any]
 
@@ -42,6 +44,12 @@ def parse_schedules(text: str, file: str) -> Schedules:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
+    except ValueError as error:  # of int(), whose digits are limited
+        digits = _MANY_DIGITS.search(text)
+        line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
+        raise UsageError(f"{file}{line}: a number has thousands of digits") from error
+    except RecursionError as error:
+        raise UsageError(f"{file}: brackets or braces are nested hundreds deep") from error
     unknown = [key for key in tables if key != "schedule"]
     if unknown:
         raise UsageError(f"{file}: {unknown[0]} is no key of it: give tables [schedule.NAME]")
@@ -114,7 +122,8 @@ def _schedule(table: _Table, name: str) -> Schedule:
         raise table.wrong('steps is missing: expected such as [["load", "/in/a.csv", "-t", "k.t"]]')
     _check_arrival(table, schedule)
     try:
-        schedule.arguments(0, ("/a",))
+        for due_ms in (0, FAR_MS):
+            schedule.arguments(due_ms, ("/a",))
     except ValueError as error:
         raise table.wrong(f"steps: {error}") from None
     return schedule
@@ -234,7 +243,10 @@ def _steps(value: object) -> tuple[tuple[str, ...], ...]:
 def _argument(value: object) -> str:
     """A step's argument; numbers may be written as such."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:  # a hexadecimal one
+            raise ValueError("a number has thousands of digits") from None
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("expected texts and numbers as arguments")
     return value
@@ -290,7 +302,7 @@ def _true_or_false(value: object) -> bool:
 def _one_of(kind: type[Overlap] | type[CatchUp]) -> Check:
     def check(value: object) -> Any:
         try:
-            return kind(str(value))
+            return kind(_text(value))
         except ValueError:
             names = " or ".join(f'"{item}"' for item in kind)
             raise ValueError(f"expected {names}") from None
@@ -304,5 +316,8 @@ def _text_of(parse: Callable[[str], Any]) -> Check:
 
 def _shown(value: object) -> str:
     """A value as the file has it, cut where it is long. The caller masks passwords in it."""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    try:
+        text = f'"{value}"' if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):  # a hexadecimal number, tables by a key of many dots
+        return "..."
     return text if len(text) <= 80 else text[:77] + "..."

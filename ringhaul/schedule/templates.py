@@ -35,7 +35,7 @@ class Facts:
 
 
 def fill(arguments: Sequence[str], facts: Facts) -> list[str]:
-    """The arguments of a run. Raises `ValueError` naming what is no template of ours."""
+    """The arguments of a run. Raises `ValueError` naming what is no template, or no date."""
     filled: list[str] = []
     for argument in arguments:
         if argument == FILES:
@@ -65,10 +65,13 @@ def _value(match: re.Match[str], facts: Facts) -> str:
     when = moment(facts.due_ms).astimezone(facts.zone)
     if sign is not None:
         seconds = parse_duration_s(shift) * (-1 if sign == "-" else 1)
-        if shift.endswith("d"):
-            when += timedelta(seconds=seconds)  # the clock's time stays
-        else:
-            when = (when.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(facts.zone)
+        try:
+            if shift.endswith("d"):
+                when += timedelta(seconds=seconds)  # the clock's time stays
+            else:
+                when = (when.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(facts.zone)
+        except OverflowError:
+            raise ValueError(f"{match[0]}: dates are of the years 1 to 9999") from None
     return when.strftime(form)
 
 

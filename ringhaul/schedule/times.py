@@ -7,6 +7,9 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}) ?([smhd])")
 _RUN_ID = "%Y%m%dT%H%M%SZ"
 
+#: The year 2100: what is right for due times up to then is taken to be right.
+FAR_MS = 4_102_444_800_000
+
 
 def parse_duration_s(text: object) -> int:
     """Seconds of `"90s"`, `"15m"`, `"2h"` or `"1d"`. Raises `ValueError` saying what it

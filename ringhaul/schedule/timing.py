@@ -4,7 +4,7 @@ Due times outside the window are none. An interval is counted from 1970 in UTC (
 due at :00, :15, :30 and :45), so that every beat has the same due times whenever it was started.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import lru_cache
@@ -72,7 +72,7 @@ class Timing:
 
     def in_window(self, ms: int) -> bool:
         """Whether a run may start at this moment."""
-        return any(opens <= ms < closes for opens, closes in self._open(ms, ms))
+        return _within(self._open(ms, ms), ms)
 
     def opens_after(self, ms: int) -> int | None:
         """When the window opens next; None: there is no window."""
@@ -102,7 +102,11 @@ class Timing:
 
 @lru_cache(maxsize=256)
 def _cron_day(timing: Timing, day: date) -> tuple[int, ...]:
-    """The due times of a day of the zone, in order. Asked for at every look, hence remembered."""
+    """The due times of a day of the zone, in order. Asked for at every look, hence remembered.
+
+    Both the time of the day and the moment that stands for it are within the window: a time that is
+    jumped over may be put to where the window closes, and one that comes twice be behind it.
+    """
     cron, window = timing.cron, timing.window
     assert cron is not None
     if not cron.on(day):
@@ -113,4 +117,11 @@ def _cron_day(timing: Timing, day: date) -> tuple[int, ...]:
             at = time(hour, minute)
             if window is None or window.holds(at):
                 moments.update(wall_moments(day, at, timing.zone, both=cron.hour_is_free))
-    return tuple(sorted(moments))
+    if window is None or not moments:
+        return tuple(sorted(moments))
+    stretches = list(timing._open(min(moments), max(moments)))
+    return tuple(sorted(ms for ms in moments if _within(stretches, ms)))
+
+
+def _within(stretches: Iterable[tuple[int, int]], ms: int) -> bool:
+    return any(opens <= ms < closes for opens, closes in stretches)

@@ -5,6 +5,7 @@ the jump; one that comes twice stands for the first of the two, unless both are 
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 from ringhaul.schedule.times import moment, to_ms
 
 _DAY = timedelta(days=1)
+_NONE = timedelta()
 _WINDOW = re.compile(r"(\d\d):(\d\d) ?- ?(\d\d):(\d\d)")
 
 
@@ -40,6 +42,18 @@ def _jump(before_s: int, after_s: int, zone: ZoneInfo) -> int:
         else:
             after_s = middle
     return after_s
+
+
+def offset_changes(after_ms: int, zone: ZoneInfo) -> Iterator[tuple[int, int]]:
+    """The moments within two years at which the zone's clocks jump, and how far; both in ms."""
+    before = moment(after_ms).astimezone(UTC)
+    for _ in range(2 * 366):
+        after = before + _DAY
+        old, new = (when.astimezone(zone).utcoffset() or _NONE for when in (before, after))
+        if old != new:
+            at_s = _jump(to_ms(before) // 1000, to_ms(after) // 1000, zone)
+            yield at_s * 1000, (new - old) // timedelta(milliseconds=1)
+        before = after
 
 
 def local_day(ms: int, zone: ZoneInfo) -> date:

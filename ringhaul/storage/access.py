@@ -6,6 +6,7 @@ whoever runs it, once, before anything is opened.
 
 from __future__ import annotations
 
+import glob
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,6 +15,10 @@ from ringhaul.errors import UsageError
 #: Read and written through fsspec; `http` and `https` are read by ringhaul itself.
 SCHEMES = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
 WEB_SCHEMES = ("http", "https")
+#: Schemes of stores that show a file once its upload is complete, and rename only by copying.
+OBJECT_STORES = frozenset(
+    ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "b2")
+)
 #: Query fields that make a URL a key: whoever sees it may read what it names.
 _KEYS = frozenset(
     (
@@ -68,7 +73,8 @@ def scheme_of(url: str) -> str:
 
 
 def check_url(url: str) -> None:
-    """Raise `UsageError` for a URL that this process may not open or that holds a secret."""
+    """Raise `UsageError` for a URL that this process may not open, that holds a secret or that
+    names no bucket."""
     scheme = scheme_of(url)
     allowed = _access.schemes
     if scheme not in allowed:
@@ -86,6 +92,10 @@ def check_url(url: str) -> None:
                 f"{shown(url)}: credentials do not belong into a URL, which is kept with the job: "
                 "workers use those of their own host (environment, profile, instance role)"
             )
+        bucket = url.partition("://")[2].partition("/")[0]
+        if scheme in OBJECT_STORES and (not bucket.strip() or glob.has_magic(bucket)):
+            what = "a bucket's name cannot be a pattern" if bucket.strip() else "names no bucket"
+            raise UsageError(f"{shown(url)}: {what}; give {scheme}://BUCKET/PATH")
         return
     parts = urlsplit(url)
     secret = parts.username is not None or any(

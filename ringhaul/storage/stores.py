@@ -9,12 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ringhaul.errors import UsageError
-from ringhaul.storage.access import access, check_url, scheme_of, shown
+from ringhaul.storage.access import OBJECT_STORES, access, check_url, scheme_of, shown
 
-#: Schemes of stores that show a file once its upload is complete, and rename only by copying.
-OBJECT_STORES = frozenset(
-    ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "b2")
-)
 #: What brings a scheme's client, as pip is asked for it.
 _PACKAGES = {
     "s3": 'pip install "ringhaul[s3]"',

@@ -12,6 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
@@ -28,6 +29,7 @@ REDIRECTIONS_MAX = 5
 _PAUSES_S = (0.2, 1.0)
 
 _TOTAL = re.compile(r"bytes (?:\*|\d+-\d+)/(\d+)")
+_PART = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 #: All characters that may stand in a URL as they are, `%` among them: it is quoted already.
 _AS_IT_IS = "%/:=&?~#+!$,;'@()*[]"
 _MOVED = (301, 302, 303, 307, 308)
@@ -91,18 +93,18 @@ class WebRanges:
 
         Raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
         """
-        fields = {"Range": f"bytes={start}-{end - 1}"}
         for pause_s in (*_PAUSES_S, None):
             try:
-                return self._fetch(fields, end - start)
+                return self._fetch(start, end)
             except SourceUnavailable:
                 if pause_s is None:
                     raise
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
-    def _fetch(self, fields: Mapping[str, str], length: int) -> bytes:
+    def _fetch(self, start: int, end: int) -> bytes:
         url = self._file.url
+        fields = {"Range": f"bytes={start}-{end - 1}"}
         answer = self._again(fields) or _ask(url, fields)
         whole = False
         try:
@@ -115,8 +117,9 @@ class WebRanges:
                 )
             if answer.response.status != 206:
                 raise _changed(url)
+            _check_part(self._file, answer.response, start, end)
             data = answer.response.read()
-            whole = len(data) == length
+            whole = len(data) == end - start
         except (OSError, http.client.HTTPException) as error:
             raise SourceUnavailable(f"{shown(url)}: the answer broke off: {error}") from error
         finally:
@@ -200,12 +203,38 @@ class WebStream:
             raise SourceUnavailable(
                 f"{shown(self._file.url)}: the answer broke off, and the server gives no parts"
             )
+        if answer.response.status == 206:
+            try:
+                _check_part(self._file, answer.response, self._at, None)
+            except RinghaulError:
+                answer.connection.close()
+                raise
         return answer
 
     def close(self) -> None:
         if self._answer is not None:
             self._answer.connection.close()
             self._answer = None
+
+
+def _check_part(
+    file: WebFile, response: http.client.HTTPResponse, start: int, end: int | None
+) -> None:
+    """Refuse a part that is not [start, end) of the file; None: it may end anywhere.
+
+    A cache that mixes up its parts answers with the right length and the right ETag.
+    """
+    told = response.headers.get("Content-Range", "")
+    part = _PART.fullmatch(told)
+    if part and part[3] not in ("*", str(file.size_bytes)):
+        raise _changed(file.url)
+    if not part or int(part[1]) != start or (end is not None and int(part[2]) != end - 1):
+        wanted = f"{start}-{'' if end is None else end - 1}"
+        raise SourceUnavailable(
+            f"{shown(file.url)}: asked for bytes {wanted}, the server gives "
+            f"{told or 'a part of which it does not tell the place'}; "
+            "if that does not pass, download the file first"
+        )
 
 
 def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
@@ -264,6 +293,8 @@ def _check_encoding(url: str, response: http.client.HTTPResponse) -> None:
 
 def _next(asked: str, url: str, location: str) -> str:
     """Where a redirection leads, if it may be followed."""
+    with suppress(UnicodeError):  # servers write UTF-8 as it is, which is read as Latin-1
+        location = location.encode("latin-1").decode()
     target = urljoin(url, location)
     scheme = scheme_of(target)
     # Not by `check_url` alone: it would let a page send a worker to s3:// or file://.

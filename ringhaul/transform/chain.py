@@ -83,7 +83,8 @@ class Chain:
     def run(
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Applied]:
-        """Run a batch slice by slice; `tick` is called between calls of functions.
+        """Run a batch slice by slice; `tick` is called between calls of functions, and
+        between rows of a slow one.
 
         Raises `TransformError` for a result that is none, and what `tick` raises.
         """
@@ -105,7 +106,7 @@ class Chain:
     def apply(
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> tuple[list[Piece], dict[int, str]]:
-        """Run a batch as it is, which may be one without rows."""
+        """Run a batch as it is, which may be one without rows; `tick` as for `run`."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         pieces = [Piece(columns, np.arange(batch.num_rows, dtype=np.int64))]
         errors: dict[int, str] = {}
@@ -115,6 +116,8 @@ class Chain:
             for piece in pieces:
                 if batch.num_rows and not len(piece.rows):
                     continue  # nothing is left to call the function for
+                if number:
+                    tick()
                 found, bad = self._call(transform, _batch_of(piece), last, tick)
                 done += [Piece(columns, piece.rows[rows]) for columns, rows in found]
                 for row, reason in bad.items():
@@ -127,7 +130,7 @@ class Chain:
     ) -> tuple[list[Piece], dict[int, str]]:
         """One function on a batch, or on parts of it if it raises."""
         if isinstance(transform.function, EachRow):
-            out = transform.function.run(batch, self._names if last else None)
+            out = transform.function.run(batch, self._names if last else None, tick)
             return [Piece(dict(out.columns), np.array(out.rows, np.int64))], out.errors
         pieces: list[Piece] = []
         errors: dict[int, str] = {}
@@ -153,6 +156,8 @@ class Chain:
                 continue
             columns, rows = _taken_apart(transform.name, result, end - first)
             pieces.append(Piece(columns, rows + first))
+            if todo:
+                tick()
         return pieces, errors
 
     def _learn(self, records: int, pieces: Sequence[Piece], seconds: float) -> None:

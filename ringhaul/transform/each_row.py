@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -17,6 +18,8 @@ Columns = Sequence[str] | Mapping[str, pa.DataType]
 
 #: What one record may become. A function that never ends is more likely than so many rows.
 RECORD_ROWS_MAX = 1_000_000
+#: How often a slow function's rows are interrupted: the shortest lease is renewed every 0.25 s.
+TICK_S = 0.2
 
 
 class RowsOut(NamedTuple):
@@ -43,18 +46,28 @@ class EachRow:
     def __call__(self, row: dict[str, Any]) -> Row | Iterable[Row] | None:
         return self._function(row)
 
-    def run(self, batch: pa.RecordBatch, names: Sequence[str] | None) -> RowsOut:
+    def run(
+        self,
+        batch: pa.RecordBatch,
+        names: Sequence[str] | None,
+        tick: Callable[[], None] = lambda: None,
+    ) -> RowsOut:
         """Call the function for each row. `names`: the only columns that rows may have; None: any.
 
-        What the function raises, and what it gives that is no row, is an error of its row.
+        What the function raises, and what it gives that is no row, is an error of its row. `tick`
+        is called between rows while they take long; what it raises ends the run.
         """
         found: list[Row] = []
         rows: list[int] = []
         values, errors = _python_rows(batch)
         allowed = None if names is None else frozenset(names)
+        tick_due = time.monotonic() + TICK_S
         for number, value in enumerate(values):
             if value is None:
                 continue
+            if time.monotonic() >= tick_due:
+                tick()
+                tick_due = time.monotonic() + TICK_S
             try:
                 result = _rows_of(self._function(value), allowed)
             except BaseException as error:

@@ -294,6 +294,16 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     ),
     "no such key": (["lookup", "-t", "{t}", "--key", "n", "--keys", "{keys}"], 2, "needs id"),
     "no such column": (["lookup", "-t", "{t}", "--columns", "m", "--keys", "{keys}"], 2, "'m'"),
+    "column twice": (
+        ["lookup", "-t", "{t}", "--columns", "n,note,n", "--keys", "{keys}"],
+        2,
+        "column 'n' is wanted twice",
+    ),
+    "answers of one name": (
+        ["exec", "SELECT id, n, note AS n FROM {t} WHERE id = ?", "--range", "id:0..1"],
+        2,
+        "two columns of the answers are called 'n': name one with AS",
+    ),
     "no such file": (["lookup", "-t", "{t}", "--keys", "/nowhere.csv"], 2, "/nowhere.csv"),
     "no such field": (
         ["lookup", "-t", "{t}", "--keys", "{other}"],

@@ -244,6 +244,8 @@ def test_standard_input_of_a_job_is_left_alone_by_others_of_its_id(
         planned = fleet.run(*load, "--dry-run", *more, stdin=b"id,a,b\n1,x,y\n",
                             RINGHAUL_STATE_DIR=str(state))  # fmt: skip
         assert planned.code == code, planned
+        # (told by the name that the user knows)
+        assert "standard input: " in planned.out + planned.err and "spool" not in planned.out
 
     # Then its records are there still, and are loaded when it is resumed
     assert list((state / "spool").iterdir()) == [kept]

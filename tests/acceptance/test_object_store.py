@@ -251,6 +251,7 @@ def test_an_object_that_is_replaced_meanwhile_ends_the_job(
         ("s3://acme/*.none", 2, "no object matches"),
         ("s3://nobucket/x.csv", 2, "there is no bucket nobucket"),
         ("s3://nobucket/*.csv", 2, "there is no bucket nobucket"),
+        ("s3://", 2, "s3://: names no bucket; give s3://BUCKET/PATH"),
         ("s3://Bad_Bucket!/x.csv", 2, "Bad_Bucket!"),
         ("ftp://host/x.csv", 2, "storage.schemes"),
         ("s3://key:sentinel@acme/x.csv", 2, "credentials do not belong into a URL"),

@@ -117,9 +117,9 @@ def test_an_empty_archive_and_an_empty_standard_input(fleet: Ringhaul, table: st
         2,
         f"{path} is empty: it has no records",
     )
-    finished = fleet.run("load", "-", "-t", table, stdin=b"")
-    assert finished.err.endswith(".csv is empty: it has no header and no records\n")
-    assert finished.code == 2
+    message = "standard input is empty: it has no header and no records"
+    assert_refused(fleet.run("load", "-", "-t", table, stdin=b""), 2, message)
+    assert_refused(fleet.run("lookup", "-t", table, "--keys", "-", stdin=b""), 2, message)
 
 
 def test_a_compressed_standard_input(fleet: Ringhaul, table: str) -> None:

@@ -47,6 +47,7 @@ PURE = (
     "ringhaul.read.conditions",
     "ringhaul.read.cursor",
     "ringhaul.read.effect",
+    "ringhaul.read.exact",
     "ringhaul.read.kernels",
     "ringhaul.read.key_block",
     "ringhaul.read.odd_replies",

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from ringhaul.transform import each_row
 from ringhaul.transform.examples import hashed, split_wide, starred
 
+print("rh_etl is imported")
+
 HERE = Path(__file__).parent
 
 mask = hashed("email", key_file=str(HERE / "mask.key"))
@@ -38,7 +40,8 @@ def short(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def grown_ups(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Leaves rows out."""
+    """Leaves rows out, and says what it does."""
+    print("grown_ups is called")
     return batch.filter(pc.greater_equal(pc.cast(batch.column("age"), "int64"), 18))
 
 

@@ -188,6 +188,56 @@ def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
     beat.close()
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    monkeypatch.setattr("producer.schedule_beat.FILE_EVERY_S", 0.0)
+    if not named:
+        monkeypatch.delenv("RINGHAUL_SCHEDULE_FILE")
+    told = f"no such schedule file: {rig.file}" if named else f"{rig.file} is gone; the schedules"
+    aside = rig.file.with_suffix(".aside")
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+    for times in (1, 2):
+        rig.file.rename(aside)
+        beat.look()
+        beat.look()
+        assert caplog.text.count(told) == times
+        assert caplog.text.count("the schedules that were read before stay") == times
+        aside.rename(rig.file)
+        beat.look()
+    assert "nothing is scheduled" not in caplog.text
+    rig.file.unlink()
+    rig.set_back("a", 1)
+    look_until(beat, rig.run, "the run that was missed")
+    beat.close()
+
+
+def test_a_file_that_cannot_be_read_for_any_reason_ends_no_beat(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("producer.schedule_beat.FILE_EVERY_S", 0.0)
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+
+    def read(path: Path) -> None:
+        raise ZeroDivisionError("a defect of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("producer.schedule_beat.read_schedule_file", read)
+        rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
+        beat.look()
+        beat.look()
+    told = "the schedule file cannot be read: ZeroDivisionError: a defect of ours; the schedules"
+    assert caplog.text.count(told) == 1
+    beat.look()
+    assert rig.book.standing("b").settled_ms is not None, "it is read again when it can be"
+    beat.close()
+
+
 def test_due_times_beside_a_run_that_is_not_over_are_one_entry_of_the_history(rig: Rig) -> None:
     rig.file.write_text(f'[schedule.a]\nevery = "1s"\n{COUNT}')
     beat = rig.beat()

@@ -160,6 +160,33 @@ def test_a_whole_primary_key_with_one_partition_column(client: Client, keyspace:
     assert client.missing == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("cql_type", "keys"),
+    [
+        ("decimal", ["1.5", "1.50", "-0", "0.00", "7"]),
+        ("frozen<list<decimal>>", ["[1.5]", "[1.50]", "[2]"]),
+        ("frozen<tuple<int, frozen<map<text, decimal>>>>", ['[1,{"a":1.5}]', '[1,{"a":1.50}]']),
+    ],
+)
+def test_keys_that_are_equal_to_the_server_are_partitions_of_their_own(
+    client: Client, keyspace: str, cql_type: str, keys: list[str]
+) -> None:
+    # Given a partition of each key, some of which the server's comparator holds for equal
+    client.session.execute(
+        f"CREATE TABLE {keyspace}.k_dec (k {cql_type}, c decimal, n int, PRIMARY KEY (k, c))"
+    )
+    pairs = [(key, c) for key in keys for c in ("1", "2.50")]
+    numbers = [str(i) for i in range(len(pairs))]
+    insert = f"INSERT INTO {keyspace}.k_dec (k, c, n) VALUES (?, ?, ?)"
+    client.exec(insert, [key for key, _ in pairs], [c for _, c in pairs], numbers)
+    # Then each is found, as often as it is asked for
+    table = table_of(client.session, keyspace, "k_dec")
+    found = client.lookup(table, [*keys, keys[0]], columns=["n"])
+    expected = [(i // 2, {"n": i}) for i in range(len(pairs))]
+    assert found == [*expected, (len(keys), {"n": 0}), (len(keys), {"n": 1})]
+    assert (client.missing, client.rejected) == ([], {})
+
+
 def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
     client: Client, keyspace: str
 ) -> None:
@@ -192,6 +219,7 @@ def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
         (["id", "v"], [], "is id, and of"),
         (["id", "id"], [], "is id, and of"),
         ([], ["x"], "no column 'x'"),
+        ([], ["v", "w", "v"], "column 'v' is wanted twice"),
     ],
 )
 def test_what_is_no_key_of_the_table_is_told(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,7 @@ from ringhaul.read.parts import remove_orphans
 from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN
 from ringhaul.read.run import ReadOutcome
 from ringhaul.read.sinks import Given
+from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from tests.integration.read.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key
 from tests.integration.read.units import (
@@ -27,6 +30,7 @@ from tests.integration.read.units import (
     JOB,
     NEVER,
     WIDE_RANGE,
+    Died,
     attempts_of,
     names,
     parts_of,
@@ -164,6 +168,52 @@ def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
         ("t:thirds: ValueError: 150001 is bad", 150_001),
         ("t:thirds: ValueError: 60000 is bad", 60_000),
     ]
+
+
+def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_batch(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a function of rows, between each two of which the lease is renewed
+    calls = 0
+
+    @each_row
+    def same(row: dict[str, Any]) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        return row
+
+    monkeypatch.setattr(importlib.import_module("ringhaul.transform.each_row"), "TICK_S", 0.0)
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
+    unit.transforms = (Transform("t:same", same),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:same",), results=results)
+    asked: list[int] = []
+
+    def in_the_middle() -> bool:
+        if calls >= 2500:
+            asked.append(calls)
+        return bool(asked)
+
+    # When the unit is lost in the middle of a batch, then nothing of that batch counts
+    with pytest.raises(Died):
+        unit.attempt(checkpoint_s=NEVER, dies=in_the_middle)
+    assert asked == [2500]
+    assert names(tmp_path) == []
+
+    # When it is paused there, then the batch is taken whole
+    calls = 0
+    asked.clear()
+    with pytest.raises(UnitPaused):
+        unit.attempt(checkpoint_s=NEVER, of=UnitPaused, dies=in_the_middle)
+    assert asked[0] == 2500
+    assert unit.counted[0] == calls > 2500
+
+    # And the unit goes on behind it: each row went through the function once
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    wanted = rows.expected.filter(pc.field("c") < 20000)
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
+    assert calls == outcome.rows == wanted.num_rows
 
 
 def test_in_the_middle_of_a_wide_partition(

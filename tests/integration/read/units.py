@@ -78,8 +78,10 @@ class Unit:
         on_checkpoint: Callable[[], None] = lambda: None,
         of: type[Exception] = Died,
         throttle: Throttle = UNTHROTTLED,
+        dies: Callable[[], bool] = lambda: False,
     ) -> ReadOutcome:
-        """Run the unit from its cursor; it dies of `of` once this many rows were wanted.
+        """Run the unit from its cursor; it dies of `of` once this many rows were wanted, or when
+        `dies` says so.
 
         Every batch is followed by a checkpoint, so that the one it dies of is lost.
         """
@@ -88,7 +90,7 @@ class Unit:
 
         def tick(rows: int, rejected: int, bytes_read: int) -> None:
             self.seen.append(rows)
-            if rows >= dies_at:
+            if rows >= dies_at or dies():
                 raise of
 
         def keep(cursor: bytes) -> None:

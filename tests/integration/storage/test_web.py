@@ -153,6 +153,38 @@ def test_a_server_that_gives_the_whole_for_a_part_is_waited_for(server: WebServe
         read_all(stream)
 
 
+@pytest.mark.parametrize(
+    ("told", "error", "message"),
+    [
+        ("bytes 1000-1999/{size}", SourceUnavailable, "for bytes 0-999, the server gives bytes 10"),
+        ("bytes 0-998/{size}", SourceUnavailable, "for bytes 0-999, the server gives bytes 0-998"),
+        ("bytes 0-999/77", SourceChanged, "not the one that the job began with"),
+        ("parts", SourceUnavailable, "for bytes 0-999, the server gives parts"),
+    ],
+)
+def test_another_part_than_was_asked_for_is_not_taken_for_it(
+    server: WebServer, told: str, error: type[Exception], message: str
+) -> None:
+    source = find(server)
+    with open_range(source, 0, 1000) as stream:
+        server.content_range = told.format(size=len(DATA))
+        with pytest.raises(error, match=message):
+            read_all(stream)
+        server.content_range = "bytes 0-999/*"
+        assert read_all(stream) == DATA[:1000]
+
+
+def test_a_stream_is_not_gone_on_with_from_another_place(server: WebServer) -> None:
+    # Given a stream that breaks off
+    source = find(server, "x.csv.gz")
+    with open_whole(source, RFC_4180) as stream:
+        server.cut_after_bytes, server.cuts_left = 100, 1
+        # When the server gives another part than the rest
+        server.content_range = f"bytes 0-99/{source.size_bytes}"
+        with pytest.raises(SourceUnavailable, match="asked for bytes 100-, the server gives bytes"):
+            read_all(stream)
+
+
 def test_a_version_that_is_weak_in_some_answers_is_the_same(server: WebServer) -> None:
     source = find(server)
     server.etag = 'W/"1"'
@@ -265,6 +297,10 @@ def test_a_redirection_is_followed_and_looked_at(server: WebServer) -> None:
     assert source.path.endswith("/moved.csv") and source.size_bytes == len(DATA)
     with open_range(source, 0, 100) as stream:
         assert read_all(stream) == DATA[:100]
+    # Also to a name that the server writes as it is, in UTF-8
+    server.files["d%C3%A4ta.csv"] = DATA
+    server.redirects["moved.csv"] = "/däta.csv".encode().decode("latin-1")
+    assert find(server, "moved.csv").size_bytes == len(DATA)
     for target, told in (
         ("http://169.254.169.254/latest/meta-data/", "is link-local"),
         ("file:///etc/passwd", "is redirected to file://"),

@@ -28,6 +28,8 @@ def field(low: int, high: int) -> st.SearchStrategy[str]:
     return several | steps
 
 
+times = st.integers(0, 1439).map(lambda minute: f"{minute // 60:02}:{minute % 60:02}")
+windows = st.tuples(times, times).filter(lambda pair: pair[0] != pair[1]).map("-".join)
 crons = st.tuples(field(0, 59), field(0, 5), st.just("*"), st.just("*"), field(0, 6)).map(" ".join)
 
 
@@ -79,13 +81,37 @@ def test_cron_in_any_zone_is_what_its_clock_shows(place: tuple[str, str], text: 
         assert timing.due_last(start_ms, until) == (before[-1] if before else None)
 
 
-times = st.integers(0, 1439).map(lambda minute: f"{minute // 60:02}:{minute % 60:02}")
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), place=places, text=crons)
+def test_cron_within_a_window_is_due_when_a_run_may_start(
+    data: st.DataObject, place: tuple[str, str], text: str
+) -> None:
+    zone, cron = ZoneInfo(place[0]), Cron.parse(text)
+    window = Window.parse(data.draw(windows))
+    start_ms = int(datetime.fromisoformat(place[1]).replace(tzinfo=UTC).timestamp()) * 1000
+    end_ms = start_ms + 2 * 24 * 60 * MINUTE_MS
+    within, without = (Timing(zone=zone, cron=cron, window=w) for w in (window, None))
+
+    def dues(timing: Timing) -> list[int]:
+        found, at = [], start_ms
+        while (due := timing.due_after(at)) is not None and due <= end_ms:
+            found.append(due)
+            at = due
+        return found
+
+    found = dues(within)
+    assert all(within.in_window(due) for due in found)
+    # None is left out but for the window, by the clock (if not put to a jump) or by the moment
+    for due in set(dues(without)) - set(found):
+        shown = wall_at(due, zone).time()
+        put = shown.hour not in cron.hours or shown.minute not in cron.minutes
+        assert put or not window.holds(shown) or not within.in_window(due)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     place=places,
-    window=st.tuples(times, times).filter(lambda pair: pair[0] != pair[1]).map("-".join),
+    window=windows,
     every_min=st.integers(1, 300),
     offset_min=st.integers(0, 3000),
 )

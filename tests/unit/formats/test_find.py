@@ -49,6 +49,10 @@ def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) 
     (elsewhere / "deep" / "round").symlink_to(folder / "in")
     found = ["in/a.csv", "in/link/b.csv", "in/link/deep/c.csv"]
     assert names(find_sources([f"{folder}/in"]), folder) == found
+    # With a second circle Python's own glob would not end.
+    (folder / "in" / "again").symlink_to(".")
+    for arg in ("in/**/*.csv", "in/**/**/*.csv", "in/**", "in/**/*", "in/**/", "i*/**/*.csv"):
+        assert names(find_sources([f"{folder}/{arg}"]), folder) == found, arg
 
 
 @pytest.fixture

@@ -229,6 +229,26 @@ def test_names_are_held_against_this_hosts_settings(tmp_path: Path) -> None:
     assert found.name == "ringhaul.transform.examples:starred"
 
 
+def test_what_functions_print_is_kept_out_of_standard_output(
+    plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "rh_loud.py").write_text("print('imported')\ndef f(batch): return batch\n")
+    settings = Settings(layers=(), transform={"allowed": ["rh_loud:*"], "path": str(tmp_path)})
+
+    def loud(batch: pa.RecordBatch) -> pa.RecordBatch:
+        print("called")
+        return double(batch)
+
+    plan_transforms(["rh_loud:f"], settings)
+    (tmp_path / "rh_loud.py").unlink()
+    dry_run_text(plan(loud), 1, (Transform("t:0", loud),))
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("imported\ncalled\n")
+
+
 def test_a_dry_run_shows_what_comes_of_the_first_records(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\nx,3\n4,5\n6,\n")
 

@@ -73,6 +73,15 @@ def test_csv_is_the_default_where_nobody_looks(capsysbinary) -> None:  # type: i
     ]
 
 
+def test_csv_keeps_null_and_empty_text_apart(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+    table = pa.table({"region": ["", None, " a"], 'a "b"': [None, "", "x,y"]})
+    print_result(table, types("text", "text"), "csv", None)
+    out = capsysbinary.readouterr().out.decode()
+    assert out == 'region,"a ""b"""\n"",\n,""\n" a","x,y"\n'
+    print_result(table.select(["region"]), types("text"), "csv", None)
+    assert capsysbinary.readouterr().out.decode() == 'region\n""\n\n" a"\n'
+
+
 def no_constant(text: str) -> None:
     raise AssertionError(f"{text} is no JSON")
 
@@ -87,6 +96,15 @@ def test_json_has_a_line_for_each_row(tmp_path: Path) -> None:
     assert (rows[2]["region"], rows[2]["big"]) == ('a "b", c', -1)
 
 
+def test_whole_numbers_are_json_numbers_however_long(tmp_path: Path) -> None:
+    texts = ["9" * 80, "-1", None]
+    for column in (texts, [None if text is None else int(text) % 2**63 for text in texts]):
+        print_result(pa.table({"n": column}), types("varint"), "json", str(tmp_path / "r"))
+        lines = (tmp_path / "r").read_text().splitlines()
+        found = [json.loads(line)["n"] for line in lines]
+        assert found == [None if value is None else int(value) for value in column]
+
+
 @pytest.mark.parametrize("name", SPELT)
 def test_values_of_every_type_are_spelt_as_an_unload_spells_them(name: str, tmp_path: Path) -> None:
     value, text, plain = SPELT[name]
@@ -94,7 +112,7 @@ def test_values_of_every_type_are_spelt_as_an_unload_spells_them(name: str, tmp_
     table = pa.table({'a "key"': pa.array([value, None], _raw(cql_type)).cast(cql_type.arrow())})
     path = tmp_path / "r"
     print_result(table, [cql_type], "csv", str(path))
-    assert list(csv.reader(io.StringIO(path.read_text()))) == [['a "key"'], [text], [""]]
+    assert list(csv.reader(io.StringIO(path.read_text()))) == [['a "key"'], [text], []]
     print_result(table, [cql_type], "json", str(path))
     lines = path.read_text().splitlines()
     found = [json.loads(line, parse_constant=no_constant) for line in lines]

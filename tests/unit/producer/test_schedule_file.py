@@ -173,6 +173,40 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert list(read_schedule_file(path).schedules) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("when", "form"),
+    [
+        ('every = "1h"\ntimezone = "Europe/Berlin"', "%Y-%m-%dT%H"),
+        ('cron = "5 * * * *"\ntimezone = "America/New_York"', "%Y-%m-%dT%H"),
+        ('cron = "0 1 * * *"', "%d"),
+        ('cron = "0 1 * * *"\ntimezone = "America/New_York"', "%d"),
+        ('cron = "0 1 * * *"', "%m-%d"),
+        ('cron = "0 1 * * *"', "%a"),
+        ('cron = "0 1 1 * *"', "%b"),
+        ('every = "1h"', "%H"),
+    ],
+)
+def test_an_output_that_comes_back_is_refused(tmp_path: Path, when: str, form: str) -> None:
+    path = tmp_path / "schedule.toml"
+    steps = f'steps = [["unload", "-t", "k.t", "-o", "/out/{{due:{form}}}"]]'
+    path.write_text(f"[schedule.a]\n{when}\n{steps}")
+    with pytest.raises(UsageError, match=rf"-o /out/.*: {FULL} \(that of 2?\w+Z after that of"):
+        read_schedule_file(path)
+    # but not one with the year, and the offset
+    path.write_text(path.read_text().replace(form, "%Y-%m-%dT%H%M%z"))
+    assert read_schedule_file(path).schedules
+
+
+def test_a_file_url_of_another_host_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.toml"
+    text = '[schedule.a]\narrive = "file://HOST/in/"\nsteps = [["load", "{files}", "-t", "k.t"]]'
+    path.write_text(text.replace("HOST", "other"))
+    with pytest.raises(UsageError, match=r"schedule a: arrive: file://other/in/: .* of this host"):
+        read_schedule_file(path)
+    path.write_text(text.replace("HOST", ""))
+    assert read_schedule_file(path).schedules
+
+
 def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Path) -> None:
     path = tmp_path / "schedule.toml"
     steps = '["load", "{files}", "-t", "k.t"], ["unload", "-t", "k.t", "-o", "/out/{due:%m-%d}"]'

@@ -30,7 +30,7 @@ def test_globs_folders_and_what_is_left_out(tmp_path: Path) -> None:
     # A file that two patterns name is one file, whatever the spelling
     assert paths(tmp_path, "in/a.csv", str(tmp_path / "in/../in/*.csv")) == ["in/a.csv", "in/b.csv"]
     # and that nothing has arrived is no error
-    assert paths(tmp_path, "none", "none/*.csv") == []
+    assert paths(tmp_path, "none", "in/*.json") == []
 
 
 def test_a_checksum_is_of_the_content(tmp_path: Path) -> None:
@@ -102,6 +102,24 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
         assert (found, "Permission denied" in "".join(told.values())) == (["open/a.csv"], True)
     with pytest.raises(PermissionError):
         list_arrivals(("closed",), str(tmp_path))
+
+
+def test_a_folder_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x")
+    for pattern in ("drop/*.csv", "drop/", "drop/*/deep/*.csv"):
+        found, told = odd(tmp_path, pattern, "a.csv")
+        assert found == ["a.csv"]
+        assert list(told) == [str(tmp_path / "drop")]
+        assert "No such file or directory" in told[str(tmp_path / "drop")]
+
+
+def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "in here").mkdir()
+    (tmp_path / "in here" / "a.csv").write_text("x")
+    url = f"file://{tmp_path}/in%20here"
+    for pattern in (f"{url}/*.csv", url, f"{url}/", f"{url}/a.csv"):
+        assert paths(tmp_path, pattern) == ["in here/a.csv"], pattern
+        assert are_bases_there((pattern,), "/")
 
 
 def test_the_folders_at_which_patterns_begin(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -123,6 +124,22 @@ def test_a_command_gets_the_document_on_its_standard_input(tmp_path: Path) -> No
     notify = replace(NOBODY, command=("/bin/sh", "-c", f"cat > '{out}'"))
     assert tell(notify, DOCUMENT) == "ok"
     assert json.loads(out.read_text()) == DOCUMENT
+
+
+def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    # A child holds the other end of a pipe for as long as it lives
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    command = ("/bin/sh", "-c", f"exec > '{pipe}'; echo up; sleep 40; true")
+    assert tell(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == (
+        "sh: took more than 1 s"
+    )
+    os.set_blocking(reader, True)
+    began = time.monotonic()
+    with open(reader, "rb") as file:
+        assert file.read() == b"up\n"
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(

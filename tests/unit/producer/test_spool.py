@@ -18,7 +18,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from producer.stdin_spool import drop_spooled, spool_path, spool_sources
+from producer.plan import LoadRequest, plan_sources
+from producer.stdin_spool import (
+    drop_spooled,
+    spool_path,
+    spool_sources,
+    told_as_standard_input,
+)
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from tests.loads import load_job, load_source, table_schema
@@ -140,6 +146,23 @@ def test_standard_input_that_is_no_text_is_refused_before_it_is_all_read(
     assert spooled(encoding="utf-16") == len(content + rest)
     if kind == "parquet":
         assert spooled("parquet") == len(content + rest)
+
+
+def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a state folder by a relative path, and standard input that is no JSON Lines
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": 1}]')))
+    spool = spool_path(Path("state"), JOB)
+    request = LoadRequest(keyspace="shop", table="orders", file_format="jsonl")
+    files = spool_sources(["-"], request.dialect, "jsonl", spool)
+    # When it is planned
+    with pytest.raises(UsageError) as refusal, told_as_standard_input(spool):
+        plan_sources(request, files, TABLE)
+    # Then the message names what the user gave
+    assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
+    assert JOB not in str(refusal.value)
 
 
 def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def one(expression: str, **columns: list[Any]) -> Any:
         ("max(weight)", "weight", [NAN, 1.0, None], NAN),
         ("min(weight)", "weight", [NAN, None], NAN),
         ("max(weight)", "weight", [None, None], None),
+        ("min(weight)", "weight", [0.0, -0.0], 0.0),
+        ("min(weight)", "weight", [-0.0, 0.0], 0.0),
+        ("max(weight)", "weight", [0.0, -0.0], 0.0),
+        ("max(weight)", "weight", [-0.0, None], 0.0),
         ("min(price)", "price", ["2", "1.5", None], "1.5"),
         ("max(price)", "price", ["2", "1.5", None], "2.0"),
         ("max(price)", "price", ["9", "1E+1"], "10"),
@@ -77,6 +81,9 @@ def one(expression: str, **columns: list[Any]) -> Any:
         ("stddev_samp(total)", "total", [1, 3], math.sqrt(2)),
         ("count(distinct total)", "total", [1, 1, 2, None], 2),
         ("count(distinct price)", "price", ["1.0", "1", "1E+0", "10", "1E+1"], 2),
+        ("count(distinct price * total)", "price", ["0.0", "0", "-0"], 1),
+        ("count(distinct huge * total)", "huge", ["0", "0", "-1"], 2),
+        ("min(huge * total)", "huge", ["0"], "0"),
         ("count(distinct weight)", "weight", [0.0, -0.0, NAN, NAN, 1.0], 3),
         ("approx_distinct(region)", "region", ["a", "b", "a", None], 2),
         ("approx_distinct(open)", "open", [True, False, True], 2),
@@ -95,7 +102,7 @@ def one(expression: str, **columns: list[Any]) -> Any:
     ],
 )
 def test_one_group(expression: str, column: str, values: list[Any], result: Any) -> None:
-    more = {"small": [2] * len(values)}
+    more = {"small": [2] * len(values), "total": [(-1) ** row * -3 for row in range(len(values))]}
     found = one(expression, **{**more, column: values})
     assert repr(found) == repr(result)
 
@@ -173,6 +180,15 @@ def test_order(order: str, wanted: list[str]) -> None:
     batch = batch_of(ORDERS, region=["a", "b", "c", "d"], total=[9, -1, None, 10])
     sql = f"select region, sum(total) s from shop.orders group by region order by {order}"
     assert [row["region"] for row in answer(sql, batch)] == wanted
+
+
+def test_an_alias_is_ordered_by_before_a_column_of_its_name() -> None:
+    batch = batch_of(ORDERS, Case=["x", "x", "y"], region=["a", "b", "b"], total=[1, 5, 9])
+    for alias in ('"Case"', "region", "Region", '"region"'):
+        for direction, wanted in (("", [1, 2]), ("desc", [2, 1])):
+            sql = f"select count(*) as {alias} from shop.orders group by region order by {alias}"
+            rows = answer(f"{sql} {direction}", batch)
+            assert [count for row in rows for count in row.values()] == wanted
 
 
 def test_order_by_what_is_not_shown() -> None:

@@ -133,6 +133,10 @@ def test_names_and_types_of_aggregates() -> None:
         ("select count(distinct took) from shop.orders", "only count() can be computed of it"),
         ("select max(uid) from shop.orders", "column 'uid' is uuid, which has no order"),
         ("select min(total, id) from shop.orders", "min() takes one column"),
+        (
+            "select approx_distinct(id, 0.001) from shop.orders",
+            "approx_distinct(id, 0.001): approx",
+        ),
         ("select sum(distinct total) from shop.orders", "DISTINCT is only for count() of one"),
         ("select count(distinct id, total) from shop.orders", "DISTINCT is only for count()"),
         ("select sum(sum(total)) from shop.orders", "an aggregate can only stand in SELECT"),

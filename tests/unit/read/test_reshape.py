@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -167,6 +169,97 @@ def test_values_that_their_column_cannot_take_cost_their_row_and_all_that_came_o
     assert rows_of(found) == [{"id": n, "key": KEY.bytes, "note": str(n)} for n in (0, 2)]
     assert list(found.errors) == [1]
     assert "t:0: column 'id': ArrowInvalid: " in found.errors[1]
+
+
+NOON = datetime.datetime(2026, 1, 31, 12)
+TIMES = pa.timestamp("ms", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("arrow", "good", "bad", "told"),
+    [
+        (pa.int32(), 3.0, 3.7, "3.7 is not a whole number"),
+        (pa.int64(), Decimal(2), Decimal("1.5"), "1.5 is not a whole number"),
+        (pa.int8(), np.float32(2), np.float64(-0.5), "-0.5 is not a whole number"),
+        (TIMES, NOON.replace(tzinfo=datetime.UTC), 1.5, "1.5 is not a whole number"),
+        (pa.time64("ns"), datetime.time(12), 0.5, "0.5 is not a whole number"),
+        (pa.date32(), NOON.date(), NOON, "2026-01-31 12:00:00 is more than a date"),
+        (pa.date32(), None, NOON.replace(hour=0), "2026-01-31 00:00:00 is more than a date"),
+        (pa.float32(), 2.0**128 - 2.0**104, 1e300, "1e+300 is outside the range of a float"),
+        (pa.float32(), float("inf"), Decimal("3.5e38"), "is outside the range of a float"),
+        (pa.list_(pa.int32()), [1, 2.0], [1, 2.5], "2.5 is not a whole number"),
+        (pa.list_(pa.int32()), None, 5, "TypeError"),
+        (pa.list_(pa.date32()), [NOON.date(), None], {NOON}, "is more than a date"),
+        (pa.map_(pa.string(), pa.int8()), {"a": 1}, {"a": 0.5}, "0.5 is not a whole number"),
+        (pa.map_(pa.int8(), pa.string()), [(1, "a")], [(1.5, "a")], "1.5 is not a whole number"),
+    ],
+)
+def test_values_that_their_column_would_change_cost_their_row(
+    arrow: pa.DataType, good: Any, bad: Any, told: str
+) -> None:
+    given = [good, bad, None]
+    function = each_row(columns={"id": pa.int32(), "x": arrow})(
+        lambda row: {"id": row["id"], "x": given[row["id"]]}
+    )
+
+    found = reshaped(batch(3), function)
+
+    expected = dict(good) if isinstance(good, list) and pa.types.is_map(arrow) else good
+    rows = rows_of(found)
+    if pa.types.is_map(arrow):
+        rows[0]["x"] = dict(rows[0]["x"])
+    assert [row["id"] for row in rows] == [0, 2]
+    assert rows[0]["x"] == expected and rows[1]["x"] is None
+    assert list(found.errors) == [1]
+    assert found.errors[1].startswith("t:0: column 'x': ") and told in found.errors[1]
+
+
+def test_fields_of_a_user_defined_type_are_no_exception() -> None:
+    kind = parse_type("frozen<spot>", {"spot": (("x", "int"), ("at", "date"))})
+    given: list[Any] = [{"x": 1, "at": NOON.date()}, {"x": 1.5}, (2, NOON), (3, None), None]
+    chosen = transforms(each_row(lambda row: {"s": given[row["n"]]}))
+    results = [("s", kind)]
+
+    found = Reshaper(chosen, results).run(pa.RecordBatch.from_pydict({"n": list(range(5))}))
+
+    assert list(found.errors) == [1, 2]
+    assert rows_of(found) == [
+        {"s": {"x": 1, "at": NOON.date()}}, {"s": {"x": 3, "at": None}}, {"s": None},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("planned", "given"),
+    [
+        (pa.float32(), pa.array([1.5, 1e300])),
+        (pa.date32(), pa.array([None, NOON], pa.timestamp("us"))),
+        (pa.int32(), pa.array([1.0, 1.5])),
+    ],
+)
+def test_a_column_of_another_type_than_planned_is_held_to_the_same(
+    planned: pa.DataType, given: pa.Array
+) -> None:
+    def moody(batch: pa.RecordBatch) -> pa.RecordBatch:
+        column = given if batch.num_rows else pa.array([], planned)
+        return pa.RecordBatch.from_arrays([column], ["x"])
+
+    found = reshaped(batch(2), moody)
+
+    assert [row["x"] for row in rows_of(found)] == [given.to_pylist()[0]]
+    assert list(found.errors) == [1]
+
+
+def test_the_caller_hears_while_a_batch_is_under_way() -> None:
+    ticks = 0
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+
+    chosen = transforms(lambda batch: batch)
+    Reshaper(chosen, planned_results(NAMES, TYPES, chosen)).run(batch(200), tick)
+
+    assert ticks == 2  # slices of 64 and 136 rows
 
 
 def test_times_finer_than_a_timestamp_cost_their_row() -> None:

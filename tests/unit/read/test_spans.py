@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 
 import pytest
@@ -39,6 +40,14 @@ def values(text: str) -> list[str]:
         ),
         ("d:2024-01-31..2024-04-29/1mo", ["2024-01-31", "2024-02-29", "2024-03-31"]),
         ("d:2024-02-29..2026-02-28/1y", ["2024-02-29", "2025-02-28", "2026-02-28"]),
+        (
+            "t:2024-01-31T10:00Z..2024-04-30T10:00Z/1mo",
+            [f"2024-{day}T10:00Z" for day in ("01-31", "02-29", "03-31", "04-30")],
+        ),
+        (
+            "t:2024-01-31T10:00:30..2024-04-30T10:00:29/1mo",
+            [f"2024-{day}T10:00:30" for day in ("01-31", "02-29", "03-31")],
+        ),
         ("h:2024-01-01T22..2024-01-02T01", [f"2024-01-0{d}T{h}" for d, h in
                                              ((1, 22), (1, 23), (2, "00"), (2, "01"))]),
         ("h:2024-01-01T00..2024-01-02T00/12h", ["2024-01-01T00", "2024-01-01T12", "2024-01-02T00"]),
@@ -104,3 +113,32 @@ def test_days_are_those_of_the_calendar(first: datetime.date, more: int, step: i
     days = range(first.toordinal(), last.toordinal() + 1, step)
     expected = [datetime.date.fromordinal(day).isoformat() for day in days]
     assert values(f"day:{first.isoformat()}..{last.isoformat()}/{step}d") == expected
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ"])
+@given(
+    first=st.datetimes(datetime.datetime(1000, 1, 1), datetime.datetime(8000, 1, 1)),
+    more=st.integers(0, 400),
+    late=st.integers(-3, 3),
+    step=st.integers(1, 15),
+    unit=st.sampled_from(["mo", "y"]),
+)
+def test_months_later_it_is_the_same_day_and_time_or_the_last_day_at_that_time(
+    form: str, first: datetime.datetime, more: int, late: int, step: int, unit: str
+) -> None:
+    first = datetime.datetime.strptime(first.strftime(form), form)
+    last = max(first, _months_later(first, more) + datetime.timedelta(hours=late))
+    last = datetime.datetime.strptime(last.strftime(form), form)
+    months = step * (12 if unit == "y" else 1)
+    expected, count = [], 0
+    while (moment := _months_later(first, count * months)) <= last:
+        expected.append(moment.strftime(form))
+        count += 1
+    found = values(f"at:{first.strftime(form)}..{last.strftime(form)}/{step}{unit}")
+    assert found == expected
+
+
+def _months_later(first: datetime.datetime, months: int) -> datetime.datetime:
+    year, month = divmod(first.year * 12 + first.month - 1 + months, 12)
+    days = calendar.monthrange(year, month + 1)[1]
+    return first.replace(year=year, month=month + 1, day=min(first.day, days))

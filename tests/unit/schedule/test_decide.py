@@ -98,6 +98,10 @@ def test_one_that_is_too_late_is_passed_over() -> None:
     passed = decided(found, settled=0, now=16)
     assert isinstance(passed, PassOver)
     assert (passed.due_ms, passed.reason.split(":")[0]) == (TEN + 10 * MINUTE, "too late")
+    # with those before it, of which nothing else tells
+    assert decided(found, settled=0, now=36) == passed._replace(
+        due_ms=TEN + 30 * MINUTE, missed_from_ms=TEN + 10 * MINUTE
+    )
     # queued behind a long run, too
     queued = schedule(late_max_s=300, overlap=Overlap.QUEUE)
     assert isinstance(decided(queued, settled=0, now=16, busy_since=0), PassOver)
@@ -105,8 +109,11 @@ def test_one_that_is_too_late_is_passed_over() -> None:
 
 def test_each_that_was_missed_but_not_those_that_are_too_late() -> None:
     found = schedule(late_max_s=1200, catch_up=CatchUp.ALL)
-    assert decided(found, settled=0, now=45) == Begin(TEN + 30 * MINUTE)
+    # Those are told of with the first that runs
+    assert decided(found, settled=0, now=45) == Begin(TEN + 30 * MINUTE, TEN + 10 * MINUTE)
     assert decided(found, settled=30, now=45) == Begin(TEN + 40 * MINUTE)
+    latest = replace(found, catch_up=CatchUp.LATEST)
+    assert decided(latest, settled=0, now=45) == Begin(TEN + 40 * MINUTE, TEN + 10 * MINUTE)
 
 
 def test_a_late_start_waits_for_the_window() -> None:

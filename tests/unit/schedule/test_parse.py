@@ -175,11 +175,20 @@ def test_a_name_that_cannot_be_part_of_a_jobs_id_is_refused(name: str) -> None:
         ("[schedules.a]\n", "schedules is no key of it: give tables \\[schedule.NAME\\]"),
         ("schedule = 1\n", "schedule: expected tables"),
         ("[schedule]\na = 1\n", "s.toml: schedule a: expected a table"),
+        ("[schedule.a]\nretries = " + "9" * 5000, "s.toml, line 2: a number has thousands of"),
+        ("a = " + "[" * 3000, "s.toml: brackets or braces are nested hundreds deep"),
     ],
 )
 def test_a_file_that_is_none(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         parse_schedules(text, "s.toml")
+
+
+@pytest.mark.parametrize("shift", ["-800000d", "+2900000d"])  # that one from some day on
+def test_a_date_beyond_the_calendar_is_refused_with_its_place(shift: str) -> None:
+    steps = f'steps = [["load", "/x/{{due{shift}:%Y}}.csv", "-t", "k.t"]]'
+    text = refused(f'every = "1h"\n{steps}')
+    assert text.startswith(f"s.toml: schedule a: steps: {{due{shift}:%Y}}: dates are of the years")
 
 
 def test_the_address_of_a_webhook_is_not_in_what_is_told_of_it() -> None:
@@ -199,7 +208,9 @@ def test_a_job_of_the_longest_name_has_an_id_that_the_ledger_takes() -> None:
 
 def test_values_of_all_kinds_are_refused_in_words() -> None:
     """Nothing that TOML can hold makes a traceback."""
-    values: list[Any] = ["1", "-1", "1.5", "true", '"x"', "[]", "[1]", "{}", "[[1]]", "1979-05-27"]
+    huge = "0x" + "f" * 5000
+    values: list[Any] = [huge, f"[[{huge}]]", f'[["count", {huge}]]', f"{{{'a.' * 5000}a = 1}}"]
+    values += ["1", "-1", "1.5", "true", '"x"', "[]", "[1]", "{}", "[[1]]", "1979-05-27"]
     for key in KEYS:
         for value in values:
             base = "" if key in ("cron", "every", "arrive") else 'every = "1h"\n'

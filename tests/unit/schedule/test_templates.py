@@ -57,6 +57,12 @@ def test_what_looks_like_a_template_and_is_none_is_refused(template: str) -> Non
         fill([template], facts())
 
 
+@pytest.mark.parametrize("shift", ["-800000d", "-999999999d", "+99999999h", "+9999999d"])
+def test_a_date_that_no_calendar_has_is_refused(shift: str) -> None:
+    with pytest.raises(ValueError, match=rf"due\{shift}:%Y\}}: dates are of the years 1 to 9999"):
+        fill([f"/x/{{due{shift}:%Y}}.csv"], facts())
+
+
 def test_files_within_an_argument_are_refused() -> None:
     with pytest.raises(ValueError, match="one by itself"):
         fill(["x{files}"], facts())

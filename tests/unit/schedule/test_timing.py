@@ -154,6 +154,20 @@ def dues_of_day(when: Timing, start: str, end: str) -> list[str]:
     return [due for due in dues(when, start, 100) if due < end]
 
 
+def test_cron_within_a_window_on_the_days_of_a_jump() -> None:
+    # 02:15 is due at the jump, 03:00; that is where a window until 02:30 closes, too
+    nightly = timing("15 2 * * *", window="01:00-02:30")
+    assert dues(nightly, "2026-03-27 12:00", 2) == ["2026-03-28 01:15", "2026-03-30 00:15"]
+    assert nightly.due_last(at("2026-03-28 12:00"), at("2026-03-29 12:00")) is None
+    longer = timing("15 2 * * *", window="01:00-03:30")
+    assert dues(longer, "2026-03-28 12:00", 1) == ["2026-03-29 01:00"]
+    # The second 02:15 is behind the window, which closes at the first 02:30
+    often = timing("15 * * * *", window="01:00-02:30")
+    assert dues(often, "2026-10-24 12:00", 3) == [
+        *("2026-10-24 23:15", "2026-10-25 00:15", "2026-10-26 00:15")
+    ]
+
+
 def test_without_a_window_it_is_always_open() -> None:
     assert timing(every_s=60).in_window(0)
     assert timing(every_s=60).opens_after(0) is None

@@ -63,6 +63,18 @@ def test_a_url_that_holds_a_secret_is_refused_and_not_repeated(url: str) -> None
     assert "sentinel" not in str(error.value)
 
 
+@pytest.mark.parametrize("url", ["s3://", "s3:///x.csv", "S3:///", "gs://", "gs:///x/*.csv"])
+def test_a_store_is_not_opened_without_a_bucket(url: str) -> None:
+    with pytest.raises(UsageError, match=r"names no bucket; give (s3|gs)://BUCKET/PATH"):
+        check_url(url)
+
+
+@pytest.mark.parametrize("url", ["s3://*", "gs://**/x.csv", "s3://b?cket/x.csv"])
+def test_a_bucket_is_named_by_itself(url: str) -> None:
+    with pytest.raises(UsageError, match="a bucket's name cannot be a pattern; give"):
+        check_url(url)
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [

@@ -230,6 +230,38 @@ def test_the_caller_hears_between_slices_and_while_records_at_fault_are_looked_f
     assert ticks > 6
 
 
+def test_the_caller_hears_between_functions_and_between_the_rows_of_a_slow_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, ticks = 0.0, 0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    @each_row
+    def slow(row: dict[str, Any]) -> dict[str, Any]:
+        nonlocal now
+        now += 1.0
+        return row
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+
+    list(chain_of(slow).run(batch_of(n=list(range(8))), tick))
+    assert ticks == 8
+    ticks = 0
+    list(chain_of(lambda b: b, lambda b: b).run(batch_of(n=[1]), tick))
+    assert ticks == 2
+
+    class Stop(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stop
+
+    with pytest.raises(Stop):  # and is no error of the row
+        chain_of(slow).apply(batch_of(n=[1, 2]), stop)
+
+
 def test_slices_of_a_slow_function_stay_short(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
