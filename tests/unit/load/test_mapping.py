@@ -208,7 +208,7 @@ def test_each_column_is_filled_by_the_field_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        (["a", "B"], "a.csv: no field is named 'b'; its fields are a, B; did you mean 'B'? Or so"),
+        (["a", "B"], "a.csv: no field is named 'b'; its fields are a, B Or so; did you mean 'B'?"),
         (["k1"], "a.csv: no field is named 'a'; its fields are k1 Or so"),
         (["a", "b", "b"], "a.csv: 2 fields are named 'b'"),
     ],
