@@ -25,7 +25,10 @@ def publish_end(ledger: Ledger, status: JobStatus, result: ResultOutput | None =
     if job is None:
         return
     if _has_result(job):
-        _print_result(ledger, status.job, job, result or job.result_output)
+        output = result or job.result_output
+        _print_result(ledger, status.job, job, output)
+        if output.path != job.result_output.path:
+            return  # what the job was told is still to be done
     elif job.kind == "unload":
         from ringhaul.read.finish import publish_manifest
 

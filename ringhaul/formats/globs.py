@@ -7,6 +7,7 @@ until the system refuses, finds each file 41 times by then, and with two circles
 import glob
 import os
 from collections.abc import Iterator
+from itertools import chain
 
 #: Device and inode of each folder that was entered, and the path by which it was.
 _Entered = dict[tuple[int, int], str]
@@ -32,7 +33,7 @@ def _expand(pattern: str) -> set[str]:
     rest = "/".join(parts[at + 1 :])
     found = set[str]()
     entered: _Entered = {}
-    for root in sorted(glob.glob(head)) if glob.has_magic(head) else [head]:
+    for root in sorted(glob.glob(head), key=_by_link) if glob.has_magic(head) else [head]:
         for folder in _folders(root, entered):
             if at + 1 == len(parts):  # everything below, and where that begins
                 found |= {folder} if folder == root and root else set()
@@ -42,21 +43,35 @@ def _expand(pattern: str) -> set[str]:
     return {path for path in found if not _is_entered_elsewhere(path, entered)}
 
 
+def _by_link(path: str) -> tuple[bool, str]:
+    """Sorts links behind what they may lead to."""
+    return os.path.islink(path.rstrip("/")), path
+
+
 def _folders(root: str, entered: _Entered) -> Iterator[str]:
-    """A folder and those below, each with a slash at its end; of the working directory: ""."""
+    """A folder and those below, each with a slash at its end; of the working directory: "".
+
+    Links come last: a folder that is below by itself is entered there, and not by a link to it.
+    """
     top = root or "./"
-    for here, folders, _ in os.walk(top, followlinks=True):
-        folder = os.path.join(here, "")[len(top) - len(root) :]
-        try:
-            status = os.stat(here)
-        except OSError:
-            folders.clear()
-            continue
-        if entered.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            folders.clear()
-            continue
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield folder
+    starts = [top]
+    while starts:
+        links: list[str] = []
+        for here, folders, _ in chain.from_iterable(map(os.walk, starts)):
+            folder = os.path.join(here, "")[len(top) - len(root) :]
+            try:
+                status = os.stat(here)
+            except OSError:
+                folders.clear()
+                continue
+            if entered.setdefault((status.st_dev, status.st_ino), folder) != folder:
+                folders.clear()
+                continue
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            below = (os.path.join(here, name) for name in folders)
+            links.extend(path for path in below if os.path.islink(path))
+            yield folder
+        starts = sorted(links)
 
 
 def _is_entered_elsewhere(path: str, entered: _Entered) -> bool:

@@ -39,6 +39,7 @@ _CASTS = {
     exp.DataType.Type.DATE: "date",
     exp.DataType.Type.TIME: "time",
     exp.DataType.Type.TIMESTAMP: "timestamp",
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
     exp.DataType.Type.UUID: "uuid",
     exp.DataType.Type.VARBINARY: "blob",
 }

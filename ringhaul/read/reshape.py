@@ -42,7 +42,7 @@ _WIDENED = {
     pa.null(): "text",
 }
 #: What tells that a value has no form in the type of its column.
-_NO_FORM = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
+_NO_FORM = (pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError)
 
 
 class Reshaped(NamedTuple):

@@ -55,6 +55,16 @@ def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) 
         assert names(find_sources([f"{folder}/{arg}"]), folder) == found, arg
 
 
+def test_a_folder_is_found_by_itself_and_not_by_a_link_to_it(folder: Path) -> None:
+    (folder / "in" / "real").mkdir(parents=True)
+    (folder / "in" / "real" / "x.dat").write_bytes(b"1\n")
+    (folder / "in" / "alink").symlink_to("real")
+    (folder / "in" / "another").symlink_to(folder / "in" / "alink")
+    for arg in ("in/**", "in/**/*", "in/**/*.dat", "i*/**/x.dat"):
+        found = find_sources([f"{folder}/{arg}"], file_format="csv")
+        assert names(found, folder) == ["in/real/x.dat"], arg
+
+
 @pytest.fixture
 def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that cannot be listed, whoever runs the tests: root lists any."""

@@ -192,6 +192,8 @@ TIMES = pa.timestamp("ms", "UTC")
         (pa.list_(pa.date32()), [NOON.date(), None], {NOON}, "is more than a date"),
         (pa.map_(pa.string(), pa.int8()), {"a": 1}, {"a": 0.5}, "0.5 is not a whole number"),
         (pa.map_(pa.int8(), pa.string()), [(1, "a")], [(1.5, "a")], "1.5 is not a whole number"),
+        (pa.map_(pa.int8(), pa.string()), [(1, "a")], [{"k": 1}], "KeyError"),
+        (pa.map_(pa.int8(), pa.string()), [(1, "a")], [(1,)], "IndexError"),
     ],
 )
 def test_values_that_their_column_would_change_cost_their_row(
