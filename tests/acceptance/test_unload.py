@@ -326,10 +326,13 @@ def test_a_detached_unload_gets_its_manifest_from_whoever_follows_it(
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["job"] == job
     assert sum(part["rows"] for part in manifest["parts"]) == followed.summary["rows"]
-    # Once more, with the manifest gone; and without its files it is told all the same
+    # Once more it is left alone, whoever took it away, and `resume` writes it again
     (out / "manifest.json").unlink()
     assert fleet.run("status", "-f", job).code == 0
+    assert not (out / "manifest.json").exists()
+    assert fleet.run("resume", job).code == 0
     assert json.loads((out / "manifest.json").read_text()) == manifest
+    # and without its files it is told all the same
     for path in out.iterdir():
         path.unlink()
     assert fleet.run("status", "-f", job).code == 0

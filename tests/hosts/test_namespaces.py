@@ -177,7 +177,7 @@ def test_a_host_that_does_not_answer_is_named(fleet: Fleet) -> None:
     url = fleet.store.put("unanswered.csv", csv_of(rows(10)))
     fleet.workers("A")
     # Workers count as alive for four sweeps after they were last heard of.
-    fleet.begin("D", RINGHAUL_WORKER_SWEEP_S="10")
+    fleet.begin("D", RINGHAUL_WORKER_SWEEP_S="3.5")
     fleet.network.cut("D")
     done = fleet.ringhaul.run("load", url, "-t", table)
     fleet.network.mend("D")
