@@ -161,13 +161,19 @@ def test_a_beat_that_is_stopped_leaves_its_run_to_the_next(
     second.close()
 
 
-def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
-    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def watching_its_file(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Beat:
+    """A beat that has read a right file with the schedule `a`, and looks at it at every beat."""
     monkeypatch.setattr("producer.schedule_beat.FILE_EVERY_S", 0.0)
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
     beat = rig.beat()
     beat.look()
+    return beat
+
+
+def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = watching_its_file(rig, monkeypatch)
     rig.file.write_text(f'[schedule.a]\ncron = "17 3 * *"\n{COUNT}')
     beat.look()
     beat.look()
@@ -192,14 +198,11 @@ def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
 def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
-    monkeypatch.setattr("producer.schedule_beat.FILE_EVERY_S", 0.0)
     if not named:
         monkeypatch.delenv("RINGHAUL_SCHEDULE_FILE")
     told = f"no such schedule file: {rig.file}" if named else f"{rig.file} is gone; the schedules"
     aside = rig.file.with_suffix(".aside")
-    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
-    beat = rig.beat()
-    beat.look()
+    beat = watching_its_file(rig, monkeypatch)
     for times in (1, 2):
         rig.file.rename(aside)
         beat.look()
@@ -218,10 +221,7 @@ def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
 def test_a_file_that_cannot_be_read_for_any_reason_ends_no_beat(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("producer.schedule_beat.FILE_EVERY_S", 0.0)
-    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
-    beat = rig.beat()
-    beat.look()
+    beat = watching_its_file(rig, monkeypatch)
 
     def read(path: Path) -> None:
         raise ZeroDivisionError("a defect of ours")
