@@ -162,7 +162,8 @@ def canonical(texts: pa.Array) -> pa.Array:
         if pc.any(pc.match_substring(texts, ".")).as_py():
             texts = pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
             texts = pc.replace_substring_regex(texts, r"\.0*$", "")
-        return pc.if_else(pc.equal(texts, "-0"), "0", texts)
+        zeros = pc.equal(texts, "-0")
+        return pc.if_else(zeros, "0", texts) if pc.any(zeros).as_py() else texts
     return pa.array(
         [None if v is None else canonical_text(v) for v in values_of(texts)], pa.string()
     )
