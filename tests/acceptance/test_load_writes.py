@@ -261,7 +261,8 @@ def test_the_rate_limit_holds_for_the_job_as_a_whole(
 
     # Then it takes about as long as that allows: a tenth of a second's rows may go at once
     summary = assert_report(done, rows=1200)
-    assert len(summary["workers"]) == 2
+    # (a third process: one of the two had done its 500 tasks in the middle)
+    assert len(summary["workers"]) >= 2
     assert summary["elapsed_s"] >= 1200 / 400 - 0.5
     assert summary["elapsed_s"] < 20
     assert_table(cassandra_session, table, "id, a, b", rows)
