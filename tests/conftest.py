@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 from cassandra.cluster import Session
+from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
@@ -26,6 +27,10 @@ from tests.services import (
 
 #: Taken out of the environment: as a setting of ringhaul's it would be an unknown one.
 KEPT_STATE_DIR = os.environ.pop("RINGHAUL_TEST_STATE_DIR", "")
+
+# A time limit for each generated example says nothing on shared cores.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 # Read by `java`. Nodes of tests live for minutes, in which Java's second compiler takes more than
 # its code gives back: 250,000 rows into a node just started took 44 s with it, 23 s without.

@@ -33,9 +33,10 @@ from ringhaul.cql.frames import (
     parse_replies,
 )
 from ringhaul.load.write.base import Target
-from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
+from ringhaul.load.write.dispatch import Dispatcher
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
+from ringhaul.load.write.work import Segment, Work
 from ringhaul.read.answers import Answers, Gathering
 from ringhaul.read.conditions import Unmet
 from ringhaul.read.effect import Effect

@@ -15,10 +15,9 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic
 
 import numpy as np
 from cassandra.pool import Host
@@ -27,7 +26,6 @@ from numpy.typing import NDArray
 from ringhaul.cql.frames import (
     ErrorCode,
     FrameError,
-    Frames,
     Opcode,
     Reply,
     ServerError,
@@ -43,6 +41,7 @@ from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
 from ringhaul.load.write.routing import Routing
 from ringhaul.load.write.window import BLOCK_REQUESTS, WindowStats
 from ringhaul.load.write.wire import CONTROL_STREAM, Wire, WireError, wait
+from ringhaul.load.write.work import Bounds, Failed, Hooks, Rows, Segment, Work
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
@@ -57,56 +56,6 @@ _OVERLOAD_CODES = (
     ErrorCode.READ_TIMEOUT,
     ErrorCode.UNAVAILABLE,
 )
-
-Rows = TypeVar("Rows")
-
-
-class Work(NamedTuple, Generic[Rows]):
-    """Frames of rows that share a replica set (or are sent again)."""
-
-    rows: Rows
-    frames: Frames
-    order: NDArray[np.int64]  #: row of `rows` that each frame is of
-    replica_set: int
-    tries: int
-
-
-@dataclass
-class Segment(Generic[Rows]):
-    """Frames first..last-1 of some work that are still to be sent."""
-
-    work: Work[Rows]
-    first: int
-    last: int
-
-
-@dataclass
-class _Failed(Generic[Rows]):
-    """Frames of some work that the server answered with errors worth another try."""
-
-    work: Work[Rows]
-    indexes: list[int]
-    reason: str
-
-
-class Bounds(Protocol):
-    """What is asked of a user's options."""
-
-    @property
-    def retries_max(self) -> int: ...
-    @property
-    def request_timeout_s(self) -> float: ...
-
-
-class Hooks(Protocol):
-    """What is called while frames are on their way; see `base.WriterHooks`."""
-
-    @property
-    def tick(self) -> Callable[[], None]: ...
-    @property
-    def throttle(self) -> Callable[[int], None]: ...
-    @property
-    def leave(self) -> Callable[[], Leave]: ...
 
 
 class Dispatcher(ABC, Generic[Rows]):
@@ -131,7 +80,7 @@ class Dispatcher(ABC, Generic[Rows]):
         self._waiting: list[tuple[float, int, Work[Rows]]] = []  # heap by time to try again
         self._numbers = itertools.count()  # breaks ties in the heap
         self._jitter = random.Random()
-        self._failed: dict[int, _Failed[Rows]] = {}  # by id of the work; emptied by each `_receive`
+        self._failed: dict[int, Failed[Rows]] = {}  # by id of the work; emptied by each `_receive`
         self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
         self._paced = False
         self._plane.check()
@@ -159,7 +108,7 @@ class Dispatcher(ABC, Generic[Rows]):
 
     def _erred(self, work: Work[Rows], index: int, error: ServerError) -> None:
         """The cluster could not do it now."""
-        failed = self._failed.setdefault(id(work), _Failed(work, [], ""))
+        failed = self._failed.setdefault(id(work), Failed(work, [], ""))
         failed.indexes.append(index)
         failed.reason = f"{error.name}: {error.message}"
 

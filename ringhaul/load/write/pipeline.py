@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from ringhaul.cql.frames import FrameError, Opcode, Reply, execute_frames
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks, WriteStats
-from ringhaul.load.write.dispatch import Dispatcher, Segment, Work
+from ringhaul.load.write.dispatch import Dispatcher
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
+from ringhaul.load.write.work import Segment, Work
 
 #: Blocks whose rows are kept at most; one of 4 MiB of text takes some 30 MiB in all its forms.
 BLOCKS_KEPT_MAX = 3

@@ -7,9 +7,8 @@ import pytest
 
 from config.layers import env_name
 from config.sections import Settings, setting_keys
-from config.settings import ConfigError, load_settings
-
-EXAMPLE = Path(__file__).parents[3] / "config" / "ringhaul.example.toml"
+from config.settings import load_settings
+from tests.unit.config.refusals import refused
 
 
 def write_stack(state_dir: Path, **values: Any) -> None:
@@ -21,13 +20,6 @@ def write_stack(state_dir: Path, **values: Any) -> None:
         "broker_url": "redis://:local@127.0.0.1:6380/0",
     }
     (state_dir / "local.json").write_text(json.dumps(stack | values))
-
-
-def refused(flags: dict[str, Any] | None = None, file: Path | None = None) -> str:
-    with pytest.raises(ConfigError) as error:
-        load_settings(flags, file)
-    assert error.value.exit_code == 2
-    return str(error.value)
 
 
 # --- precedence
@@ -126,115 +118,6 @@ def test_settings_made_directly_read_the_same_layers(
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "")
     assert load_settings().origins["cluster.port"] == "default"
-
-
-# --- files
-
-
-def test_the_file_is_found_here_then_in_the_users_folder(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = clean / "home/.config/ringhaul/ringhaul.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text("[cluster]\nport = 1\n")
-    assert load_settings().config_file == own
-    here = clean / "ringhaul.toml"
-    here.write_text("[cluster]\nport = 2\n")
-    assert load_settings().config_file == here
-    named = clean / "named.toml"
-    named.write_text("[cluster]\nport = 3\n")
-    monkeypatch.setenv("RINGHAUL_CONFIG", "named.toml")
-    assert load_settings().config_file == named
-    given = clean / "given.toml"
-    given.write_text("[cluster]\nport = 4\n")
-    assert load_settings(config_file=Path("given.toml")).settings.cluster.port == 4
-
-
-def test_a_file_asked_for_has_to_be_there(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refused(file=Path("none.toml")) == (
-        f"no such settings file: {clean / 'none.toml'} (asked for by --config)"
-    )
-    monkeypatch.setenv("RINGHAUL_CONFIG", "gone.toml")
-    assert "gone.toml (asked for by RINGHAUL_CONFIG)" in refused()
-
-
-def test_paths_start_from_the_file_or_the_current_folder(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (clean / "etc").mkdir()
-    file = clean / "etc" / "ringhaul.toml"
-    file.write_text(
-        'state_dir = "~/state"\n[cluster]\nuser = "u"\npassword_file = "secrets/password"\n'
-    )
-    monkeypatch.setenv("RINGHAUL_CACHE_DIR", "cache")
-    settings = load_settings(config_file=file).settings
-    assert settings.cluster.password_file == clean / "etc/secrets/password"
-    assert settings.state_dir == clean / "home/state"
-    assert settings.cache_dir == clean / "cache"
-
-
-def test_the_example_lists_every_setting_with_its_default() -> None:
-    loaded = load_settings(config_file=EXAMPLE)
-    assert loaded.settings == Settings()
-    from_user = {"state_dir", "cache_dir"}  # empty in the file: their defaults depend on the user
-    assert {k for k, origin in loaded.origins.items() if origin == "default"} == from_user
-    assert all(f'\n{key} = ""\n' in EXAMPLE.read_text() for key in from_user)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[cluster]\nprot = 1\n", "FILE, line 2: there is no setting cluster.prot; did you mean"
-         " cluster.port?"),
-        ("[clutser]\nport = 1\n", "FILE, line 1: there is no setting clutser; did you mean"
-         " cluster?"),
-        ("statedir = 'x'\n", "FILE, line 1: there is no setting statedir; did you mean state_dir?"),
-        ("[Cluster]\nport = 1\n", "FILE, line 1: there is no setting Cluster; did you mean"
-         " cluster?"),
-        ("[load]\nconsistency = 'ONE'\n", "FILE, line 2: there is no setting load.consistency; did"
-         " you mean cluster.consistency?"),
-        ("[load]\n\nfrobnicate = 1\n", "FILE, line 3: there is no setting load.frobnicate"),
-        ("cluster = 5\n", "FILE: cluster is a section, expected [cluster] and its settings"),
-        ("[cluster]\nport = \n", "FILE is not valid TOML: Invalid value (at line 2, column 8)"),
-        ("[cluster]\nport = 'x'\n", 'cluster.port = "x" (file FILE, line 2): expected a whole'
-         " number"),
-        ("[cluster]\nport = true\n", "cluster.port = True (file FILE, line 2): expected a number"),
-        ("[cluster]\ntls = 'on and on'\n", 'cluster.tls = "on and on" (file FILE, line 2): expected'
-         " true or false"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_a_file_is_told_with_its_place(
-    clean: Path, text: str, message: str
-) -> None:
-    file = clean / "ringhaul.toml"
-    file.write_text(text)
-    assert refused() == message.replace("FILE", str(file))
-
-
-def test_a_section_that_is_none_is_told_even_under_a_variable(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (clean / "ringhaul.toml").write_text("cluster = 5\n")
-    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "1")
-    assert refused().endswith("cluster is a section, expected [cluster] and its settings")
-
-
-def test_a_section_may_be_empty(clean: Path) -> None:
-    (clean / "ringhaul.toml").write_text("[cluster]\n# port = 9042\n[broker]\n")
-    assert load_settings().settings == Settings()
-
-
-def test_a_file_may_begin_with_a_byte_order_mark(clean: Path) -> None:
-    (clean / "ringhaul.toml").write_bytes(b"\xef\xbb\xbf[cluster]\r\nport = 9043\r\n")
-    loaded = load_settings()
-    assert loaded.settings.cluster.port == 9043
-    assert loaded.origins["cluster.port"] == f"file {clean / 'ringhaul.toml'}"
-
-
-def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
-    file = clean / "ringhaul.toml"
-    file.write_bytes(b"\xff\xfe")
-    assert refused() == f"{file} is not UTF-8 text (byte 0)"
 
 
 # --- names and values
