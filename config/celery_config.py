@@ -6,8 +6,6 @@ clever (requeueing lost tasks, results, priorities) is off, and everything that 
 hang or a worker hoard is bounded.
 """
 
-import os
-import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +16,7 @@ from config.broker import (
     broker_tls,
     broker_url,
 )
+from config.cores import usable_cores
 from config.sections import Settings
 
 #: Consumed by every worker but those of one command.
@@ -53,16 +52,6 @@ WORKER_ENVIRONMENT = {"REMAP_SIGTERM": "SIGQUIT", "CELERY_WORKER_REVOKES_MAX": "
 def dc_queue(name: str) -> str:
     """The queue of a data centre, which workers with that `cluster.local_dc` consume, too."""
     return f"{QUEUE_LOAD}.{quote(name, safe='')}"
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on, at least 1.
-
-    `taskset`, a container's cpuset or systemd's `CPUAffinity=` leave fewer than the machine has.
-    """
-    if sys.platform == "linux":  # macOS has no such call
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def celery_settings(settings: Settings) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class TransformSettings(Section):
 class WorkerSettings(Section):
     """The worker processes of one host, and the leases on the units they take."""
 
-    #: 0: as many as there are cores that the process may run on.
+    #: 0: as many as there are cores that the process may use: see `config.cores`.
     concurrency: Count = Field(default=0, ge=0, le=1024)
     lease_s: Seconds = Field(default=60.0, ge=1)
     sweep_s: Seconds = Field(default=5.0, ge=0.1)

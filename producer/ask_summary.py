@@ -32,6 +32,7 @@ class _Sums:
     doubted: int = 0
     missing: int = 0
     not_applied: int = 0
+    not_kept: int = 0
     rows: int = 0
     parts: int = 0
     bytes_written: int = 0
@@ -44,7 +45,7 @@ class _Sums:
     def add(self, result: AskResult) -> None:
         for name in (
             *("records", "answered", "rejected", "doubted", "missing", "not_applied"),
-            *("rows", "parts", "bytes_written", "retries", "cpu_ms"),
+            *("not_kept", "rows", "parts", "bytes_written", "retries", "cpu_ms"),
         ):
             setattr(self, name, getattr(self, name) + getattr(result, name))
         self.repeated_units += result.attempt > 1
@@ -77,6 +78,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         "in_doubt": sums.doubted,
         "missing": sums.missing,
         "not_applied": sums.not_applied,
+        "not_kept": sums.not_kept,
         "rows": sums.rows,
         "files": sums.parts,
         "bytes_written": sums.bytes_written,

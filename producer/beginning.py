@@ -18,6 +18,7 @@ from producer.embedded import (
     default_workers,
     is_embedded,
     refuse_embedded_detach,
+    refuse_stdout_detach,
     refuse_workers_of_others,
 )
 from producer.options import LOAD_FLAGS, connection_flags, settle
@@ -49,8 +50,6 @@ def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
     if options["profile_dir"] is not None:
         loaded = settle({**flags, **_profile_flags(loaded, options)}, options["config_file"])
     embedded = is_embedded(loaded)
-    if options["detach"] and embedded:
-        raise UsageError("--detach needs workers that stay: configure a broker and start some")
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
     job_id = options["job_id"] or f"ld-{secrets.token_hex(3)}"
@@ -77,13 +76,11 @@ def begin_read(
     }
     loaded = settle(flags, options["config_file"])
     embedded = is_embedded(loaded)
-    if options.get("detach") and embedded:
-        raise UsageError("--detach needs workers that stay: configure a broker and start some")
-    if options.get("detach") and own_workers:
-        raise UsageError("--detach: this command writes standard output; give -o a folder")
     refuse_embedded_detach(loaded, options)
+    if own_workers:
+        refuse_stdout_detach(options)
     # Of an exec to standard output nobody knows yet whether it has answers.
-    if not own_workers and not (kind == "exec" and options["output"] == "-"):
+    elif not (kind == "exec" and options["output"] == "-"):
         refuse_workers_of_others(loaded, options)
     job_id = options["job_id"] or f"{READ_PREFIXES[kind]}-{secrets.token_hex(3)}"
     broker = worker = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from producer.feed import split_sources
+from producer.counted_units import CountedUnits, count_units
 from producer.transform_prints import prints_to_stderr
 from producer.words import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
@@ -15,7 +15,7 @@ from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.reading import parquet_metadata, read_records
 from ringhaul.load.rows import Part, RowEncoder
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import TO_THE_END, LoadUnit
+from ringhaul.load.unit import TO_THE_END
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -28,7 +28,6 @@ REJECTS_SHOWN = 5
 #: Of what transforms give.
 ROWS_SHOWN = 3
 RESULT_CHARACTERS_MAX = 160
-UNITS_COUNTED_MAX = 10_000
 
 
 def dry_run_json(
@@ -41,7 +40,7 @@ def dry_run_json(
     """
     table, source = job.table, job.sources[0]
     given = source.results or source.fields
-    units = list(islice(split_sources(job), UNITS_COUNTED_MAX))
+    counted = count_units(job)
     return {
         "message_type": "plan",
         "kind": "load",
@@ -69,14 +68,14 @@ def dry_run_json(
             job.ttl_s,
             ttl_bound=source.ttl_field is not None,
         ),
-        "units": len(units),
-        "units_more": len(units) == UNITS_COUNTED_MAX,
+        "units": counted.total,
+        "units_more": not counted.all_of_them,
         "unit_bytes": job.unit_bytes,
         "worker_processes": slots,
         "strategy": job.strategy,
         "first_timestamp_us": job.base_us,
         "samples": [
-            _sample_json(job, sampled, _wanted_start(job, index, units), transforms)
+            _sample_json(job, sampled, _wanted_start(job, index, counted), transforms)
             for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
         ],
     }
@@ -103,7 +102,7 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
     lines += [
         "",
         f" statement  {plan['statement']}",
-        f" plan       {plan['units']:,}{'+' if plan['units_more'] else ''} units of about "
+        f" plan       {'about ' if plan['units_more'] else ''}{plan['units']:,} units of about "
         f"{bytes_text(plan['unit_bytes'])} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
@@ -186,17 +185,19 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
         yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
 
 
-def _wanted_start(job: LoadJob, index: int, units: Sequence[LoadUnit]) -> Position | None:
+def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
     """Where the records that are wanted of a source begin, or shortly before; None: none is."""
-    for unit in units:
+    for unit in counted.units:
         if unit.source == index:
             return Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
     source = job.sources[index]
-    if len(units) < UNITS_COUNTED_MAX:
+    if counted.all_of_them:
         return None
     if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
         return None
-    return Position(source.start_offset_bytes, job.ordinal_first, source.start_line)
+    # Which of the records of a later one are wanted is not known without counting those before.
+    ordinal = job.ordinal_first if index else 0
+    return Position(source.start_offset_bytes, ordinal, source.start_line)
 
 
 def sample(

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from config.celery_config import usable_cores
+from config.cores import usable_cores
 from config.settings import Loaded
 from ringhaul.errors import ClusterError, RinghaulError, UsageError
 from tasks.private_queues import private_queue, remove_queue
@@ -52,11 +52,23 @@ def default_workers() -> int:
 
 
 def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for --on-interrupt detach where nobody would go on with the job."""
-    if is_embedded(loaded) and options["on_interrupt"] == "detach":
-        raise UsageError(
-            "--on-interrupt detach needs workers that stay: configure a broker and start some"
-        )
+    """Raise `UsageError` for --detach, at once or by Ctrl-C, where nobody would go on with the
+    job."""
+    if is_embedded(loaded) and (given := _detaching(options)):
+        raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
+
+
+def refuse_stdout_detach(options: Mapping[str, Any]) -> None:
+    """The same where the rows come out of the command, and its own workers end with it."""
+    if given := _detaching(options):
+        raise UsageError(f"{given}: this command writes standard output; give -o a folder")
+
+
+def _detaching(options: Mapping[str, Any]) -> str:
+    """The option by which a command leaves its job; empty: it does not."""
+    if options.get("detach"):
+        return "--detach"
+    return "--on-interrupt detach" if options["on_interrupt"] == "detach" else ""
 
 
 def refuse_workers_of_others(loaded: Loaded, options: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from producer.hints import next_command
@@ -14,21 +15,85 @@ if TYPE_CHECKING:
     from ringhaul.read.job import ReadJob, ResultOutput
 
 
-def publish_end(ledger: Ledger, status: JobStatus, result: ResultOutput | None = None) -> None:
+#: How long one may write before others do: a folder of many files is looked through in it.
+WRITE_MS = 60_000
+#: How long the command of a job has to see its end and write, before `status -f` does in its place:
+#: one that lives looks several times a second.
+LEAVE_MS = 3_000
+_ASK_EVERY_MS = 200
+
+
+def publish_end(
+    ledger: Ledger,
+    status: JobStatus,
+    result: ResultOutput | None = None,
+    *,
+    again: bool = False,
+) -> None:
     """Write the manifest of an unload, a lookup or an exec that wrote files and is over; print the
     result of a count or a query that is complete to `result`, or else where its job was told.
 
-    Nothing for other jobs. Repeating it writes the same. Raises `OutputUnusable` where the files
+    Nothing for other jobs. What was written once is left alone, unless `again`: somebody may have
+    taken it away since, or put another one in its place. A result that goes elsewhere than its job
+    was told, or to standard output, is printed each time. Raises `OutputUnusable` where the files
     are not to be seen, or the result cannot be written.
     """
     job = _published_job(ledger, status)
     if job is None:
         return
-    if _has_result(job):
-        output = result or job.result_output
+    output = (result or job.result_output) if _has_result(job) else None
+    if output is not None and output.path != job.result_output.path:
+        _write(ledger, status, job, output)
+        return  # what the job was told is still to be done
+    if again or (output is not None and not output.path):
+        _write(ledger, status, job, output)
+        ledger.note_published(status.job)
+    else:
+        _write_once(ledger, status, job, output)
+
+
+def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
+    """The same for `status -f`, whose standard output is not for a result: one that goes there is
+    left to `resume`, and `say` tells of it.
+
+    The command of the job comes first, if it is there still.
+    """
+    job = _published_job(ledger, status)
+    if job is None:
+        return
+    if not _has_result(job):
+        _write_once(ledger, status, job, None, leave_ms=LEAVE_MS)
+    elif job.result_output.path:
+        if _write_once(ledger, status, job, job.result_output, leave_ms=LEAVE_MS):
+            say(f"the result is in {job.result_output.path}")
+    elif not status.published:
+        say(f"`{next_command(f'resume {status.job}')}` prints the result")
+
+
+def _write_once(
+    ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None, leave_ms: int = 0
+) -> bool:
+    """Write, unless somebody else has or does; whether this did."""
+    from ringhaul.ledger.ledger import new_token
+
+    token = new_token()
+    while wait_ms := ledger.may_publish(status.job, token, lease_ms=WRITE_MS, leave_ms=leave_ms):
+        if wait_ms < 0:
+            return False
+        sleep(min(wait_ms, _ASK_EVERY_MS) / 1000)
+    try:
+        _write(ledger, status, job, output)
+    except BaseException:
+        ledger.not_published(status.job, token)
+        raise
+    ledger.note_published(status.job)
+    return True
+
+
+def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None) -> None:
+    """`output`: of the result, if the job has one."""
+    if output is not None:
         _print_result(ledger, status.job, job, output)
-        if output.path != job.result_output.path:
-            return  # what the job was told is still to be done
     elif job.kind == "unload":
         from ringhaul.read.finish import publish_manifest
 
@@ -37,26 +102,6 @@ def publish_end(ledger: Ledger, status: JobStatus, result: ResultOutput | None =
         from ringhaul.read.ask_finish import publish_ask_manifest
 
         publish_ask_manifest(ledger, status)
-    ledger.note_published(status.job)
-
-
-def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
-    """The same for `status -f`, whose standard output is not for a result: one that goes there is
-    left to `resume`, and `say` tells of it.
-
-    What was written once is left alone: somebody may have taken it away since, or put another one
-    in its place.
-    """
-    job = _published_job(ledger, status)
-    if job is None or status.published:
-        return
-    if not _has_result(job):
-        publish_end(ledger, status)
-    elif job.result_output.path:
-        publish_end(ledger, status)
-        say(f"the result is in {job.result_output.path}")
-    else:
-        say(f"`{next_command(f'resume {status.job}')}` prints the result")
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.formats.parquet_read import row_groups
-from ringhaul.formats.split import Position, split_units
+from ringhaul.formats.split import Position, Stream, split_units
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
@@ -131,12 +131,17 @@ def _words(error: BaseException) -> str:
     return f"splitting failed: {type(error).__name__}: {error}"
 
 
-def split_sources(job: LoadJob, stopped: threading.Event | None = None) -> Iterator[LoadUnit]:
+def split_sources(
+    job: LoadJob,
+    stopped: threading.Event | None = None,
+    on_read: Callable[[int], None] | None = None,
+) -> Iterator[LoadUnit]:
     """All units of a job in order, as they are found.
 
     A compressed file is one unit. It is only read here when a later file needs to know the
     number of its records, and its unit is handed out before that. Such a read ends by an exception
-    when `stopped` is set.
+    when `stopped` is set. `on_read` is told of the bytes of text that are read each time, decoded;
+    what it raises ends the splitting.
     """
     ordinal = 0
     last = len(job.sources) - 1
@@ -147,9 +152,9 @@ def split_sources(job: LoadJob, stopped: threading.Event | None = None) -> Itera
         if source.file.whole:
             yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
             if index < last:
-                ordinal += _count_records(job, source, start, stopped)
+                ordinal += _count_records(job, source, start, stopped, on_read)
             continue
-        for unit in _split(job, source, start, job.unit_bytes):
+        for unit in _split(job, source, start, job.unit_bytes, on_read):
             if ordinal >= job.ordinal_end:
                 return
             ordinal = unit.first_ordinal + unit.records_count
@@ -157,8 +162,24 @@ def split_sources(job: LoadJob, stopped: threading.Event | None = None) -> Itera
                 yield unit._replace(source=index)
 
 
+class _Told:
+    """A stream whose reads are told."""
+
+    def __init__(self, stream: Stream, on_read: Callable[[int], None]) -> None:
+        self._stream, self._on_read = stream, on_read
+
+    def read(self, size: int, /) -> bytes:
+        data = self._stream.read(size)
+        self._on_read(len(data))
+        return data
+
+
 def _split(
-    job: LoadJob, source: LoadSource, start: Position, unit_bytes: int
+    job: LoadJob,
+    source: LoadSource,
+    start: Position,
+    unit_bytes: int,
+    on_read: Callable[[int], None] | None,
 ) -> Iterator[LoadUnit]:
     if source.format == "parquet":
         for group in row_groups(parquet_metadata(source.file), start.ordinal):
@@ -172,7 +193,8 @@ def _split(
             )
         return
     dialect = source.dialect(job)
-    with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as stream:
+    with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
+        stream = opened if on_read is None else _Told(opened, on_read)
         for unit in split_units(stream, dialect, unit_bytes=unit_bytes, start=start):
             yield LoadUnit(
                 0,
@@ -185,10 +207,14 @@ def _split(
 
 
 def _count_records(
-    job: LoadJob, source: LoadSource, start: Position, stopped: threading.Event | None
+    job: LoadJob,
+    source: LoadSource,
+    start: Position,
+    stopped: threading.Event | None,
+    on_read: Callable[[int], None] | None,
 ) -> int:
     count = 0
-    for unit in _split(job, source, start, COUNT_BYTES):
+    for unit in _split(job, source, start, COUNT_BYTES, on_read):
         if stopped is not None and stopped.is_set():
             raise _Stopped
         count += unit.records_count

@@ -1,4 +1,4 @@
-"""Follow a job to its end and say how it went: shared by `load`, `resume` and `status -f`."""
+"""Follow a job to its end and say how it went, or leave it: shared by all that run a job."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Shown:
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Shown:
         """From the options of a command; those it does not have stay as they are here."""
+        auto = "json" if options["as_json"] else "auto"
         return cls(
-            progress="json" if options["as_json"] else options["progress"],
+            progress=auto if options["progress"] == "auto" else options["progress"],
             as_json=options["as_json"],
             quiet=options["quiet"],
             summary_file=options.get("summary"),
@@ -92,6 +93,16 @@ def follow_job(
     closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
     print_closing(closing, shown)
     return closing.exit_code
+
+
+def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
+    """Leave a job to the workers when all its units are handed out; the exit code."""
+    if feeder is not None:
+        feeder.join()
+    ledger.make_durable()
+    shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
+    print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
+    return EXIT_STILL_RUNNING
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:

@@ -57,5 +57,6 @@ def text_of(options: Mapping[str, Any], prefix: str = "") -> TextFormat:
     `prefix`: as of `dialect_of`. Raises `UsageError` for what cannot be used.
     """
     known: dict[str, Any] = {name: options[name] for name in _SPELLING if name in options}
-    known |= {name: tuple(comma_list(options[name])) for name in _WORDS if options.get(name)}
+    words = {name: options[name] for name in _WORDS if options.get(name) is not None}
+    known |= {name: tuple(comma_list(text)) for name, text in words.items()}
     return TextFormat(option_prefix=prefix, **known)

@@ -35,11 +35,13 @@ def begins_job(kind: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(**options: Any) -> int:
+            from producer.asked import ASKED, asked_text
             from producer.options import given_options
             from producer.together import refuse_together
 
             take_sigterm()
             refuse_together(given_options())
+            options[ASKED] = asked_text()
             if options["job_id"] is None:
                 return command(**options)
             from ringhaul.ledger.keys import job_key
@@ -96,7 +98,7 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
         found = status.labels.get(KIND_LABEL, "load")
         if found != kind:
             raise UsageError(f"--job-id {job_id}: there is a job of this id, and it is a {found}")
-        _refuse_other(options, ledger, status)
+        _refuse_other(options, status)
         running = status.state is JobState.RUNNING
         if running and not status.sealed and kind in ("unload", "count", "query"):
             return None, True
@@ -107,22 +109,17 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
     return _resume(options, kind), False
 
 
-def _refuse_other(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> None:
+def _refuse_other(options: Mapping[str, Any], status: JobStatus) -> None:
     """Raise `UsageError` for a job of this id that is about something else: its end would be taken
     for that of what was asked for."""
-    from tasks.kinds import job_of
+    from producer.asked import ASKED, ASKED_LABEL, differences
 
-    was, wanted = status.labels.get("table", ""), options.get("table")
-    text = options.get("statement") or options.get("sql")
-    if text is not None:
-        job: Any = job_of(ledger.job_spec(status.job))
-        was, wanted = job.sql if "sql" in options else job.statement, text
-    elif wanted is not None and "." not in wanted and options.get("keyspace"):
-        wanted = f"{options['keyspace']}.{wanted}"
-    if wanted is not None and wanted != was:
+    was = status.labels.get(ASKED_LABEL)
+    found = differences(was, options[ASKED]) if was else []
+    if found:
         raise UsageError(
-            f"--job-id {status.job}: the job of this id is about {was!r}, and not {wanted!r}; "
-            "give another id"
+            f"--job-id {status.job}: the job of this id is about something else "
+            f"({'; '.join(found)}); give another id"
         )
 
 
@@ -186,8 +183,7 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
     from producer.feed import Feeder
     from producer.follow import Shown, follow_job
     from producer.options import settle
-    from producer.stdin_spool import drop_spooled
-    from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS
+    from producer.stdin_spool import drop_if_done
     from tasks.connect import open_ledger
     from tasks.kinds import job_of
 
@@ -222,6 +218,5 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
             on_end=lambda status: publish_end(ledger, status),
             on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
         )
-    if code in (EXIT_COMPLETE, EXIT_REJECTS):
-        drop_spooled(state_dir, job_id, job.values)
+        drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)
     return code

@@ -110,7 +110,7 @@ def following_options(command: Command) -> Command:
                 "-c",
                 "--workers",
                 type=click.IntRange(1),
-                help="Embedded worker processes [the cores it may run on].",
+                help="Embedded worker processes [the cores it may use].",
             ),
             click.option(
                 "--on-interrupt",

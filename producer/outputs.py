@@ -27,6 +27,11 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     """
     to_stdout = options["output"] == STDOUT
     kind = options["format"] or "csv"
+    if to_stdout and (options["max_rows_per_file"] or options["max_file_size"]):
+        raise UsageError(
+            "--max-rows-per-file and --max-file-size are about files, and -o - makes none: leave "
+            "them out, or give -o a folder"
+        )
     if to_stdout and kind == "parquet":
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {

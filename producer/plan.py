@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
-from producer.plan_sources import LoadRequest, each_file, first_block, plan_jsonl, plan_parquet
-from ringhaul.cluster.consistency import check_consistency
+from producer.plan_sources import (
+    LoadRequest,
+    each_file,
+    first_block,
+    plan_jsonl,
+    plan_parquet,
+    refuse_misspelt,
+    refuse_unread,
+)
+from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -29,7 +37,7 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.mapping import NO_ROW_FIELDS, find_fields, map_fields
 from ringhaul.load.reading import parquet_metadata
-from ringhaul.load.row_fields import TTL_S_MAX
+from ringhaul.load.row_fields import TTL, TTL_S_MAX, WRITETIME
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -53,8 +61,13 @@ def check_request(request: LoadRequest) -> None:
     """Raise `UsageError` or `QueryError` for what cannot work whatever the table and the files are:
     to be told before any of them is asked."""
     ErrorLimit.parse(request.max_errors)
+    if request.file_format != "auto":
+        refuse_unread(request, {request.file_format})
     if not 0 <= request.ttl_s <= TTL_S_MAX:
         raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
+    for meant, field in zip((WRITETIME, TTL), request.wanted_row_fields, strict=True):
+        if field == "":  # as of a shell's variable that is not set
+            raise UsageError(f"{meant.option} is empty: give the name of a field, or leave it out")
     if request.timestamp is not None:
         parse_timestamp_us(request.timestamp)
         if request.timestamp_field is not None:
@@ -80,7 +93,7 @@ def plan_load(
     """
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
-    check_consistency(session, table.keyspace, writes=True)
+    check_consistency(session, table.keyspace, Use(writes=True))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
@@ -160,6 +173,7 @@ def plan_sources(
 
     Raises `SourceEmpty` if none of them has a record.
     """
+    refuse_unread(request, {format_of(file.path, request.file_format) for file in files})
     empty: dict[SourceFile, SourceEmpty] = {}
 
     def planned(file: SourceFile) -> LoadSource | None:
@@ -172,6 +186,7 @@ def plan_sources(
     sources = each_file(files, planned)
     if not any(sources):
         raise empty[files[0]]
+    refuse_misspelt(request, [source for source in sources if source is not None])
     return sources
 
 

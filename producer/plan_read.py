@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 from cassandra.metadata import Murmur3Token
 
-from ringhaul.cluster.consistency import check_consistency
+from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
@@ -114,7 +114,7 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     """Raises `QueryError` or `UsageError` for what cannot be read, or not at the session's
     consistency; `ClusterError` for a table that is not there."""
     read = _read(session, wanted)
-    check_consistency(session, read.table.keyspace, writes=False)
+    check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
 
 

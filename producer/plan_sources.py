@@ -5,8 +5,9 @@ Like a CSV header, names and types are looked at when the load is planned.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -39,6 +40,18 @@ REMOTE_AT_ONCE = 16
 LOOK_BYTES = 64 * 1024
 
 
+#: Options that say how text is written -> the field of a dialect, and the formats that are read by
+#: it. What only allows something is not among them: it may be allowed where it never is.
+_TEXT_OPTIONS = {
+    "delimiter": ("delimiter", {"csv"}),
+    "quote": ("quote", {"csv"}),
+    "escape": ("escape", {"csv"}),
+    "comment": ("comment", {"csv"}),
+    "null": ("null_strings", {"csv"}),
+    "encoding": ("encoding", {"csv", "jsonl"}),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadRequest:
     """The options of `ringhaul load` that make up a job."""
@@ -69,12 +82,16 @@ class LoadRequest:
     timestamp_field: str | None = None
     ttl_field: str | None = None
 
+    @property
+    def wanted_row_fields(self) -> RowFields:
+        """Those that were asked for, as they were."""
+        return RowFields(self.timestamp_field, self.ttl_field)
+
     def row_fields(
         self, fields: Sequence[str], source: str, *, positions: bool = True
     ) -> RowFields:
         """Those among the fields of a source. Raises `UsageError` for one that is not there."""
-        wanted = RowFields(self.timestamp_field, self.ttl_field)
-        return find_row_fields(fields, wanted, source=source, positions=positions)
+        return find_row_fields(fields, self.wanted_row_fields, source=source, positions=positions)
 
 
 def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> list[T]:
@@ -101,12 +118,25 @@ def first_block(file: SourceFile, dialect: CsvDialect) -> Block:
     return block
 
 
+def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
+    """Raise `UsageError` for an option about how text is written that no file of these formats is
+    read by: whoever gives it takes the data for something else."""
+    dialect, usual = request.dialect, CsvDialect()
+    for option, (name, readers) in _TEXT_OPTIONS.items():
+        if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
+            known = "CSV or JSON Lines" if len(readers) > 1 else "CSV"
+            raise UsageError(
+                f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
+                f"{dialect.option('format')}, or a file's suffix, says what it is"
+            )
+
+
 def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
     """A source of JSON Lines: its fields are whatever may be named in it."""
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
     block = first_block(file, dialect)
-    row = RowFields(request.timestamp_field, request.ttl_field)
+    row = request.wanted_row_fields
     if request.transforms:
         return LoadSource(
             file=file,
@@ -127,10 +157,6 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             taken=row,
         )
     _check_first(request, block, fields, file, table)
-    if any(row):
-        # A name that is misspelt would be null in every record.
-        names = _names_in(block, file)
-        request.row_fields(names, f"{file.path}: in its first records", positions=False)
     return LoadSource(
         file=file,
         fields=fields,
@@ -142,7 +168,39 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     )
 
 
+def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
+    """Raise `UsageError` for a field with write times or TTLs that no file of JSON Lines has in its
+    first records: a name that is misspelt would be null in all of them. One file that has it will
+    do, as writers leave out what is null; every file of another format was found to have it."""
+    wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}
+    wanted.discard(None)
+    if not wanted or any(source.format != "jsonl" for source in sources):
+        return
+    first, *others = (source.file for source in sources)
+    dialect = line_dialect(request.dialect)
+
+    def names_of(file: SourceFile) -> list[str]:
+        return _names_of(first_block(file, dialect))
+
+    names, where = names_of(first), f"{first.path}: in its"
+    if others and not wanted <= {*names}:
+        for found in each_file(others, names_of):
+            names += found
+        where = f"{first.path} and {len(others):,} more: in their"
+    request.row_fields(list(dict.fromkeys(names)), f"{where} first records", positions=False)
+
+
 def _names_in(block: Block, file: SourceFile) -> list[str]:
+    """`_names_of`. Raises `UsageError` if there are none."""
+    names = _names_of(block)
+    if not names:
+        raise UsageError(
+            f"{file.path}: none of its first {block.records_count:,} lines is a JSON object"
+        )
+    return names
+
+
+def _names_of(block: Block) -> list[str]:
     """The names that stand in the records of a block, in the order in which they come up."""
     names: dict[str, None] = {}
     for start, end in zip(block.starts.tolist(), block.ends.tolist(), strict=True):
@@ -150,10 +208,6 @@ def _names_in(block: Block, file: SourceFile) -> list[str]:
             names |= dict.fromkeys(dict(parse_json(block.data[start:end])))
         except (ValueError, TypeError):
             continue  # a reject, once it is read
-    if not names:
-        raise UsageError(
-            f"{file.path}: none of its first {block.records_count:,} lines is a JSON object"
-        )
     return list(names)
 
 
@@ -208,7 +262,8 @@ def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> 
         why = refusal(table.parsed_type(column), arrow)
         if why is not None:
             within = f" ({why})" if table.parsed_type(column).of else ""
-            leave_out = "" if request.by_name else f"leave it out with --skip-columns {name}, or "
+            skip = f"leave it out with --skip-columns {shlex.quote(name)}, or "
+            leave_out = "" if request.by_name else skip
             raise UsageError(
                 f"{file.path}: column {name!r} has the type {arrow}, which does not become "
                 f"{table.type_of(column)} of {table.name}.{column}{within}; {leave_out}write the "

@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO
 
 from producer.again import Again, read_bytes
+from producer.stdin_spool import told_path
 from producer.whole_file import whole_file
-from ringhaul.errors import SourceChanged, UsageError
+from ringhaul.errors import SourceChanged, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import write_header
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
@@ -37,6 +40,12 @@ def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
         yield from unpack_rejects(split_extra(extra)[1])
 
 
+def shown_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
+    """The same as they are shown: with the names that the user knows of files."""
+    for reject in job_rejects(ledger, job_id):
+        yield replace(reject, file=told_path(reject.file, job_id))
+
+
 def _kind(ledger: Ledger, job_id: str) -> str:
     kind = ledger.status(job_id).labels.get(KIND_LABEL, "load")
     if kind == "unload" and json.loads(ledger.job_spec(job_id))["transforms"]:
@@ -46,7 +55,7 @@ def _kind(ledger: Ledger, job_id: str) -> str:
 
 def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
     """One line for each reject, and how many more there are."""
-    rejects = job_rejects(ledger, job_id)
+    rejects = shown_rejects(ledger, job_id)
     for reject in islice(rejects, limit):
         if not reject.line:
             row = "(not kept)" if reject.data is None else reject.data.decode()
@@ -57,6 +66,23 @@ def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
     more = sum(1 for _ in rejects)
     if more:
         yield f"... {more:,} more (--limit, --json or --export)"
+    if told := not_kept(ledger, job_id):
+        yield f"... {told}"
+
+
+def not_kept(ledger: Ledger, job_id: str) -> str:
+    """In words: what of a job is counted and kept nowhere, and what tells of it. Empty: nothing."""
+    kind = _kind(ledger, job_id)
+    if kind not in ("lookup", "exec"):
+        return ""
+    from ringhaul.read.ask import LISTED_MAX, AskResult
+
+    count = sum(AskResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
+    if not count:
+        return ""
+    what = "keys without a row" if kind == "lookup" else "rows that were not applied"
+    way_on = "look up smaller lists" if kind == "lookup" else "[applied] of the answers tells all"
+    return f"{count:,} more, not kept: the ledger lists {LISTED_MAX:,} {what} of a job; {way_on}"
 
 
 def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
@@ -146,10 +172,16 @@ def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:
-    """The bytes before a source's first record; empty when it has no header."""
+    """The bytes before a source's first record; empty when it has no header.
+
+    Of a source that is no longer there, as standard input is when its job is over: its fields.
+    """
     if not source.start_offset_bytes:  # neither have JSON Lines and Parquet one
         return b""
-    return read_bytes(source, 0, source.start_offset_bytes, job)
+    try:
+        return read_bytes(source, 0, source.start_offset_bytes, job)
+    except (SourceChanged, SourceMissing):
+        return write_header(source.fields, source.dialect(job))
 
 
 def _data(reject: Reject, source: LoadSource, again: Again) -> bytes:

@@ -18,6 +18,8 @@ from ringhaul.errors import OutputUnusable
 
 #: Rows of a table on a terminal; a result with more is meant for a file.
 ROWS_SHOWN = 1000
+#: What a table shows in the place of null, as cqlsh does: an empty text shows nothing.
+NULL_SHOWN = "null"
 #: The path that means standard output.
 STDOUT = "-"
 
@@ -135,8 +137,8 @@ def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
 
 
 def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
-    """The texts of each row; a null is empty."""
-    columns = [spelt.fill_null("").to_pylist() for spelt in _texts(table, types)]
+    """The texts of each row."""
+    columns = [spelt.fill_null(NULL_SHOWN).to_pylist() for spelt in _texts(table, types)]
     return list(zip(*columns, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,9 +15,10 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.beginning import Beginning
-from producer.embedded import refuse_workers_of_others
+from producer.embedded import refuse_stdout_detach, refuse_workers_of_others
+from producer.endings import publish_end
 from producer.input_options import dialect_of, text_of, values_options
-from producer.options import comma_list
+from producer.options import settle
 from producer.outputs import (
     STDOUT,
     check_empty,
@@ -28,28 +30,34 @@ from producer.outputs import (
 from producer.plan import LoadRequest, plan_sources, with_empty
 from producer.plan_read import Wanted, table_of
 from producer.run_read import Plan, plan_slots, run_read
-from producer.stdin_spool import spool_path, spool_sources, told_as_standard_input
+from producer.stdin_spool import (
+    drop_if_done,
+    forget_spooled,
+    spool_path,
+    spool_sources,
+    told_as_standard_input,
+)
 from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
-from ringhaul.cluster.consistency import check_consistency
-from ringhaul.cluster.markers import keyspace_of
+from ringhaul.cluster.consistency import Use, check_consistency
+from ringhaul.cluster.markers import is_of_counters, keyspace_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
+from ringhaul.cql.names import read_names
 from ringhaul.cql.types import CqlType, Fields, type_texts
-from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING, UsageError
+from ringhaul.errors import UsageError
 from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.option_names import VALUES_PREFIX
 from ringhaul.read.ask import AskJob, SpanUnit, split_extra
-from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.exec import Statement
 from ringhaul.read.job import Output
 from ringhaul.read.lookup import LookupPlan
 from ringhaul.read.spans import Span, parse_span, rows_count
-from tasks.connect import cluster_config
+from tasks.connect import cluster_config, open_ledger
 
 #: Bounds of a unit: of a file in bytes, of ranges in rows. Small, since a unit that must not be
 #: done twice is in doubt as a whole when its worker dies.
@@ -69,18 +77,18 @@ class _Asked:
     user_types: tuple[tuple[str, Fields], ...] = ()
     facts: Mapping[str, Any]  #: further fields of the `AskJob`
     target: str
-    keyspace: str | None = None  #: of an exec, if it is known
+    keyspace: str | None = None  #: of an exec, if it is known: where its rows are
     writes: bool = False  #: rows are written, at times that are fixed
 
 
 def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
     """Run `ringhaul lookup` with what was begun for it; the exit code."""
+    key, columns = wanted_names(options)
 
     def ask(session: Session, loaded: Loaded) -> _Asked:
         wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
         table = table_of(session, wanted)
-        check_consistency(session, table.keyspace, writes=False)
-        key, columns = comma_list(options["key"]), comma_list(options["columns"])
+        check_consistency(session, table.keyspace, Use(writes=False))
         plan = LookupPlan.of(table, key, columns)
         return _Asked(
             kind="lookup",
@@ -93,6 +101,11 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
         )
 
     return _run(options, begun, "lookup", [options["keys"]], [], ask)
+
+
+def wanted_names(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The columns that --key and --columns name. Raises `UsageError` for what is no name."""
+    return read_names(options["key"], "--key"), read_names(options["columns"], "--columns")
 
 
 def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
@@ -108,7 +121,14 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
         _refuse_same_names(statement.result.names)
         effect = statement.effect
-        check_consistency(session, keyspace_of(statement.prepared), writes=not effect.reads)
+        keyspace = keyspace_of(statement.prepared)
+        use = Use(
+            writes=not effect.reads,
+            # A batch of them is taken at any level.
+            counters=effect.verb != "batch" and is_of_counters(session, statement.prepared),
+            conditional=effect.conditional,
+        )
+        check_consistency(session, keyspace, use)
         if not statement.result.names:
             refuse_output_options(given, f"this {effect.verb.upper()}")
             refuse_workers_of_others(loaded, options)
@@ -122,9 +142,10 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             ),
             user_types=user_types,
             result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
+            never_null=_never_null(options["statement"], names),
             facts={"statement": options["statement"], "repeatable": effect.repeatable},
             target=effect.verb,
-            keyspace=statement.keyspace,
+            keyspace=keyspace,
             writes=not effect.reads,
         )
 
@@ -161,6 +182,7 @@ def _run(
             if asked.result:
                 refuse_two_on_stdout(options)
                 if to_stdout:
+                    refuse_stdout_detach(options)
                     stack.enter_context(spool_folder(Path(output.url)))
             with told_as_standard_input(spool):
                 values = _values(request, asked, sources, spans, slots)
@@ -183,9 +205,12 @@ def _run(
 
         places = "" if to_stdout else output.url
         code = run_read(options, begun, plan, files=sources, output=places)
-        over = code in (EXIT_COMPLETE, EXIT_REJECTS)
-        if code == EXIT_STILL_RUNNING or (not over and made[0].resumable):
-            unused.pop_all()  # workers read what was spooled, or those of a resume will
+        if "-" in files:
+            unused.pop_all()  # what was spooled is the job's
+            (job,) = made
+            ledger, state_dir = open_ledger(settle({}, None).settings), loaded.settings.state_dir
+            drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)
+            forget_spooled(ledger, state_dir)
         return code
 
 
@@ -214,7 +239,7 @@ def _plan(
     if job.output is None:
         return plan
     if not job.streams:
-        return replace(plan, on_end=publish_ask_manifest)
+        return replace(plan, on_end=publish_end)
     header = b""
     if wants_header(options, output):
         names, types = zip(*job.result, strict=True)
@@ -297,11 +322,18 @@ def _planned(
 
 
 def _may_be_null(asked: _Asked) -> list[str]:
-    """Names of the answers' columns; none where the one that there is always has a value: what a
-    row was asked for by, its key, a count, whether a condition held."""
+    """Names of the answers' columns; none where the one that there is always has a value."""
     names = [name for name, _ in asked.result]
-    sure = {"[applied]", "count", *(name for name, _ in asked.markers), *asked.never_null}
-    return [] if len(names) == 1 and names[0] in sure else names
+    return [] if len(names) == 1 and names[0] in asked.never_null else names
+
+
+def _never_null(statement: str, markers: Sequence[str]) -> tuple[str, ...]:
+    """Columns of an exec's answers that always have a value: what a row was asked for by, a count,
+    whether a condition held. AS may give their names to others."""
+    if re.search(r"\bas\b", statement, re.IGNORECASE):
+        return ()
+    counts = ("count",) if re.search(r"\bcount\s*\(", statement, re.IGNORECASE) else ()
+    return ("[applied]", *counts, *markers)
 
 
 def _span_units(rows: int, slots: int) -> list[str]:

@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from config.settings import Loaded
+from producer.asked import ASKED, ASKED_LABEL
 from producer.beginning import Beginning
 from producer.crew import Crew, crew_for, standing_ledger
 from producer.dry_run import dry_run_json, dry_run_text
 from producer.feed import Feeder
-from producer.follow import Shown, follow_job
-from producer.hints import next_command
+from producer.follow import Shown, follow_job, leave_job
 from producer.input_options import dialect_of, text_of
 from producer.options import comma_list, settle, sharing
 from producer.plan import LoadRequest, check_request, plan_load
@@ -26,9 +26,10 @@ from producer.stdin_spool import (
     told_as_standard_input,
 )
 from producer.unloaded import manifest_options
+from producer.urlfile import NO_PLACES, read_urlfile
 from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
-from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
+from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
@@ -42,6 +43,10 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
     options that the user gave."""
     loaded = begun.loaded
     shown = Shown.from_options(options)
+    places = NO_PLACES
+    if options["urlfile"] is not None:
+        places = read_urlfile(options["urlfile"], options["sources"])
+        options = {**options, "sources": (*options["sources"], *places)}
     changes, told = manifest_options(options, given)
     if told:
         shown.say(told)
@@ -50,7 +55,9 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
     spool = spool_path(loaded.settings.state_dir, begun.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
-        files = spool_sources(options["sources"], request.dialect, request.file_format, spool)
+        files = spool_sources(
+            options["sources"], request.dialect, request.file_format, spool, places
+        )
         ledger = standing_ledger(begun)
         with Visibility(ledger) as visibility:
             visibility.ask(files)
@@ -65,9 +72,10 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
         if options["dry_run"]:
             transforms = transforms_of(loaded.settings, job.transforms)
             if options["as_json"]:
-                print(json.dumps(dry_run_json(job, crew.slots, transforms)))
+                told = json.dumps(dry_run_json(job, crew.slots, transforms))
             else:
-                print(as_standard_input(dry_run_text(job, crew.slots, transforms), spool))
+                told = dry_run_text(job, crew.slots, transforms)
+            print(as_standard_input(told, spool))
             return EXIT_COMPLETE
         unused.pop_all()
     try:
@@ -132,6 +140,7 @@ def _run(
             "table": job.table.name,
             "bytes_total": str(job.total_bytes),
             QUEUE_LABEL: crew.label,
+            ASKED_LABEL: options[ASKED],
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
@@ -147,11 +156,7 @@ def _run(
         f"  {bytes_text(job.total_bytes)}   {crew.told}"
     )
     if options["detach"]:
-        feeder.join()
-        ledger.make_durable()
-        shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
-        print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
-        return EXIT_STILL_RUNNING
+        return leave_job(ledger, job_id, shown, feeder)
     code = follow_job(
         ledger,
         job_id,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cluster import Session
 
 from config.settings import Loaded
+from producer.asked import ASKED, ASKED_LABEL
 from producer.beginning import Beginning, own_worker
 from producer.crew import crew_for, standing_ledger
 from producer.embedded import default_workers, is_embedded
-from producer.follow import Shown, follow_job
-from producer.hints import next_command
+from producer.follow import Shown, follow_job, leave_job
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import settle, sharing
-from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, UsageError
+from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
@@ -58,6 +58,7 @@ class Plan:
     #: Whose rows these are, if no table of the job tells; None: not known.
     keyspace: str | None = None
     error_limit: ErrorLimit | None = None  #: None: rejects never stop the job
+    told: str | None = None  #: printed instead of a run (--dry-run)
 
 
 def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
@@ -70,13 +71,12 @@ def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
 def run_read(
     options: Mapping[str, Any],
     begun: Beginning,
-    make_plan: Callable[[Session], Plan | None],
+    make_plan: Callable[[Session], Plan],
     *,
     files: Sequence[SourceFile] = (),
     output: str = "",
 ) -> int:
-    """Plan with the session that was opened meanwhile, then run; the exit code. No plan: there is
-    nothing to run.
+    """Plan with the session that was opened meanwhile, then run or tell the plan; the exit code.
 
     `files`, `output`: what workers will read, and where they will write; all hosts must see both.
     """
@@ -89,10 +89,14 @@ def run_read(
             visibility.ask(files, output)
         session = begun.opening.session()
         plan = make_plan(session)
-        if plan is None:
-            return EXIT_COMPLETE
-        crew = crew_for(begun, ledger, session, _keyspace(plan))
+        # A worker of our own may be begun only now that the plan asks for it.
+        crew = crew_for(begun, None if plan.own_workers else ledger, session, _keyspace(plan))
         begun.opening.close()
+        if plan.told is not None:
+            if crew.warning:
+                Shown.from_options(options).say(crew.warning)
+            print(plan.told)
+            return EXIT_COMPLETE
         if plan.job.output is not None and is_url(plan.job.output.url):
             from ringhaul.read.folders import try_writing
 
@@ -118,7 +122,7 @@ def _run(
         worker = stack.enter_context(own_worker(loaded, job_id))
     ledger = open_ledger(settle({}, None).settings)  # an embedded broker is among them by now
     queue = label if worker is None else private_queue(job_id)
-    create_job(ledger, job_id, plan, queue, **sharing(options))
+    create_job(ledger, job_id, plan, queue, asked=options[ASKED], **sharing(options))
     if options["job_id"] is not None:
         _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)
@@ -130,12 +134,7 @@ def _run(
         feeder = Feeder(ledger, job_id, 1, plan.split)
         feeder.start()
     if options.get("detach"):
-        if feeder is not None:
-            feeder.join()
-        ledger.make_durable()
-        shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
-        print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
-        return EXIT_STILL_RUNNING
+        return leave_job(ledger, job_id, shown, feeder)
     on_look, on_end = plan.on_look, plan.on_end
     return follow_job(
         ledger,
@@ -151,11 +150,19 @@ def _run(
     )
 
 
-def create_job(ledger: Ledger, job_id: str, plan: Plan, queue: str, **sharing: Any) -> None:
-    """Put the job and all its units into the ledger. `sharing`: see `options.sharing`."""
+def create_job(
+    ledger: Ledger, job_id: str, plan: Plan, queue: str, *, asked: str = "", **sharing: Any
+) -> None:
+    """Put the job and all its units into the ledger. `asked`: see `asked.asked_text`; `sharing`:
+    see `options.sharing`."""
     ledger.create(
         job_id,
-        {KIND_LABEL: plan.job.kind, "table": plan.target, QUEUE_LABEL: queue},
+        {
+            KIND_LABEL: plan.job.kind,
+            "table": plan.target,
+            QUEUE_LABEL: queue,
+            ASKED_LABEL: asked,
+        },
         json.dumps(plan.job.to_json()),
         # What must not be done twice is not begun twice.
         max_starts=None if getattr(plan.job, "repeatable", True) else 1,

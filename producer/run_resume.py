@@ -12,7 +12,7 @@ from typing import Any
 
 from config.settings import Loaded
 from producer.beginning import own_worker
-from producer.closing import EXIT_CODES
+from producer.closing import read_closing
 from producer.embedded import (
     EmbeddedBroker,
     is_embedded,
@@ -21,12 +21,12 @@ from producer.embedded import (
 )
 from producer.endings import publish_end
 from producer.feed import Feeder
-from producer.follow import Shown, follow_job
+from producer.follow import Shown, follow_job, leave_job, print_closing
 from producer.options import connection_flags, settle
 from producer.result_output import check_result_output, result_output
-from producer.stdin_spool import drop_if_done, drop_spooled
+from producer.stdin_spool import drop_if_done
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, UsageError
+from ringhaul.errors import UsageError
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
@@ -40,7 +40,8 @@ from tasks.kinds import job_of
 
 
 def run_resume(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul resume`; the exit code."""
+    """Run `ringhaul resume`, or a command with the `--job-id` of a job that is there; the exit
+    code."""
     flags = connection_flags(options) | {"worker.concurrency": options["workers"]}
     loaded = settle(flags, options["config_file"])
     embedded = is_embedded(loaded)
@@ -78,6 +79,8 @@ def run_resume(options: Mapping[str, Any]) -> int:
             feeder.start()
         shown = Shown.from_options(options)
         shown.say(f"{job_id}  resume -> {job.table.name}   {status.done:,} units are done already")
+        if options.get("detach"):
+            return leave_job(ledger, job_id, shown, feeder)
         code = follow_job(
             ledger,
             job_id,
@@ -120,6 +123,8 @@ def _resume_read(
         worker = stack.enter_context(own_worker(loaded, job_id))
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done")
+    if options.get("detach"):
+        return leave_job(ledger, job_id, shown, None)
     return follow_job(
         ledger,
         job_id,
@@ -151,11 +156,14 @@ def _publish_again(
     result: ResultOutput | None = None,
 ) -> int:
     """Of a job that is complete: its command may have gone before it wrote manifest or result."""
-    publish_end(ledger, status, result)
+    publish_end(ledger, status, result, again=True)
+    shown = Shown.from_options(options)
     if result is None or result.path:
         written = "manifest is written" if result is None else f"result is in {result.path}"
-        Shown.from_options(options).say(f"{status.job} is complete; its {written}")
-    return EXIT_CODES[status.state]
+        shown.say(f"{status.job} is complete; its {written}")
+    closing = read_closing(ledger, status.job)
+    print_closing(closing, shown)
+    return closing.exit_code
 
 
 def _resume_ask(
@@ -208,8 +216,7 @@ def _resume_ask(
         worker=worker,
         on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
     )
-    if code in (EXIT_COMPLETE, EXIT_REJECTS):
-        drop_spooled(loaded.settings.state_dir, job_id, job.values)
+    drop_if_done(ledger, loaded.settings.state_dir, job_id, job.values, code)
     return code
 
 

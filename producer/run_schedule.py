@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -75,6 +76,8 @@ def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
             f" {row['name']:<32} {row['state']:<8} {row['next_due'] or '-':<20}  "
             f"{last.get('run', '-'):<17} {last.get('state', '-'):<8} {row['when']}"
         )
+    for warning in chain.from_iterable(row["warnings"] for row in rows):
+        print(f"warning: {warning}", file=sys.stderr)
     if not beats:
         print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
     return EXIT_COMPLETE
@@ -93,6 +96,7 @@ def _describe(opened: _Opened, schedule: Schedule) -> dict[str, Any]:
         "paused_since": time_text(standing.paused_ms),
         "running": standing.run,
         "last": None if last is None else run_document(last),
+        "warnings": list(opened.file.warnings[schedule.name]),
     }
 
 

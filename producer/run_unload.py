@@ -13,8 +13,8 @@ from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.beginning import Beginning
+from producer.endings import publish_end
 from producer.known_job import ADOPTED
-from producer.options import comma_list
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan_read import Read, Wanted, check_wanted, plan_units, read_select
 from producer.run_read import Plan, plan_slots, run_read
@@ -22,14 +22,12 @@ from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.transform_prints import prints_to_stderr
 from producer.words import count_text
+from ringhaul.cql.names import listed_names
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
-from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobStatus
-from ringhaul.ledger.states import JobState
-from ringhaul.read.finish import publish_manifest, unload_parts
+from ringhaul.read.finish import unload_parts
 from ringhaul.read.job import Output, ReadJob
 from ringhaul.transform import RECORD
 from ringhaul.transform.errors import TransformError
@@ -62,7 +60,7 @@ def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
-        def plan(session: Session) -> Plan | None:
+        def plan(session: Session) -> Plan:
             return _plan(options, request, functions, loaded, session, slots)
 
         return run_read(options, begun, plan, output="" if to_stdout else output.url)
@@ -91,7 +89,7 @@ def _plan(
     loaded: Loaded,
     session: Session,
     slots: int,
-) -> Plan | None:
+) -> Plan:
     output = request.output
     read = read_select(session, request.wanted)
     if read.select is not None:
@@ -129,34 +127,26 @@ def _plan(
         f"unload {job.table.name} -> {'standard output' if to_stdout else output.url}   "
         f"{count_text(len(units), 'unit')}"
     )
-    if options["dry_run"]:
-        plan = _dry_run_json(job, len(units), slots)
-        print(json.dumps(plan) if options["as_json"] else _dry_run_text(plan, headline))
-        return None
-    if to_stdout:
-        header = b""
-        if wants_header(options, output):
-            with_header = replace(output.format, header=True)
-            header = header_bytes(with_header, names, types)
-        printer = StdoutParts(Path(output.url), unload_parts, header, in_order=job.token_order)
-        return Plan(
-            job=job,
-            units=units,
-            target=job.table.name,
-            headline=headline,
-            on_look=printer.look,
-            on_end=printer.end,
-            own_workers=True,
-            error_limit=request.error_limit,
-        )
-    return Plan(
+    plan = Plan(
         job=job,
         units=units,
         target=job.table.name,
         headline=headline,
-        on_end=_finish,
+        on_end=publish_end,
+        own_workers=to_stdout,
         error_limit=request.error_limit,
     )
+    if options["dry_run"]:
+        told = _dry_run_json(job, len(units), slots)
+        text = json.dumps(told) if options["as_json"] else _dry_run_text(told, headline)
+        return replace(plan, told=text)
+    if not to_stdout:
+        return plan
+    header = b""
+    if wants_header(options, output):
+        header = header_bytes(replace(output.format, header=True), names, types)
+    printer = StdoutParts(Path(output.url), unload_parts, header, in_order=job.token_order)
+    return replace(plan, on_look=printer.look, on_end=printer.end)
 
 
 def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
@@ -216,15 +206,9 @@ def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, Cql
 
 def _refuse_blank_lines(select: Select, output: Output) -> None:
     """Raise `UsageError` where a row may be a blank line, which no reader takes for a record."""
-    # A clustering column may be null, in a partition that has nothing but its static columns.
     column = select.items[0].scalar.column
-    if column is None or not column.is_column or column.name not in select.table.partition_key:
+    if column is None or not column.is_column or column.name not in select.table.never_null:
         refuse_blank_lines(output.format, select.names)
-
-
-def _finish(ledger: Ledger, status: JobStatus) -> None:
-    if status.state in (JobState.COMPLETE, JobState.PARTIAL):
-        publish_manifest(ledger, status.job)
 
 
 def _wanted(options: Mapping[str, Any]) -> Wanted:
@@ -239,6 +223,6 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
     return Wanted(
         keyspace=options["keyspace"],
         table=options["table"],
-        items=tuple(comma_list(options["columns"])),
+        items=tuple(listed_names(options["columns"])),
         where=options["where"],
     )

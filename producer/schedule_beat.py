@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from config.settings import Loaded, Settings
@@ -305,6 +306,8 @@ class Beat:
             if read.schedules.get(name) == look.schedule
         }
         log.info("%s: %d schedules", path, len(read.schedules))
+        for warning in chain.from_iterable(read.warnings.values()):
+            log.warning("%s", warning)
 
     def _tell_of_file(self, text: str, defect: Exception | None = None) -> None:
         """Once. `defect`: of ours, told with its traceback."""

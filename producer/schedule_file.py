@@ -14,18 +14,15 @@ from click.exceptions import Exit
 
 from config.settings import Settings
 from producer.options import given_options
+from producer.schedule_output import FOLDERS, check_output
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
 from ringhaul.formats.find import local_path
 from ringhaul.formats.remote import is_remote
-from ringhaul.read.effect import effect_of
 from ringhaul.schedule.parse import parse_schedules
-from ringhaul.schedule.samples import sample_dues
 from ringhaul.schedule.schedules import Schedule, Schedules
-from ringhaul.schedule.times import FAR_MS, run_id
+from ringhaul.schedule.times import FAR_MS
 
-#: Commands that write into a folder, which must be empty.
-_FOLDERS = frozenset({"unload", "lookup", "exec"})
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
@@ -47,6 +44,8 @@ class ScheduleFile:
     schedules: Schedules
     #: What tells it from another version: time of change, size, inode.
     version: tuple[int, int, int]
+    #: By schedule: what is no error, and may go wrong later all the same; each with its place.
+    warnings: Mapping[str, Sequence[str]]
 
     @property
     def folder(self) -> Path:
@@ -101,15 +100,20 @@ def read_schedule_file(path: Path) -> ScheduleFile:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start})") from error
     schedules = parse_schedules(text, str(path))
+    warnings: dict[str, list[str]] = {name: [] for name in schedules}
     for schedule in schedules.values():
         _check_patterns(schedule, path)
         for number, step in enumerate(schedule.steps, start=1):
+            place = f"{path}: schedule {schedule.name}: steps, step {number} ({step[0]})"
             try:
-                _check_step(schedule, step, number, path.absolute().parent)
+                warning = _check_step(schedule, step, number, path.absolute().parent)
             except UsageError as error:
-                place = f"{path}: schedule {schedule.name}: steps, step {number}"
-                raise UsageError(f"{place} ({step[0]}): {error}") from None
-    return ScheduleFile(path=path.absolute(), schedules=schedules, version=version)
+                raise UsageError(f"{place}: {error}") from None
+            if warning is not None:
+                warnings[schedule.name].append(f"{place}: {warning}")
+    return ScheduleFile(
+        path=path.absolute(), schedules=schedules, version=version, warnings=warnings
+    )
 
 
 def file_version(path: Path) -> tuple[int, int, int]:
@@ -127,8 +131,9 @@ def _check_patterns(schedule: Schedule, path: Path) -> None:
         raise UsageError(f"{path}: schedule {schedule.name}: arrive: {error}") from None
 
 
-def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> None:
-    """Raise `UsageError` for what the command of a step would refuse, or a step must not do.
+def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
+    """A warning, if there is cause for one. Raises `UsageError` for what the command of a step
+    would refuse, or a step must not do.
 
     `folder`: where it runs.
     """
@@ -147,15 +152,20 @@ def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: 
         except click.ClickException as error:
             raise UsageError(error.format_message()) from None
 
-    params = parsed(0).params
+    first = parsed(0)
+    params = first.params
     for name, why in _REFUSED.items():
         if params.get(name):
             flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")
     _check_input(step[0], params)
-    if step[0] in _FOLDERS:
-        _check_output(step[0], {due: parsed(due).params for due in _some_dues(schedule)})
-    _check_values(step[0], [parsed(0), parsed(FAR_MS)], folder)
+    warning = None
+    if step[0] in FOLDERS:
+        given, _, _ = command.make_parser(first).parse_args(list(step[1:]))
+        output = given.get("output", params["output"])
+        warning = check_output(schedule, step[0], params, output, time.time_ns() // 1_000_000)
+    _check_values(step[0], [first, parsed(FAR_MS)], folder)
+    return warning
 
 
 def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> None:
@@ -173,31 +183,5 @@ def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> 
 
 def _check_input(command: str, params: Mapping[str, Any]) -> None:
     sources = {"load": params.get("sources"), "lookup": (params.get("keys"),)}.get(command, ())
-    if "-" in (sources or ()) or params.get("params") == "-":
+    if "-" in (*(sources or ()), params.get("params"), params.get("urlfile")):
         raise UsageError("-: a step has no standard input")
-
-
-def _check_output(command: str, runs: Mapping[int, Mapping[str, Any]]) -> None:
-    """`runs`: the step's parameters in some runs, by their due times."""
-    params = next(iter(runs.values()))
-    if params["output"] == "-":
-        if command == "exec" and not effect_of(params["statement"]).reads:
-            return  # it has no answers
-        raise UsageError("-o: a step writes to a folder, not to standard output")
-    writers: dict[str, int] = {}
-    for due_ms, run in runs.items():
-        first_ms = writers.setdefault(run["output"], due_ms)
-        if first_ms != due_ms:
-            raise UsageError(
-                f"-o {run['output']}: the second run would find this folder full (that of "
-                f"{run_id(due_ms)} after that of {run_id(first_ms)}): put {{due}} into it, or a "
-                "{due:%Y-%m-%d} that differs from run to run"
-            )
-
-
-def _some_dues(schedule: Schedule) -> list[int]:
-    """Due times whose outputs are to differ. Files arrive when they do, hence some that have
-    nothing in common."""
-    if schedule.arrive:
-        return [0, 8 * 366 * 86_400_000 + 45_296_000]
-    return sample_dues(schedule.timing, time.time_ns() // 1_000_000) or [0]

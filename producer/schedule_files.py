@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.formats.find import local_path
-from ringhaul.formats.globs import expand
+from ringhaul.formats.globs import expand, folders_below
 from ringhaul.formats.remote import is_remote, list_files, open_stream, stat_file
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.storage.access import shown
@@ -32,8 +32,9 @@ def _raise(path: str, error: Exception) -> None:
 def list_arrivals(patterns: tuple[str, ...], folder: str, tell: Tell = _raise) -> list[Listed]:
     """The files that the patterns name now, each once. None is no error: none has arrived.
 
-    A pattern is a glob, a folder (all files below it) or a URL of either; a relative one begins at
-    `folder`. Names that begin with a dot are left out: they are being written, by custom.
+    A pattern is a glob, a folder (all files below it, links to folders followed) or a URL of
+    either; a relative one begins at `folder`. Names that begin with a dot are left out: they are
+    being written, by custom.
     A folder that is not there or cannot be read, a store that does not answer and a name that is no
     text are for `tell`, and what else there is is listed. The default raises OSError,
     `SourceMissing`, and what `remote.list_files` does.
@@ -132,11 +133,10 @@ def _below(folder: str, tell: Tell) -> Iterator[str]:
         if not isinstance(error, FileNotFoundError):  # gone since its folder was listed
             tell(error.filename, error)
 
-    for here, folders, files in os.walk(folder, onerror=failed):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
+    for here, names in folders_below(folder, failed=failed):
+        for name in names:
             if not name.startswith("."):
-                yield os.path.join(here, name)
+                yield here + name
 
 
 def _stat(path: str) -> Listed | None:

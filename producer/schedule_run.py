@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from config.names import ENV_CONFIG, env_name
 from config.settings import Loaded
+from producer.asked import STEP_VARIABLE
 from producer.schedule_notify import tell
 from producer.schedule_words import run_document, run_line
 from ringhaul.errors import EXIT_CRASH
@@ -261,7 +262,7 @@ class RunWork:
 def step_environment(loaded: Loaded) -> dict[str, str]:
     """The environment of a step, which has the settings of this process in a folder of its own:
     what is relative to the current folder here is written out."""
-    environment = dict(os.environ)
+    environment = dict(os.environ) | {STEP_VARIABLE: "1"}
     if loaded.config_file is not None:
         environment[ENV_CONFIG] = str(loaded.config_file)
     for key, origin in loaded.origins.items():

@@ -54,16 +54,28 @@ class Snapshot:
 
 
 def retrying(status: JobStatus) -> str | None:
-    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`. None: it does not, or
-    for no error."""
+    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`, or `no unit is worked
+    on, one was declined 0:12 ago: ...`. None: it does not, or for no error."""
+    if status.finished or status.paused:
+        return None
+    if status.declined is not None and status.declined_ms is not None:
+        ago = _ago(status, status.declined_ms)
+        return f"no unit is worked on, one was declined {ago}: {_brief(status.declined)}"
     if not status.stands_still or status.error_ms is None:
         return None
-    ago_s = max(status.now_ms - status.error_ms, 0) / 1000
-    reason = " ".join((status.last_error or "").split())[:ERROR_CHARS_MAX]
     return (
         f"{count_text(status.failing, 'unit')}, failed {count_text(status.fails, 'time')}, "
-        f"last {time_text(ago_s)} ago: {reason}"
+        f"last {_ago(status, status.error_ms)}: {_brief(status.last_error or '')}"
     )
+
+
+def _ago(status: JobStatus, then_ms: int) -> str:
+    return f"{time_text(max(status.now_ms - then_ms, 0) / 1000)} ago"
+
+
+def _brief(reason: str) -> str:
+    """On one line, and not at length."""
+    return " ".join(reason.split())[:ERROR_CHARS_MAX]
 
 
 class RateMeter:

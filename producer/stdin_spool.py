@@ -6,16 +6,26 @@ long for the ledger. What commands left that were killed goes with the next load
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
-import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, RinghaulError, UsageError
+from producer.urlfile import NO_PLACES, find_placed
+from ringhaul.errors import (
+    EXIT_COMPLETE,
+    EXIT_REJECTS,
+    EXIT_STILL_RUNNING,
+    OutputUnusable,
+    RinghaulError,
+    SourceUnavailable,
+    UsageError,
+)
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.signature import LOOK_BYTES, binary_kind
@@ -27,23 +37,48 @@ from ringhaul.load.job import LoadJob
 
 #: Of more rejects it is not looked up, record by record, whether one of them wants the file.
 REJECTS_LOOKED_AT = 100_000
+#: In messages, for the file that nobody gave.
+STANDARD_INPUT = "standard input"
+#: Of spool files, in the state folder.
+FOLDER = "spool"
 
 
 def spool_sources(
-    args: Sequence[str], dialect: CsvDialect, file_format: str, spool: Path
+    args: Sequence[str],
+    dialect: CsvDialect,
+    file_format: str,
+    spool: Path,
+    places: Mapping[str, str] = NO_PLACES,
 ) -> list[SourceFile]:
-    """The files to read; standard input is spooled to one first."""
+    """The files to read; standard input is spooled to one first. `places`: see `find_placed`."""
     if "-" not in args:
-        return find_sources(args, dialect, file_format)
+        return find_placed(args, places, dialect, file_format)
     if len(args) > 1:
         raise UsageError("- (standard input) cannot be given together with other sources")
-    spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with spool.open("xb") as file:
-        beginning = sys.stdin.buffer.read(LOOK_BYTES)
-        _refuse_binary(beginning, dialect, file_format)
-        file.write(beginning)
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    try:
+        spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with spool.open("xb") as file:
+            beginning = _read(LOOK_BYTES)
+            _refuse_binary(beginning, dialect, file_format)
+            file.write(beginning)
+            while some := _read(1 << 20):
+                file.write(some)
+    except OSError as error:
+        raise OutputUnusable(
+            f"{spool.parent}: standard input cannot be kept here while it is loaded: "
+            f"{error.strerror}; free some of the disk, or set state_dir to a larger one"
+        ) from error
     return find_sources([str(spool)], dialect, file_format)
+
+
+def _read(bytes_max: int) -> bytes:
+    """Some of standard input; nothing at its end."""
+    if sys.stdin is None:
+        raise UsageError("- : standard input is closed; pipe the records into the command")
+    try:
+        return sys.stdin.buffer.read(bytes_max)
+    except OSError as error:
+        raise SourceUnavailable(f"standard input cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -62,8 +97,18 @@ def told_as_standard_input(spool: Path) -> Iterator[None]:
 
 
 def as_standard_input(text: str, spool: Path) -> str:
-    """A text that says "standard input" for the spool file."""
-    return text.replace(os.path.abspath(spool), "standard input")  # as sources are named
+    """A text, of JSON or not, that says "standard input" for the spool file."""
+    path = os.path.abspath(spool)  # as sources are named
+    return text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
+
+
+def told_path(path: str, job_id: str) -> str:
+    """How a source of a job is named to people and programs: a spool file, by whichever command
+    and on whichever host, as what it holds."""
+    folder, name = os.path.split(path)
+    number = re.escape(job_id) + r"\.[0-9a-f]{8}\.csv"
+    spooled = os.path.basename(folder) == FOLDER and re.fullmatch(number, name)
+    return STANDARD_INPUT if spooled else path
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:
@@ -80,11 +125,22 @@ def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
         path.unlink(missing_ok=True)
 
 
-def drop_if_done(ledger: Ledger, state_dir: Path, job_id: str, job: LoadJob, code: int) -> None:
-    """Remove what was spooled for a load that ended with this exit code, if nobody wants it."""
-    if code not in (EXIT_COMPLETE, EXIT_REJECTS) or not _spooled(state_dir, job_id, job):
-        return
-    if code == EXIT_COMPLETE or _are_kept(ledger, job_id):
+def drop_if_done(
+    ledger: Ledger,
+    state_dir: Path,
+    job_id: str,
+    job: LoadJob,
+    code: int,
+    *,
+    resumable: bool = True,
+) -> None:
+    """Remove what was spooled for a job whose command ends with this exit code, if nobody wants it.
+
+    `job`: of a lookup or an exec, its values. `resumable`: a job that did not end well may go on.
+    """
+    over = code in (EXIT_COMPLETE, EXIT_REJECTS)
+    over = over or (not resumable and code != EXIT_STILL_RUNNING)
+    if over and _spooled(state_dir, job_id, job) and _are_kept(ledger, job_id):
         drop_spooled(state_dir, job_id, job)
 
 
@@ -122,7 +178,7 @@ def _are_kept(ledger: Ledger, job_id: str) -> bool:
 
 
 def _folder(state_dir: Path) -> Path:
-    return state_dir / "spool"
+    return state_dir / FOLDER
 
 
 def _spooled(state_dir: Path, job_id: str, job: LoadJob) -> list[Path]:

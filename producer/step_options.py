@@ -83,9 +83,10 @@ def _check_query(options: Options, loaded: Loaded, given: Collection[str]) -> No
 def _check_lookup(options: Options, loaded: Loaded, given: Collection[str]) -> None:
     from producer.outputs import output_of
     from producer.plan_read import Wanted, check_wanted
-    from producer.run_ask import values_request
+    from producer.run_ask import values_request, wanted_names
 
     values_request(options, "lookup")
+    wanted_names(options)
     check_wanted(Wanted(keyspace=options["keyspace"], table=options["table"]))
     output_of(options, loaded, _NO_JOB)
 

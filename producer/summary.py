@@ -17,6 +17,7 @@ from producer.closing import (
     sharing_json,
     unfinished,
 )
+from producer.stdin_spool import told_path
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -74,7 +75,8 @@ def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
         for reject in unpack_rejects(blob):
             kind = f"{reject.stage} {reject.column}" if reject.column else reject.stage
             reasons[kind] = reasons.get(kind, 0) + 1
-    report = build_report((source.file.path for source in job.sources), results, latencies)
+    paths = (told_path(source.file.path, job_id) for source in job.sources)
+    report = build_report(paths, results, latencies)
     return Summary(status=status, job=job, report=report, reasons=reasons, interrupted=interrupted)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from ringhaul.errors import UsageError
 
 _NO_JOB = "is of a job that runs, and --dry-run makes none: leave one of them out"
+_NOT_FOLLOWED = "is of a command that follows its job, and --detach does not: leave one of them out"
 #: Two options by their names in a command, and what there is to say.
 PAIRS = {
     ("summary", "dry_run"): f"--summary {_NO_JOB}",
@@ -18,6 +19,8 @@ PAIRS = {
         "--summary is written at the end of the job, and --detach does not wait for it: leave one "
         "of them out (`ringhaul status -f JOB --json` has the summary then)"
     ),
+    ("on_interrupt", "detach"): f"--on-interrupt {_NOT_FOLLOWED}",
+    ("progress", "detach"): f"--progress {_NOT_FOLLOWED}",
     ("profile_dir", "dry_run"): f"--profile {_NO_JOB}",
     ("export", "as_json"): (
         "--export writes the rejected records, --json what is wrong with them: give one of them"

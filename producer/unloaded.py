@@ -12,7 +12,7 @@ from typing import Any
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import SUFFIXES, format_of
 from ringhaul.read.manifest import MANIFEST, Manifest, read_manifest
-from ringhaul.storage.access import is_url
+from ringhaul.storage.access import is_url, shown
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
 _SAID = {
@@ -41,13 +41,14 @@ def manifest_options(
     others += [source for source in found if source not in known and _may_be_csv(source, options)]
     if others and any(_told(changes) for changes in wanted.values()):
         odd = first if _told(changes) else others[0]
+        other = others[0] if odd == first else first
         raise UsageError(
-            f"{odd} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
-            f"{others[0] if odd == first else first} is not: load them one after the other, or "
-            "give the options"
+            f"{shown(odd)} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
+            f"{shown(other)} is not: load them one after the other, or give the options"
         )
     told = _told(changes)
-    return changes, f"{first}: CSV with {', '.join(told)}, as its {MANIFEST} says" if told else ""
+    said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
+    return changes, said if told else ""
 
 
 def _written(source: str) -> Manifest | None:

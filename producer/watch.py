@@ -37,6 +37,8 @@ SWEEP_EVERY_S = 1.0
 PATIENCE_MS = 1500
 #: How long a stopped job's workers get to let go of their units.
 WIND_DOWN_S = 15.0
+#: After Ctrl-C or SIGTERM Redis is not waited for longer: Kubernetes kills 30 s after its SIGTERM.
+LEAVE_S = 10.0
 
 
 class Detached(Exception):
@@ -64,6 +66,7 @@ class Watch:
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
+        self._interrupted_at = 0.0  #: the first time
         self._told_detaching = False
         self._sweep_due = 0.0
         self._started_at = time.monotonic()
@@ -78,7 +81,8 @@ class Watch:
         return self._interrupts > 0
 
     def follow(self) -> JobStatus:
-        """Return when the job has ended. Raises `Detached` when the user let go of it."""
+        """Return when the job has ended. Raises `Detached` when the user let go of it, and
+        `LedgerUnavailable` when they want to and Redis is away."""
         with self._taking_interrupts():
             if self._feeder is not None:
                 import tasks.application  # noqa: F401 - Celery: read while the feeder splits
@@ -154,6 +158,9 @@ class Watch:
         }
 
     def _wait_for_redis(self, error: LedgerUnavailable) -> None:
+        if self._interrupts and time.monotonic() - self._interrupted_at > LEAVE_S:
+            self._progress.note(f"to go on: {next_command(f'resume {self._job_id}')}")
+            raise error
         if not self._away:
             self._away = True
             self._progress.note(f"waiting: {error}")
@@ -203,6 +210,7 @@ class Watch:
     def _taking_interrupts(self) -> Iterator[None]:
         def count(number: int, frame: FrameType | None) -> None:
             self._interrupts += 1
+            self._interrupted_at = self._interrupted_at or time.monotonic()
             if self._interrupts > 2:
                 raise KeyboardInterrupt
 

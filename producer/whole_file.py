@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,13 @@ from typing import BinaryIO
 
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.read.folders import sync_folder
+
+#: What `/dev/stdout`, `/dev/stderr` and `/dev/fd/N` are or, on Linux, lead to.
+_DESCRIPTOR = re.compile(
+    r"/(?:dev|proc/(?P<process>[0-9]+)(?:/task/[0-9]+)?)/fd/(?P<number>[0-9]+)"
+)
+#: Links that lead to one another, as Linux counts them (`MAXSYMLINKS`).
+_HOPS_MAX = 40
 
 
 @contextmanager
@@ -33,9 +42,16 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     """Write to a file beside `path`, which takes its place, and is on disk, when the block ends
     without an error.
 
-    A device or a pipe is written as it is, and a link stays one. Several commands may write the
-    same at once, on hosts whose processes have the same numbers. Raises `OSError`.
+    A device or a pipe is written as it is, as is whatever a descriptor such as `/dev/stdout` stands
+    for: a log that a shell opened with `>>` is added to. A link stays one. Several commands may
+    write the same at once, on hosts whose processes have the same numbers. Raises `OSError`.
     """
+    descriptor = _descriptor(path)
+    if descriptor is not None:
+        sys.stdout.flush()  # What was printed before stands before.
+        with os.fdopen(descriptor, "wb") as there:
+            yield there
+        return
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as there:
             yield there
@@ -53,3 +69,22 @@ def replacing(path: str) -> Iterator[BinaryIO]:
         sync_folder(str(target.parent))
     finally:
         written.unlink(missing_ok=True)
+
+
+def _descriptor(path: str) -> int | None:
+    """A duplicate of the open file that a path names by its descriptor; None: it names none.
+
+    To open such a name would begin anew at the first byte. The last of the links leads to a file
+    that may have a name like any other: each is looked at on the way.
+    """
+    for _ in range(_HOPS_MAX):
+        path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        named = _DESCRIPTOR.fullmatch(path)
+        if named is not None:
+            if named["process"] in (None, str(os.getpid())):
+                return os.dup(int(named["number"]))
+            return os.open(path, os.O_WRONLY | os.O_APPEND)  # as of a container's first process
+        if not os.path.islink(path):
+            return None
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return None

@@ -35,6 +35,7 @@ def run_ask(attempt: Attempt) -> Done:
         doubted=stats.in_doubt,
         missing=outcome.missing,
         not_applied=outcome.not_applied,
+        not_kept=outcome.not_kept,
         rows=stats.rows,
         parts=len(outcome.parts),
         bytes_written=sum(part.bytes for part in outcome.parts),

@@ -24,6 +24,7 @@ from cassandra import InvalidRequest, Unauthorized
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
+from config.errors import ConfigError
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session, renew_pools
 from ringhaul.cluster.words import tell
@@ -89,7 +90,7 @@ class Child:
             try:
                 with self._turn():
                     self._session = open_session(cluster_config(self.settings))
-            except RinghaulError as error:
+            except (RinghaulError, ConfigError) as error:  # such as a password file that is gone
                 raise SessionUnavailable(str(error)) from error
             log.info("session opened", extra={"action": "session_opened", "worker": self.name})
         return self._session

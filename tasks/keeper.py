@@ -9,8 +9,9 @@ units, so that it is done while all processes are busy.
 A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
 old when this process hangs and when Redis is out of its reach.
 
-It removes queues that commands left behind, once their jobs are forgotten (`private_queues`), and
-ends jobs that were left and that nobody can go on with (`abandoned`).
+It removes queues that commands left behind, once their jobs are forgotten (`private_queues`), takes
+workers that are gone out of Celery's table (`mailboxes`), and ends jobs that were left and that
+nobody can go on with (`abandoned`).
 
 The worker of an embedded job ends with the command that started it: when that command was killed
 and could not stop its worker, the keeper does.
@@ -34,6 +35,7 @@ from tasks.abandoned import Abandoned
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.heartbeat import Heartbeat
 from tasks.looking import ASK_EVERY_S, WATCH_EVERY_S, Looking
+from tasks.mailboxes import take_out_gone
 from tasks.nodename import worker_host
 from tasks.private_queues import note_queues, remove_forgotten
 from tasks.publish import publisher, windows
@@ -69,6 +71,8 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._looking = Looking(self._ledger.caller, self._me, settings)
         self._abandoned = Abandoned(self._ledger)
+        # What happened while no worker was there to see it is put right by the first.
+        self._some_are_gone = True
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._keep()
         self._look(worker.timer)
@@ -92,7 +96,9 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         """One beat. Whatever goes wrong, the timer goes on: Redis may be back at the next."""
         try:
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
-            Workers(self._ledger.caller).heartbeat(self._me, ttl_ms)
+            workers = Workers(self._ledger.caller)
+            if workers.heartbeat(self._me, ttl_ms):
+                self._some_are_gone = True
             self._heartbeat.beat()
             if self._parent_pid:
                 note_queues(self._ledger.caller, self._me.queues)
@@ -101,6 +107,10 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             for job in self._abandoned.look(running):
                 log.warning("job %s: its command is gone, and nobody can go on with it", job)
             remove_forgotten(self._ledger.caller, self._prefix)
+            if self._some_are_gone:
+                hosts = {worker.host for worker in workers.alive()}
+                take_out_gone(self._ledger.caller, self._prefix, hosts)
+                self._some_are_gone = False
         except Exception as error:
             log.warning("the ledger could not be swept: %s", error)
 

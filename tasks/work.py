@@ -12,12 +12,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringhaul.errors import LedgerUnavailable, Terminal, TooManyRejects, Transient, UnitPaused
+from ringhaul.errors import (
+    LedgerUnavailable,
+    RinghaulError,
+    Terminal,
+    TooManyRejects,
+    Transient,
+    UnitPaused,
+)
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.pacing import BOUNDLESS
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
+from tasks.nodename import worker_host
 from tasks.publish import publish_next
 from tasks.throttle import JobThrottle
 from tasks.time_limits import TimeLimits
@@ -84,7 +92,7 @@ def work(
         child.begin_unit()
     except SessionUnavailable as error:
         log.error("no session, unit %s of %s is left to others: %s", unit, job_id, error)
-        _decline(child, job_id, unit, epoch)
+        _decline(child, job_id, unit, epoch, error)
         time.sleep(NO_SESSION_WAIT_S)
         return {"unit": unit, "skipped": "no session"}
     ledger = child.ledger
@@ -92,7 +100,7 @@ def work(
         claim = _claim(child, job_id, unit, epoch, token)
     except (JobMissing, WrongCluster) as error:
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
-        _decline(child, job_id, unit, epoch, delay_ms=OTHERS_DELAY_MS)
+        _decline(child, job_id, unit, epoch, error, delay_ms=OTHERS_DELAY_MS)
         return {"unit": unit, "skipped": str(error)}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Made by another version of ringhaul: every try would end like this one.
@@ -114,11 +122,14 @@ def work(
     return {"unit": unit, **done.told}
 
 
-def _decline(child: Child, job_id: str, unit: int, epoch: int, *, delay_ms: int = 0) -> None:
+def _decline(
+    child: Child, job_id: str, unit: int, epoch: int, error: RinghaulError, *, delay_ms: int = 0
+) -> None:
     """Let the unit be issued again now: else it would wait until its message counts as lost, and
-    longer each time."""
+    longer each time. Whoever watches a job that nobody can work on sees the error, and where."""
+    reason = f"{worker_host()}: {error}"
     with suppress(LedgerUnavailable):
-        child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms)
+        child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms, reason=reason)
 
 
 def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Claimed | Refusal:

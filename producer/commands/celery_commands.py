@@ -24,7 +24,9 @@ PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 @click.command("worker", context_settings=PASS_ON)
-@click.option("-c", "--concurrency", type=click.IntRange(1), help="Worker processes (cores).")
+@click.option(
+    "-c", "--concurrency", type=click.IntRange(1), help="Worker processes [the cores they may use]."
+)
 @click.option(
     "--profile",
     type=click.Choice(["cprofile", "pyspy"]),

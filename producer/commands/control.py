@@ -8,7 +8,12 @@ from typing import Any
 import rich_click as click
 
 from producer.commands.query import RESULT_FORMATS
-from producer.options import connection_options, following_options, ledger_options
+from producer.options import (
+    connection_options,
+    following_options,
+    given_options,
+    ledger_options,
+)
 from producer.startup import take_sigterm
 
 
@@ -63,7 +68,7 @@ def resume_command(**options: Any) -> int:
     from producer.unpause import unpause
 
     take_sigterm()
-    if unpause(options):
+    if unpause(options, given_options()):
         return 0
     from producer.run_resume import run_resume
 

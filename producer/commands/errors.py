@@ -35,7 +35,7 @@ def errors_command(
     mended and loaded again with the same options.
     """
     from producer.ledgers import reading_ledger
-    from producer.rejects import export_rejects, job_rejects, reject_lines
+    from producer.rejects import export_rejects, not_kept, reject_lines, shown_rejects
 
     given = given_options()
     refuse_together(given)
@@ -43,11 +43,18 @@ def errors_command(
         if export is not None:
             written = export_rejects(ledger, job, export)
             print(f"{written:,} rejected records written to {export}", file=sys.stderr)
+            _say(not_kept(ledger, job))
             return 0
         if as_json:
-            for reject in islice(job_rejects(ledger, job), limit if "limit" in given else None):
+            for reject in islice(shown_rejects(ledger, job), limit if "limit" in given else None):
                 print(json.dumps(reject.to_json()))
+            _say(not_kept(ledger, job))
             return 0
         for line in reject_lines(ledger, job, limit):
             print(line)
         return 0
+
+
+def _say(told: str) -> None:
+    if told:
+        print(told, file=sys.stderr)

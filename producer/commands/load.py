@@ -12,8 +12,24 @@ from producer.known_job import begins_job
 from producer.options import connection_options, following_options, given_options, sharing_options
 
 
+def _need_a_source(
+    context: click.Context, parameter: click.Parameter, sources: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse a command that names none. `--urlfile` is eager: it is known by now."""
+    if not sources and context.params["urlfile"] is None:
+        words = "Give one, or --urlfile FILE"
+        raise click.MissingParameter(words, ctx=context, param=parameter)
+    return sources
+
+
 @click.command("load")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...", callback=_need_a_source)
+@click.option(
+    "--urlfile",
+    is_eager=True,
+    metavar="FILE",
+    help="Sources, one on each line, after those that are given; -: from standard input.",
+)
 @click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
 @click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
 @click.option(

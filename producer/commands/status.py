@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from producer.options import ledger_options
+from producer.options import given_options, ledger_options
+
+if TYPE_CHECKING:
+    from ringhaul.ledger.reading import JobStatus
 
 
 @click.command("status")
@@ -26,6 +30,8 @@ def status_command(
     from producer.ledgers import reading_ledger
     from ringhaul.errors import UsageError
 
+    if job is not None and "limit" in given_options():
+        raise UsageError("--limit is of the list of jobs: leave it out, or the name of the job")
     if follow and job is None:
         raise UsageError("-f follows one job: name it (`ringhaul status` lists them)")
     with reading_ledger(config_file) as ledger:
@@ -39,23 +45,27 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
     from producer.closing import read_closing
     from producer.endings import publish_watched
     from producer.follow import Shown, follow_job, print_closing
-    from ringhaul.errors import OutputUnusable
+    from ringhaul.errors import OutputUnavailable, OutputUnusable
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
     status = ledger.status(job_id)
+
+    def publish(status: JobStatus) -> None:
+        try:
+            publish_watched(ledger, status, shown.say)
+        except (OutputUnusable, OutputUnavailable) as error:  # the job is over all the same
+            shown.say(str(error))
+
     if follow and not status.finished:
         return follow_job(
             ledger,
             job_id,
             int(status.labels.get("bytes_total", "0")),
             shown,
-            on_end=lambda status: publish_watched(ledger, status, shown.say),
+            on_end=publish,
         )
     if follow:
-        try:
-            publish_watched(ledger, status, shown.say)
-        except OutputUnusable as error:  # the job is over all the same
-            shown.say(str(error))
+        publish(status)
     closing = read_closing(ledger, job_id)
     print_closing(closing, shown)
     return closing.exit_code

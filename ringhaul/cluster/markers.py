@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from ringhaul.cql.types import SCALARS, CqlType, UnknownType
@@ -31,6 +32,15 @@ def keyspace_of(prepared: PreparedStatement) -> str | None:
     for column in (*(prepared.column_metadata or ()), *(prepared.result_metadata or ())):
         return str(_field(column, "keyspace_name", 0))
     return None
+
+
+def is_of_counters(session: Session, prepared: PreparedStatement) -> bool:
+    """Whether the table that its first marker is of has counters, as far as the session knows."""
+    for column in prepared.column_metadata or ():
+        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
+        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
+        return bool(table) and any(c.cql_type == "counter" for c in table.columns.values())
+    return False
 
 
 def cql_type_of(driver_type: Any) -> CqlType:

@@ -7,7 +7,7 @@ job means the same thing on every host.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,13 @@ class TableSchema:
     @property
     def primary_key(self) -> tuple[str, ...]:
         return self.partition_key + self.clustering_key
+
+    @property
+    def never_null(self) -> tuple[str, ...]:
+        """The columns in which every row has a value: those of the primary key. But a partition
+        that has nothing but its static columns is one row without clustering columns."""
+        static = any(column.static for column in self.columns)
+        return self.partition_key if static else self.primary_key
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -127,13 +134,26 @@ def _user_types(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
     )
 
 
+def no_column(name: str, table: TableSchema) -> str:
+    """`no column 'totl' in table shop.orders; did you mean 'total'?`, of a name as CQL reads it."""
+    near = _near(name, table.column_names)
+    if not near:
+        return f"no column {name!r} in table {table.name}"
+    plain = near[0].isidentifier() and near[0].islower()
+    spelt = near[0] if plain else quote_identifier(near[0])
+    return f"no column {name!r} in table {table.name}; did you mean {spelt!r}?"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'orders'?`, or nothing when no name is near."""
-    candidates = list(known)
-    match = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6) or [
-        candidate for candidate in candidates if candidate.lower() == name.lower()
+    near = _near(name, list(known))
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _near(name: str, known: Sequence[str]) -> Sequence[str]:
+    return difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
+        candidate for candidate in known if candidate.lower() == name.lower()
     ]
-    return f"; did you mean {match[0]!r}?" if match else ""
 
 
 def quote_identifier(name: str) -> str:

@@ -46,7 +46,7 @@ _TOKEN = re.compile(r"%(.?)|([^%]+)", re.DOTALL)
 
 @functools.lru_cache(maxsize=128)
 def compile_pattern(pattern: str, *, any_digits: bool = False) -> re.Pattern[str]:
-    """The expression that a whole text must match. Raises `UsageError` naming the pattern.
+    """The expression that a whole text must match. Raises `UsageError`, the pattern first.
 
     Groups: year, year_of_century, month, month_name, day, hour, hour12, half, minute, second,
     fraction, zone; only those that the pattern has. With `any_digits` the digits that stand in the
@@ -80,9 +80,7 @@ def compile_pattern(pattern: str, *, any_digits: bool = False) -> re.Pattern[str
             parts.append(f"(?P<{name}>{expression})" if name else f"(?:{expression})")
         else:
             known = " ".join(f"%{letter}" for letter in (*_NUMBERS, *_WORDS, *_SHORTHANDS, "%"))
-            raise UsageError(
-                f'timestamp format "{pattern}": %{directive} is not known, use {known}'
-            )
+            raise UsageError(f'"{pattern}": %{directive} is not known, use {known}')
     _check_date(groups, pattern)
     return re.compile("".join(parts), re.ASCII | re.IGNORECASE)
 
@@ -98,7 +96,7 @@ def _is_digit(tokens: list[tuple[str | None, str | None]], index: int, *, last: 
 
 def _claim(group: str, groups: set[str], pattern: str) -> None:
     if group in groups:
-        raise UsageError(f'timestamp format "{pattern}" has the {group} twice')
+        raise UsageError(f'"{pattern}" has the {group} twice')
     groups.add(group)
 
 
@@ -107,10 +105,9 @@ def _check_date(groups: set[str], pattern: str) -> None:
     month = len(groups & {"month", "month_name"})
     if year != 1 or month != 1 or "day" not in groups:
         raise UsageError(
-            f'timestamp format "{pattern}" must have one year (%Y or %y), one month (%m, %b or %B) '
-            "and a day (%d)"
+            f'"{pattern}" must have one year (%Y or %y), one month (%m, %b or %B) and a day (%d)'
         )
     if "hour" in groups and "hour12" in groups:
-        raise UsageError(f'timestamp format "{pattern}" has both %H and %I')
+        raise UsageError(f'"{pattern}" has both %H and %I')
     if ("hour12" in groups) != ("half" in groups):
-        raise UsageError(f'timestamp format "{pattern}": %I and %p need each other')
+        raise UsageError(f'"{pattern}": %I and %p need each other')

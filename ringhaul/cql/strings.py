@@ -20,8 +20,8 @@ from ringhaul.cql.text_format import TextFormat
 _HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
 
 
-def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
-    """text or varchar: any UTF-8, not trimmed."""
+def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat | None) -> Encoded:
+    """text or varchar: any UTF-8, not trimmed. `fmt` None: no option says how it is encoded."""
     array = column.array()
     bad: list[BadValue] = []
     if len(column.data) and column.data.max() >= 0x80:
@@ -77,14 +77,14 @@ def encode_blobs(column: TextColumn, fmt: TextFormat) -> Encoded:
     return Encoded(Cells.variable(merged), bad)
 
 
-def _utf8_reason(value: bytes, fmt: TextFormat) -> str | None:
+def _utf8_reason(value: bytes, fmt: TextFormat | None) -> str | None:
     try:
         value.decode()
     except UnicodeDecodeError as error:
-        return (
-            f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x}); "
-            f"give {fmt.option('encoding')} if the file is in another encoding"
-        )
+        reason = f"invalid UTF-8 at byte {error.start + 1} (0x{value[error.start]:02x})"
+        if fmt is None:
+            return reason
+        return f"{reason}; give {fmt.option('encoding')} if the file is in another encoding"
     return None
 
 

@@ -37,14 +37,17 @@ class TextFormat:
 
     def __post_init__(self) -> None:
         for pattern in self.timestamp_formats:
-            compile_pattern(pattern)
+            try:
+                compile_pattern(pattern)
+            except UsageError as error:
+                raise UsageError(f"{self.option('timestamp-format')} {error}") from error
         if self.epoch_unit and self.epoch_unit not in EPOCH_UNITS:
             raise UsageError(
                 f'{self.option("epoch-unit")} "{self.epoch_unit}" is unknown: use one of '
                 f"{', '.join(EPOCH_UNITS)}"
             )
         if self.blob not in BLOB_FORMS:
-            raise UsageError(f'blob form "{self.blob}" is unknown: use hex or base64')
+            raise UsageError(f'{self.option("blob")} "{self.blob}" is unknown: use hex or base64')
         try:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -54,27 +57,28 @@ class TextFormat:
             ) from error
         both = {w.lower() for w in self.true_words} & {w.lower() for w in self.false_words}
         if both:
-            raise UsageError(f'boolean word "{min(both)}" means both true and false: drop one')
-        if not self.true_words or not self.false_words:
-            raise UsageError("boolean words: give at least one for true and one for false")
+            options = " and ".join(map(self.option, ("true-words", "false-words")))
+            raise UsageError(f'{options} both have "{min(both)}": drop it from one')
+        for name, words in (("true-words", self.true_words), ("false-words", self.false_words)):
+            if not words:
+                raise UsageError(f"{self.option(name)} is empty: give at least one word")
         self._check_separators()
 
     def _check_separators(self) -> None:
         for name, separator in (
-            ("decimal", self.decimal_sep),
-            ("thousands", self.thousands_sep),
+            ("decimal-sep", self.decimal_sep),
+            ("thousands-sep", self.thousands_sep),
         ):
             if len(separator) > 1 or separator in tuple("0123456789+-eE"):
                 raise UsageError(
-                    f'{name} separator "{separator}" cannot be used: give one character that is '
+                    f'{self.option(name)} "{separator}" cannot be used: give one character that is '
                     "neither a digit, a sign nor the letter e"
                 )
         if not self.decimal_sep:
-            raise UsageError("decimal separator is empty: give one character")
+            raise UsageError(f"{self.option('decimal-sep')} is empty: give one character")
         if self.decimal_sep == self.thousands_sep:
-            raise UsageError(
-                f'decimal and thousands separator are both "{self.decimal_sep}": change one'
-            )
+            options = " and ".join(map(self.option, ("decimal-sep", "thousands-sep")))
+            raise UsageError(f'{options} are both "{self.decimal_sep}": change one')
 
     @property
     def plain_numbers(self) -> bool:

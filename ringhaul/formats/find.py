@@ -19,7 +19,7 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats import remote
 from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
-from ringhaul.formats.globs import expand
+from ringhaul.formats.globs import expand, folders_below, is_aside
 from ringhaul.formats.remote import RemoteFile, is_remote
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
@@ -89,30 +89,13 @@ def _in_folder(folder: str, file_format: str) -> list[str]:
 
 
 def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """The files that tell a format, links to folders followed. A folder is entered once, whatever
-    links lead to it, so that no circle of links is gone round."""
-    entered: set[tuple[int, int]] = set()
-    for here, folders, files in os.walk(folder, onerror=_raise_missing, followlinks=True):
-        try:
-            status = os.stat(here)
-        except OSError as error:
-            _raise_missing(error)
-        if (status.st_dev, status.st_ino) in entered:
-            folders.clear()
-            continue
-        entered.add((status.st_dev, status.st_ino))
-        folders[:] = sorted(name for name in folders if not _is_aside(name))
-        for name in files:
+    """The files that tell a format, links to folders followed."""
+    for here, names in folders_below(folder, failed=_raise_missing):
+        for name in names:
             if name == MANIFEST:
                 continue
             if not name.startswith(".") and plain_name(name).endswith(suffixes):
-                yield os.path.join(here, name)
-
-
-def _is_aside(name: str) -> bool:
-    """Whether a folder is no place for data: hidden, or a file system's own, which only root reads
-    and which lies at the top of every disk."""
-    return name.startswith(".") or name == "lost+found"
+                yield here + name
 
 
 def _raise_missing(error: OSError) -> NoReturn:
@@ -150,7 +133,7 @@ def _check_readable(pattern: str) -> None:
         return
     _check_readable(os.path.dirname(pattern))
     for folder in expand(pattern):
-        if _is_aside(os.path.basename(folder)) or not os.path.isdir(folder):
+        if is_aside(os.path.basename(folder)) or not os.path.isdir(folder):
             continue
         if not os.access(folder, os.R_OK | os.X_OK):
             raise SourceMissing(f"{folder}: {os.strerror(errno.EACCES)}")

@@ -1,4 +1,4 @@
-"""Which paths of this host a glob matches.
+"""Which paths of this host a glob matches, and which folders are below one.
 
 A folder is entered once, whatever links lead to it: Python's `glob` goes round a circle of links
 until the system refuses, finds each file 41 times by then, and with two circles does not end.
@@ -6,20 +6,38 @@ until the system refuses, finds each file 41 times by then, and with two circles
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import chain
 
 #: Device and inode of each folder that was entered, and the path by which it was.
-_Entered = dict[tuple[int, int], str]
+Entered = dict[tuple[int, int], str]
 
 
 def expand(pattern: str) -> list[str]:
     """The paths that a glob matches, sorted; `**` stands for folders at any depth, or none.
 
-    Links to folders are followed. Names that begin with a dot are matched by none of the
-    wildcards. What cannot be read is passed over.
+    Links to folders are followed. Of several paths to one place, by links to folders, the one
+    with the fewest is given. Names that begin with a dot are matched by none of the wildcards, and
+    `lost+found` not by `**`. What cannot be read is passed over.
     """
-    return sorted(_expand(pattern))
+    real, links_count = cache(os.path.realpath), cache(_links_count)
+    paths: dict[tuple[str, str], str] = {}
+    known: dict[str, int] = {}
+    for path in sorted(_expand(pattern)):
+        # A folder is a place itself; of a file the folder that it is in counts.
+        folder = path.rstrip("/") if os.path.isdir(path) else os.path.dirname(path)
+        place = (real(folder), path[len(folder) :].strip("/"))
+        links = known[path] = links_count(folder)
+        if place not in paths or links < known[paths[place]]:
+            paths[place] = path
+    return sorted(paths.values())
+
+
+def _links_count(folder: str) -> int:
+    """How many parts of a folder's path are links."""
+    parts = folder.split("/")
+    return sum(os.path.islink("/".join(parts[:count])) for count in range(1, len(parts) + 1))
 
 
 def _expand(pattern: str) -> set[str]:
@@ -30,11 +48,11 @@ def _expand(pattern: str) -> set[str]:
     while parts[at + 1 : at + 2] == ["**"]:  # as one of them
         del parts[at]
     head = "".join(f"{part}/" for part in parts[:at])
-    rest = "/".join(parts[at + 1 :])
+    rest = "/".join(parts[at + 1 :]).lstrip("/")  # of `**//*.csv`, too, not what is in the root
     found = set[str]()
-    entered: _Entered = {}
+    entered: Entered = {}
     for root in sorted(glob.glob(head), key=_by_link) if glob.has_magic(head) else [head]:
-        for folder in _folders(root, entered):
+        for folder, _ in folders_below(root, entered):
             if at + 1 == len(parts):  # everything below, and where that begins
                 found |= {folder} if folder == root and root else set()
                 found.update(glob.glob(f"{glob.escape(folder)}*"))
@@ -48,33 +66,48 @@ def _by_link(path: str) -> tuple[bool, str]:
     return os.path.islink(path.rstrip("/")), path
 
 
-def _folders(root: str, entered: _Entered) -> Iterator[str]:
-    """A folder and those below, each with a slash at its end; of the working directory: "".
+def folders_below(
+    root: str, entered: Entered | None = None, failed: Callable[[OSError], None] | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """A folder and those below, each with a slash at its end (of the working directory: ""), and
+    the names of what is in it and is no folder. Those that are no place for data are left out.
 
     Links come last: a folder that is below by itself is entered there, and not by a link to it.
+    `entered`: before, and what is entered now. `failed`: told of a folder that cannot be read,
+    which is passed over; it may raise.
     """
+    entered = {} if entered is None else entered
     top = root or "./"
     starts = [top]
     while starts:
         links: list[str] = []
-        for here, folders, _ in chain.from_iterable(map(os.walk, starts)):
+        walks = (os.walk(start, onerror=failed) for start in starts)
+        for here, folders, names in chain.from_iterable(walks):
             folder = os.path.join(here, "")[len(top) - len(root) :]
             try:
                 status = os.stat(here)
-            except OSError:
+            except OSError as error:
                 folders.clear()
+                if failed is not None:
+                    failed(error)
                 continue
             if entered.setdefault((status.st_dev, status.st_ino), folder) != folder:
                 folders.clear()
                 continue
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            folders[:] = sorted(name for name in folders if not is_aside(name))
             below = (os.path.join(here, name) for name in folders)
             links.extend(path for path in below if os.path.islink(path))
-            yield folder
+            yield folder, names
         starts = sorted(links)
 
 
-def _is_entered_elsewhere(path: str, entered: _Entered) -> bool:
+def is_aside(name: str) -> bool:
+    """Whether a folder is no place for data: hidden, or a file system's own, which only root reads
+    and which lies at the top of every disk."""
+    return name.startswith(".") or name == "lost+found"
+
+
+def _is_entered_elsewhere(path: str, entered: Entered) -> bool:
     """Whether a path is a link to a folder whose content is matched by another path."""
     if not os.path.islink(path.rstrip("/")) or not os.path.isdir(path):
         return False

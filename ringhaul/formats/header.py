@@ -1,4 +1,4 @@
-"""The first record of a source as the names of its fields."""
+"""The first record of a source as the names of its fields, and such names as a first record."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.pieces import BOM
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.signature import binary_kind
 from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
@@ -52,6 +53,17 @@ def read_header(
     return names, position
 
 
+def write_header(names: Sequence[str], dialect: CsvDialect) -> bytes:
+    """A line that `read_header` reads these names from; in UTF-8 where a stream is to be encoded.
+
+    Without quotes and escapes some characters cannot be written. No header that was read has them:
+    such names were given in place of its own, and go by their position, so that _ does for them.
+    """
+    line = dialect.delimiter.join(_written(name, dialect) for name in names) + "\n"
+    encoding = dialect.encoding if dialect.decoding == "block" else "utf-8"
+    return line.encode(encoding, "replace")
+
+
 def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
     """Raise `UsageError` for names by which fields cannot be told: empty ones and doubled ones.
 
@@ -76,6 +88,21 @@ def refuse_binary(block: Block, dialect: CsvDialect) -> None:
     words = None if dialect.decoding == "stream" else binary_kind(block.data, dialect.option)
     if words is not None:
         raise UsageError(words)
+
+
+def _written(name: str, dialect: CsvDialect) -> str:
+    quote, escape = dialect.quote, dialect.escape
+    characters = (dialect.delimiter, quote, escape, dialect.comment, "\r", "\n", BOM.decode())
+    special = {character for character in characters if character is not None}
+    if name and special.isdisjoint(name):
+        return name
+    if quote is not None:
+        for character in (escape, quote):
+            name = name if character is None else name.replace(character, 2 * character)
+        return f"{quote}{name}{quote}"
+    if escape is not None:
+        return "".join(escape + c if c in special else c for c in name)
+    return "".join("_" if c in special else c for c in name)
 
 
 def _decode_names(text: bytes, dialect: CsvDialect) -> list[str]:

@@ -1,11 +1,13 @@
 """One row of a Parquet file as a JSON object: what is kept of a record that cannot be loaded.
 
 Exact whatever the row holds, and in the forms that `load --format jsonl` reads, so that a record
-can be mended and loaded again; the value at fault is there as it is.
+can be mended and loaded again; the value at fault is there as it is. What JSON would take although
+its column refuses it stands in a list, which is refused as well.
 """
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import json
 import math
@@ -23,10 +25,14 @@ from ringhaul.cql.nested import parse_cell
 from ringhaul.cql.numbers import plain_numbers
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.typed import encode_typed
+from ringhaul.cql.typed.numbers import EXACT_MAX
 from ringhaul.cql.types import CqlType
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "varint", "decimal", "float", "double")
+_TEXTS = ("ascii", "text", "varchar")
+_MS_UTC = pa.timestamp("ms", "UTC")
 
 
 def record_json(
@@ -38,7 +44,8 @@ def record_json(
     """One row as a JSON object by the names of its fields, which `load --format jsonl` reads.
 
     `kinds`: for each column the CQL type it is meant for, which decides how bytes are spelt; None:
-    nobody knows. `fmt`: how numbers are spelt that stand in the file as text; JSON has its own way.
+    nobody knows. `fmt`: how blobs are to be spelt, and how numbers are that stand in the file as
+    text; for these JSON has its own way.
     """
     record = {
         name: _json(column[row], kind, fmt)
@@ -57,8 +64,10 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
         return _json(value.value, kind, fmt)
     if pa.types.is_dictionary(arrow):
         return _json(value.dictionary[value.index.as_py()], kind, fmt)
-    if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
+    if pa.types.is_boolean(arrow):
         return value.as_py()
+    if pa.types.is_integer(arrow):
+        return _integer_json(value, kind, fmt)
     if pa.types.is_floating(arrow):
         return _float_json(float(value.as_py()), kind)
     if pa.types.is_map(arrow):
@@ -70,21 +79,31 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
         return [_json(item, of, fmt) for item in value.values]
     if pa.types.is_struct(arrow):
         return _struct_json(value, kind, fmt)
-    if kind is not None and kind.name in ("uuid", "timeuuid", "inet") and _is_bytes(arrow):
-        return _bytes_text(bytes(value.as_py()), kind.name)
     if _is_bytes(arrow):
-        raw = bytes(value.as_py())
-        is_text = kind is not None and kind.name in ("ascii", "text", "varchar")
-        return raw.decode("utf-8", "backslashreplace") if is_text else "0x" + raw.hex()
+        return _bytes_json(bytes(value.as_py()), "" if kind is None else kind.name, fmt)
     if pa.types.is_temporal(arrow) and not pa.types.is_interval(arrow):
         return _temporal_text(value, kind)
     try:
         text = str(pc.cast(value, pa.string()).as_py())
-    except (pa.ArrowException, UnicodeDecodeError):
+    except UnicodeDecodeError:
+        return _refused_text(value.as_buffer().to_pybytes(), kind)
+    except pa.ArrowException:
         return str(value)
     if kind is not None and kind.name in _NUMBERS and _is_text(arrow) and not fmt.plain_numbers:
         return _number_json(text, kind.name, fmt)
     return text if kind is None or kind.scalar else _cell_json(text, kind)
+
+
+def _integer_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
+    number, name = value.as_py(), "" if kind is None else kind.name
+    if name in EXACT_MAX and abs(number) > EXACT_MAX[name]:
+        return [number]  # JSON's are rounded
+    if name == "timestamp" and fmt.timestamp_formats:
+        # It is none of text, which these patterns would be tried on.
+        cells, faults = encode_typed(CqlType(name), pa.array([number], value.type), fmt)
+        assert cells.fixed_values is not None
+        return [number] if faults else moment_text(_MS_UTC, int(cells.fixed_values[0]))
+    return number
 
 
 def _float_json(number: float, kind: CqlType | None) -> Any:
@@ -144,14 +163,20 @@ _DECODER = json.JSONDecoder(parse_float=_kept_float, parse_int=_kept_int, parse_
 def _struct_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     names = value.type.names
     if kind is not None and kind.name == "duration":
-        parts = [value[name].as_py() or 0 for name in ("months", "days", "nanoseconds")]
-        sign = "-" if min(parts) < 0 else ""
-        months, days, nanoseconds = (abs(part) for part in parts)
-        return f"{sign}{months}mo{days}d{nanoseconds}ns"
+        return _duration_json([value[name].as_py() for name in ("months", "days", "nanoseconds")])
     if kind is not None and kind.name == "udt":
         of = dict(zip(kind.fields, kind.of, strict=True))
         return {name: _json(value[name], of.get(name), fmt) for name in names}
     return [_json(value[i], _inner(kind, i), fmt) for i in range(len(names))]
+
+
+def _duration_json(parts: Sequence[int | None]) -> str | list[str]:
+    known = [part or 0 for part in parts]
+    if None in parts or min(known) < 0 < max(known):
+        told = zip(parts, ("mo", "d", "ns"), strict=True)
+        return ["".join(f"{part}{unit}" for part, unit in told if part is not None)]
+    months, days, nanoseconds = map(abs, known)
+    return f"{'-' if min(known) < 0 else ''}{months}mo{days}d{nanoseconds}ns"
 
 
 def _inner(kind: CqlType | None, place: int) -> CqlType | None:
@@ -180,7 +205,23 @@ def _is_bytes(arrow: pa.DataType) -> bool:
     )
 
 
-def _bytes_text(raw: bytes, name: str) -> str:
-    if name == "inet":
-        return str(ipaddress.ip_address(raw)) if len(raw) in (4, 16) else "0x" + raw.hex()
-    return str(uuid.UUID(bytes=raw)) if len(raw) == 16 else "0x" + raw.hex()
+def _bytes_json(raw: bytes, name: str, fmt: TextFormat) -> str | list[str]:
+    if name in _TEXTS:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return [raw.decode("utf-8", "backslashreplace")]
+    if name == "inet" and len(raw) in (4, 16):
+        return str(ipaddress.ip_address(raw))
+    if name in ("uuid", "timeuuid") and len(raw) == 16:
+        return str(uuid.UUID(bytes=raw))
+    if name == "blob" and fmt.blob == "base64":
+        return base64.b64encode(raw).decode()
+    return "0x" + raw.hex()
+
+
+def _refused_text(raw: bytes, kind: CqlType | None) -> Any:
+    """Text that is no UTF-8, in a form that no column takes."""
+    text = raw.decode("utf-8", "backslashreplace")
+    arrays = kind is not None and kind.name in ("list", "set", "tuple", "vector")
+    return {"": text} if arrays else [text]

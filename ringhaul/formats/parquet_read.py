@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceCorrupt
+from ringhaul.formats.lanes import LANES_AHEAD, join_lanes
 from ringhaul.formats.pieces import Position
 
 BATCH_ROWS = 64 * 1024
@@ -25,9 +26,9 @@ BATCH_BLOCKS = 8
 BATCH_BYTES_MAX = 256 * 2**20
 #: Of a row group behind a URL, as it is stored. Writers make groups of up to 128 MiB, as a rule.
 HELD_BYTES = 64 * 2**20
-#: Least and most of one column. S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB;
-#: so of a group of more than 32 columns more is held: 2 MiB of each.
-BUFFER_BYTES = (2 * 2**20, 8 * 2**20)
+#: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB; so of a group of more than 32
+#: columns more is held: 2 MiB for each.
+COLUMN_BYTES = 2 * 2**20
 
 
 class RowBlock(NamedTuple):
@@ -82,35 +83,51 @@ def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGro
 
 
 class Reads(NamedTuple):
-    """How a row group is read that lies behind a URL."""
+    """How a row group is read that lies behind a URL: on end, or its columns side by side."""
 
-    #: Of each column, read and held at a time; 0: a column's share of the group at once.
-    buffer_bytes: int
-    #: Where the group ends in the file, if it is to be read on end; 0: it is read here and there.
-    window_bytes: int
+    #: Where the group ends in the file, if it is to be read on end; 0: it is not.
+    window_bytes: int = 0
+    #: [start, end) in the file of what is read side by side, in the order of the columns.
+    lanes: Sequence[tuple[int, int]] = ()
+    #: Most of one request for a part of a lane.
+    piece_bytes: int = 0
 
 
-def group_reads(metadata: pq.FileMetaData, group: int, columns: Sequence[str]) -> Reads:
-    """How to read the columns `columns` of a row group.
+def group_reads(
+    metadata: pq.FileMetaData, group: int, columns: Sequence[str], file_bytes: int
+) -> Reads:
+    """How to read the columns `columns` of a row group; pyarrow asks for them in this order.
 
-    One that is held whole is read on end, if most of it is wanted, and ahead. Of a larger one some
-    of each column is held, a request each: so many bytes that all of them take `HELD_BYTES`, within
-    bounds that keep requests few.
+    A group that is held whole is read on end, if most of it is wanted. Else its columns are read
+    side by side, in pieces so large that one of each column and those that run ahead take
+    `HELD_BYTES`, or `COLUMN_BYTES` for each of many columns.
     """
-    end = wanted = total = chunks = 0
     about = metadata.row_group(group)
+    group_end = total_bytes = 0
+    wanted = []
     for number in range(about.num_columns):
         chunk = about.column(number)
-        first = chunk.data_page_offset
-        if chunk.dictionary_page_offset is not None:
-            first = min(first, chunk.dictionary_page_offset)
-        size = chunk.total_compressed_size
-        end, total = max(end, first + size), total + size
-        if _is_of(chunk, columns):
-            wanted, chunks = wanted + size, chunks + 1
-    if wanted > HELD_BYTES:
-        return Reads(max(BUFFER_BYTES[0], min(HELD_BYTES // chunks, BUFFER_BYTES[1])), 0)
-    return Reads(0, end if 2 * wanted >= total else 0)
+        start, end = _span(chunk, file_bytes)
+        group_end, total_bytes = max(group_end, end), total_bytes + end - start
+        place = _place(chunk, columns)
+        if place is not None and start < end:
+            wanted.append((place, start, end))
+    wanted_bytes = sum(end - start for _, start, end in wanted)
+    if wanted_bytes <= HELD_BYTES and 2 * wanted_bytes >= total_bytes:
+        return Reads(window_bytes=group_end)
+    held_bytes = max(HELD_BYTES, COLUMN_BYTES * len(wanted))
+    piece_bytes = held_bytes // (len(wanted) + LANES_AHEAD)
+    lanes = join_lanes([(start, end) for _, start, end in sorted(wanted)], piece_bytes)
+    return Reads(lanes=lanes, piece_bytes=piece_bytes)
+
+
+def _span(chunk: pq.ColumnChunkMetaData, file_bytes: int) -> tuple[int, int]:
+    """[start, end) of a column in the file: within it, whatever a damaged footer says."""
+    data = chunk.data_page_offset
+    # 0 is how some writers say that there is no dictionary.
+    start = min(data, chunk.dictionary_page_offset or data)
+    end = min(start + chunk.total_compressed_size, file_bytes)
+    return (start, end) if 0 <= start < end else (0, 0)
 
 
 def read_batches(
@@ -149,13 +166,16 @@ def read_batches(
 def _batch_rows(about: pq.RowGroupMetaData, names: Sequence[str], bytes_max: int) -> int:
     """How many rows to read at once, by what the footer says of the columns `names`."""
     chunks = [about.column(number) for number in range(about.num_columns)]
-    size = sum(chunk.total_uncompressed_size for chunk in chunks if _is_of(chunk, names))
+    size = sum(
+        chunk.total_uncompressed_size for chunk in chunks if _place(chunk, names) is not None
+    )
     return int(min(max(bytes_max * about.num_rows // max(size, 1), 1), BATCH_ROWS))
 
 
-def _is_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> bool:
-    """Whether a chunk holds one of the columns `names`, or a part of it."""
-    return any(f"{chunk.path_in_schema}.".startswith(f"{name}.") for name in names)
+def _place(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
+    """Which of the columns `names` a chunk holds, or a part of; None: none of them."""
+    path = f"{chunk.path_in_schema}."
+    return next((n for n, name in enumerate(names) if path.startswith(f"{name}.")), None)
 
 
 def _parts(

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
+from ringhaul.formats.lanes import LaneReader
 from ringhaul.storage.access import (
     WEB_SCHEMES,
     check_url,
@@ -251,8 +252,8 @@ class _StoreRanges:
         pass  # the process's client stays
 
 
-class _Piece:
-    """A request that is on its way."""
+class Piece:
+    """A request that is on its way: for the bytes [start, end)."""
 
     def __init__(self, ranges: Ranges, start: int, end: int) -> None:
         self.start, self.end = start, end
@@ -299,7 +300,7 @@ class RemoteReader(_ByRead):
         self._first_bytes = FIRST_BYTES
         self._at = 0
         self._held, self._held_start = b"", 0
-        self._ahead: deque[_Piece] = deque()
+        self._ahead: deque[Piece] = deque()
         self._next_bytes = FIRST_BYTES
         if window_bytes is not None:
             self.expect(window_bytes)
@@ -308,6 +309,10 @@ class RemoteReader(_ByRead):
         """All up to this place is wanted, and little beyond it. 0: places here and there."""
         self._window = min(window_bytes, self._size_bytes)
         self._first_bytes = self._next_bytes = PIECE_BYTES if window_bytes else FIRST_BYTES
+
+    def request(self, start: int, end: int) -> Piece:
+        """Ask for some bytes apart from what is read here."""
+        return Piece(self._ranges, start, end)
 
     def read(self, size: int = -1, /) -> bytes:
         """At most `size` bytes, of those at hand first; none only at the end."""
@@ -364,7 +369,7 @@ class RemoteReader(_ByRead):
             self._next_bytes = min(self._next_bytes * 4, PIECE_BYTES)
         else:  # what is asked for outright
             end = min(start + max(size, FIRST_BYTES), self._size_bytes)
-        self._ahead.append(_Piece(self._ranges, start, end))
+        self._ahead.append(Piece(self._ranges, start, end))
 
 
 class WholeReads(_ByRead):
@@ -373,12 +378,12 @@ class WholeReads(_ByRead):
     `io.BufferedReader` would do, but for its ending large reads by small ones: requests, here.
     """
 
-    def __init__(self, file: RemoteReader) -> None:
+    def __init__(self, file: RemoteReader | LaneReader) -> None:
         self._file = file
 
     def read(self, size: int = -1, /) -> bytes:
         if size < 0:
-            return self._file.readall()
+            return self.readall()
         data = self._file.read(size)
         while len(data) < size and (more := self._file.read(size - len(data))):
             data += more

@@ -11,7 +11,7 @@
 -- A repeated call with the same token gets the same attempt again.
 local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'starts_max', 'silent', 'paused_ms',
-  'pace', 'created_ms')
+  'pace', 'created_ms', 'declined_ms')
 if not m[1] then
   return { 'UNKNOWN' }
 end
@@ -71,5 +71,8 @@ if redis.call('HSETNX', META, 'started_ms', text(now)) == 1 then
 end
 if m[5] then
   redis.call('HDEL', META, 'silent')
+end
+if m[9] then
+  redis.call('HDEL', META, 'declined', 'declined_ms')
 end
 return claimed(starts)

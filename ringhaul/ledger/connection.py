@@ -165,8 +165,8 @@ class Caller:
                 if time.monotonic() + wait_s > give_up_at:
                     raise LedgerUnavailable(
                         f"Redis at {self.address()} did not serve for "
-                        f"{self.patience_ms / 1000:.0f} s: {_words(error)}. Is the address right "
-                        "(broker.url)? Jobs go on by themselves when it is back."
+                        f"{self.patience_ms / 1000:.0f} s: {_words(error)}. {_advice(error)} "
+                        "Jobs go on by themselves when it is back."
                     ) from error
             time.sleep(wait_s)
             pause_s = min(pause_s * 2, _PAUSE_MAX_S)
@@ -184,6 +184,12 @@ def _passes(error: redis.RedisError) -> bool:
     if isinstance(error, _PASSING):
         return True
     return isinstance(error, redis.ResponseError) and bool(_PASSING_CODE.search(str(error)))
+
+
+def _advice(error: redis.RedisError) -> str:
+    if str(error).startswith(("OOM", "command not allowed when used memory")):
+        return "It has no memory left: raise its maxmemory."
+    return "Is the address right (broker.url)?"
 
 
 def _words(error: Exception) -> str:

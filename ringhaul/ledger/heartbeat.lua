@@ -1,7 +1,8 @@
 -- Notes that a worker is alive, and forgets those that were not heard of for too long.
 -- KEYS: ringhaul:workers (zset)   ARGV: "host:pid:slots:queues", ttl_ms
+-- Answers how many were forgotten.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+local gone = redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-return 1
+return gone

@@ -238,6 +238,20 @@ class Ledger(Reader):
         """
         return self._state_after("pause", job)
 
+    def may_publish(self, job: str, token: str, *, lease_ms: int, leave_ms: int = 0) -> int:
+        """Ask to write the manifest or the result of a job that is over: one at a time may, for
+        `lease_ms`, until `note_published`.
+
+        Returns 0: write it now; -1: it was written already, or the job is not over; else how many
+        ms later to ask again, with the same `token`. `leave_ms`: so long from the job's end on it
+        is left to others.
+        """
+        return int(self._script("publish", job, token, lease_ms, leave_ms))
+
+    def not_published(self, job: str, token: str) -> None:
+        """It could not be written: let others try."""
+        self._script("publish", job, token, 0, 0)
+
     def note_published(self, job: str) -> None:
         """Keep in mind that the manifest or the result of a job that is over is there."""
         self._script("published", job)
@@ -305,9 +319,15 @@ class Ledger(Reader):
         attempt, spec, *limits = rest
         return Claimed(attempt, spec.decode(), _limits(*limits))
 
-    def decline(self, job: str, unit: int, epoch: int, *, delay_ms: int = 0) -> Lease:
-        """Its message came to a worker that cannot take the unit: let it be issued again."""
-        return Lease(self._script("decline", job, unit, epoch, delay_ms).decode())
+    def decline(
+        self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""
+    ) -> Lease:
+        """Its message came to a worker that cannot take the unit: let it be issued again.
+
+        `reason`: is shown while no unit of the job is worked on, until one is claimed.
+        """
+        words = reason[:_REASON_CHARS_MAX]
+        return Lease(self._script("decline", job, unit, epoch, delay_ms, words).decode())
 
     def renew(
         self, job: str, unit: int, token: str, lease_ms: int, live: Live | None = None

@@ -19,7 +19,8 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    error_ms error_done paused_ms paused_total_ms idle_ms pace priority published_ms
+    error_ms error_done declined declined_ms paused_ms paused_total_ms idle_ms pace priority
+    published_ms publisher publisher_ms
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.
@@ -85,6 +86,9 @@ class JobStatus:
     last_error: str | None  #: Of the job, or of the unit that was last given back with blame.
     error_ms: int | None = None  #: When a unit was last given back with blame.
     error_done: int = 0  #: Units that were committed then.
+    #: Why a worker could not take a unit, while none was worked on. None: one was claimed since.
+    declined: str | None = None
+    declined_ms: int | None = None  #: When that was.
     failing: int = 0  #: Units that were given back with blame, and are not committed since.
     fails: int = 0  #: How often they were, all together.
     paused_ms: int | None = None  #: Since when the job is paused.
@@ -346,6 +350,8 @@ class Reader:
             last_error=meta.get("last_error"),
             error_ms=time_ms("error_ms"),
             error_done=int(meta.get("error_done", "0")),
+            declined=meta.get("declined"),
+            declined_ms=time_ms("declined_ms"),
             published="published_ms" in meta,
             failing=len(fails),
             fails=sum(map(int, fails)),

@@ -28,6 +28,7 @@ JOB_SCRIPTS = (
     "pause",
     "unpause",
     "throttle",
+    "publish",
     "published",
 )
 #: Scripts about something that all jobs share; each documents its keys.

@@ -22,9 +22,13 @@ class Workers:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def heartbeat(self, worker: Worker, ttl_ms: int) -> None:
-        """Count `worker` as alive for `ttl_ms`; call again well before that."""
-        self._caller.script("heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms)
+    def heartbeat(self, worker: Worker, ttl_ms: int) -> int:
+        """Count `worker` as alive for `ttl_ms`; call again well before that.
+
+        Returns how many workers were found to be gone, which each is once.
+        """
+        gone: int = self._caller.script("heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms)
+        return gone
 
     def leave(self, worker: Worker) -> None:
         """Count `worker` no more, at its shutdown."""

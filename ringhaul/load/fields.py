@@ -79,6 +79,12 @@ class TableColumns:
         self._text = job.text
         self._row_fields = source.row_fields
         self._ttl_s = job.ttl_s
+        wanted = source.wanted(job)
+        self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
+
+    def of_read(self, columns: list[Any]) -> list[Any]:
+        """The values at each place, of `Parsed.columns`: a field may be at two."""
+        return [columns[at] for at in self._read_at]
 
     def told(self, place: int) -> str:
         """What the values at `place` are for, in words."""

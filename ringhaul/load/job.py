@@ -39,7 +39,8 @@ class LoadSource:
     any_fields: bool = False
     #: With transforms: the columns that their result may have.
     results: tuple[str, ...] = ()
-    #: Fields with the rows' write times and TTLs (`row_fields.py`), that go into no column.
+    #: Fields with the rows' write times and TTLs (`row_fields.py`); one that is mapped goes into
+    #: its column, too.
     timestamp_field: str | None = None
     ttl_field: str | None = None
 
@@ -51,19 +52,23 @@ class LoadSource:
 
     @property
     def loaded(self) -> list[str]:
-        """The fields that are loaded: those of columns, then those of `row_fields`."""
+        """The fields that are loaded: those of columns, then those of `row_fields`. One that is
+        both is there twice."""
         return [field for field, _ in (*self.mapping, *self.row_fields)]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
-        """The fields that are read: those that are loaded, or all where there are transforms."""
-        return self.fields if job.transforms else self.loaded
+        """The fields that are read, each once: those that are loaded, or all where there are
+        transforms."""
+        return self.fields if job.transforms else list(dict.fromkeys(self.loaded))
 
     def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
-        """The types of `wanted`; None: it is not known what for a field is."""
+        """The types of `wanted`, that of its column first; None: it is not known what for a field
+        is."""
         if job.transforms:
             return [None] * len(self.fields)
-        kinds = [job.table.parsed_type(column) for _, column in self.mapping]
-        return [*kinds, *(meant.kind for _, meant in self.row_fields)]
+        kinds = {field: meant.kind for field, meant in self.row_fields}
+        kinds |= {field: job.table.parsed_type(column) for field, column in self.mapping}
+        return [kinds[field] for field in self.wanted(job)]
 
     def dialect(self, job: LoadJob) -> CsvDialect:
         """How the text of the source is cut into records; means nothing for Parquet."""

@@ -14,13 +14,19 @@ from ringhaul.load.row_fields import TTL, WRITETIME
 
 
 class RowFields(NamedTuple):
-    """The fields that say how a row is written, and go into no column."""
+    """The fields that say how a row is written; one that is called as a column goes there, too."""
 
     timestamp: str | None = None
     ttl: str | None = None
 
 
 NO_ROW_FIELDS = RowFields()
+
+#: What a field of an unload may be called, before a column in parentheses -> its option, in words.
+_ROW_FUNCTIONS = {
+    "writetime": (WRITETIME.option, "when rows were written"),
+    "ttl": (TTL.option, "how long they live"),
+}
 
 
 def map_fields(
@@ -37,23 +43,18 @@ def map_fields(
 
     Without `mapping` every field goes to the column of its name. With it (field name or
     0-based position -> column) only the fields it names are loaded. Fields in `skip` are left
-    out, and so are those `taken` for something else. `takes_columns`: --columns can name the fields
-    of such a source. Raises `UsageError` for a field without a column, a column twice, a type that
-    cannot be loaded, or a primary key column that no field fills.
+    out; those `taken` to say how rows are written need no column. `takes_columns`: --columns can
+    name the fields of such a source. Raises `UsageError` for a field without a column, a column
+    twice, a type that cannot be loaded, or a primary key column that no field fills.
     """
     _check_skips(fields, skip, source)
     wanted = _by_mapping(fields, mapping, source) if mapping else {name: name for name in fields}
-    for meant, name in zip((WRITETIME, TTL), taken, strict=True):
-        if mapping and name in wanted:
-            raise UsageError(
-                f"{source}: --mapping and {meant.option} both name field {name!r}: leave it out of "
-                "one of them"
-            )
-    skip = [*skip, *(name for name in taken if name is not None)]
+    known = table.column_names
+    if not mapping:
+        skip = [*skip, *(name for name in taken if name is not None and name not in known)]
     pairs = tuple(
         (field, wanted[field]) for field in fields if field in wanted and field not in skip
     )
-    known = table.column_names
     unknown = [(field, column) for field, column in pairs if column not in known]
     if not mapping:
         refuse_other_case(fields, table, skip=skip, source=source, takes_columns=takes_columns)
@@ -65,12 +66,22 @@ def map_fields(
         )
     for field, column in unknown:
         raise UsageError(
-            f"{source}: field {field!r} has no column {column!r} in {table.name}. Leave it out "
-            f"with --skip-columns {field}, or name its column with --mapping {field}=COLUMN"
-            f"{nearest(column, known)}"
+            f"{source}: field {field!r} has no column {column!r} in {table.name}. "
+            f"{_way_out(field, column)}{nearest(column, known)}"
         )
     _check_pairs(pairs, table, source)
     return pairs
+
+
+def _way_out(field: str, column: str) -> str:
+    """What to give for a field without a column."""
+    skip = f"--skip-columns {shlex.quote(field)}"
+    function = field.partition("(")[0].lower()
+    if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
+        option, told = _ROW_FUNCTIONS[function]
+        return f"If it is {told}, give {option} {shlex.quote(field)}; or leave it out with {skip}"
+    pair = shlex.quote(f"{field}=COLUMN")
+    return f"Leave it out with {skip}, or name its column with --mapping {pair}"
 
 
 def find_row_fields(
@@ -188,8 +199,8 @@ def map_names(
     """Fields and (field, column) pairs of a source whose records name their values (jsonl).
 
     The fields are every name that may stand in a record: those of the columns, of the mapping, of
-    `skip`, and those `taken` for something else. Columns that no INSERT can write are left out.
-    Raises `UsageError` as `map_fields`.
+    `skip`, and those `taken` to say how rows are written. Columns that no INSERT can write are left
+    out. Raises `UsageError` as `map_fields`.
     """
     free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
     names = list(mapping) if mapping else free
@@ -243,5 +254,5 @@ def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: s
     if missing:
         raise UsageError(
             f"{source}: no field for primary key column {', '.join(map(repr, missing))} of "
-            f"{table.name}; name one with --mapping FIELD={missing[0]}"
+            f"{table.name}; name one with --mapping {shlex.quote(f'FIELD={missing[0]}')}"
         )

@@ -19,10 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
+from ringhaul.cql.column import shown
 from ringhaul.cql.gluing import Column, Fault, Faults
 from ringhaul.cql.moments import PER_SECOND, numbers_of
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import refusal
+from ringhaul.cql.typed.faults import value_faults
 from ringhaul.cql.types import CqlType
 
 #: Makes cells of one column's values: (type, values, text format, null_length=).
@@ -157,10 +159,11 @@ def _times(
     fine_us, finer = fine
     milliseconds = _integers(cells, ">i8")
     outside = abs(milliseconds.astype(np.float64)) >= WRITETIME_US_MAX // 1000
-    for row in np.flatnonzero(outside).tolist():
-        faults.setdefault(row, _fault("the time is outside those that Cassandra can hold"))
-    for row in np.flatnonzero(finer).tolist():
-        faults.setdefault(row, _fault("the time is finer than a microsecond"))
+    faults = {
+        **_faults_of(values, finer, "is finer than a microsecond"),
+        **_faults_of(values, outside, "is outside the write times that Cassandra can hold"),
+        **faults,
+    }
     return np.where(outside, 0, milliseconds) * 1000 + fine_us, faults
 
 
@@ -259,6 +262,17 @@ def filtered(values: Any, mask: Mask) -> Any:
 def _matching(texts: Any, pattern: str) -> Mask:
     found: Mask = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
     return found
+
+
+def _faults_of(values: Any, bad: Mask, reason: str) -> Faults:
+    """The same reason, behind the value, for each row of `bad`."""
+    if not _are_text(values):
+        return value_faults(_TIMESTAMP, values, bad, reason)
+    texts = filtered(_texts(values), bad).to_pylist()
+    return {
+        row: _fault(f"{shown(text.decode('utf-8', 'backslashreplace'))} {reason}")
+        for row, text in zip(np.flatnonzero(bad).tolist(), texts, strict=True)
+    }
 
 
 def _fault(reason: str) -> Fault:

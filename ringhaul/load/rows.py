@@ -124,7 +124,7 @@ class RowEncoder:
         encode = self._fields.encode
         cells = [
             self._table.encode(encode, place, values, records, faults)
-            for place, values in enumerate(columns)
+            for place, values in enumerate(self._table.of_read(columns))
         ]
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)

@@ -80,7 +80,10 @@ class Shaper:
         """
         if self._results is None:
             rows, wanted = self._past_condition(
-                parsed.columns, parsed.records, parsed.faults, self._fields.encode
+                self._columns.of_read(parsed.columns),
+                parsed.records,
+                parsed.faults,
+                self._fields.encode,
             )
             at_fault = _among(parsed.records, parsed.faults)
             filtered = int(np.count_nonzero(~wanted & ~at_fault))

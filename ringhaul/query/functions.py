@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from ringhaul.cluster.schema import quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
@@ -114,7 +115,8 @@ class Aggregate:
                 return _each_group(states[0], groups_count, _distinct_of, pa.int64())
             case "quantile" | "median":
                 return _each_group(states[0], groups_count, self._quantile_of, pa.float64())
-        return self._spreads(states[0])
+        less = 0 if self.function in ("stddev_pop", "var_pop") else 1
+        return Spread.values(states[0], less, root=self.function.startswith("stddev"))
 
     def _sums(self, states: list[list[pa.Array]]) -> list[Any]:
         """int, Decimal or float a group; None of no value."""
@@ -156,14 +158,6 @@ class Aggregate:
             return _typed(self.type, _rescaled(*(column.to_pylist() for column in states)))
         return states[0]
 
-    def _spreads(self, states: list[pa.Array]) -> pa.Array:
-        counts, _, squares = (state.to_numpy() for state in states)
-        less = 0 if self.function in ("stddev_pop", "var_pop") else 1
-        enough = counts > less
-        variances = squares / np.where(enough, counts - less, 1)
-        found = np.sqrt(variances) if self.function.startswith("stddev") else variances
-        return pa.array(found, mask=~enough)
-
     def _quantile_of(self, buckets: pa.Array, counts: pa.Array) -> float:
         assert self.argument is not None
         order = pc.array_sort_indices(buckets)
@@ -197,13 +191,22 @@ def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
         if function == "count" and operand.kind != "null":
             return Aggregate("count", None, f"count({operand})")  # count(1)
         raise QueryError(f"{said(node)}: {function}() takes a column, not a value")
-    name = operand.column.name if operand.column is not None else operand.label
+    name = _name_in_label(operand)
     _check_type(function, operand, said(node))
     if function == "quantile":
         share = _share(node)
         return Aggregate(function, operand, f"quantile({name}, {share})", share)
     label = f"count(distinct {name})" if distinct else f"{function}({name})"
     return Aggregate(function, operand, label)
+
+
+def _name_in_label(operand: Scalar) -> str:
+    """Labels tell aggregates apart: sum(a + b) is not that of a column called "a + b"."""
+    column = operand.column
+    if column is None:
+        return operand.label
+    odd = column.is_column and not column.name.isidentifier()
+    return quote_identifier(column.name) if odd else column.name
 
 
 def _check_type(function: str, operand: Scalar, label: str) -> None:

@@ -224,7 +224,7 @@ def _constants(operation: str, left: Literal, right: Literal, label: str) -> Pre
     if left.kind == "number":
         first, second = typed_number(left), typed_number(right)
     elif left.kind in MOMENTS:
-        first, second = (typed(side, CqlType(side.kind), label).bound for side in (left, right))
+        first, second = (typed(side, CqlType(side.kind), str(side)).bound for side in (left, right))
     else:
         first, second = left.text, right.text
     return _constant(exact.OPERATORS[operation](first, second))

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ringhaul.cluster.schema import TableSchema, nearest, quote_identifier
+from ringhaul.cluster.schema import TableSchema, no_column, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
 from ringhaul.query.sql import name_of, said
@@ -109,8 +109,7 @@ class TableScope:
 
     def column(self, name: str) -> Fetch:
         if name not in self.table.types:
-            hint = nearest(name, self.table.column_names)
-            raise QueryError(f"no column {name!r} in table {self.table.name}{hint}")
+            raise QueryError(no_column(name, self.table))
         return Fetch(name, quote_identifier(name), self.table.types[name])
 
     @property

@@ -8,7 +8,8 @@ counts; for sums of floats and for spreads up to what doubles round.
 Floats: a sum is two doubles, the first summed without any rounding error, the second of what is
 left; it is within 1e-11 of the sum of the magnitudes, most often the nearest double. A spread is
 count, mean and sum of squared differences from it, merged as by Chan, Golub and LeVeque: variances
-are within about 1e-9 of the true ones unless the values differ in their last digits alone.
+are within about 1e-9 of the true ones unless the values differ in their last digits alone. What
+leaves the doubles is infinite; a spread of what is not finite is NaN, as in DuckDB.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from ringhaul.query.scalars import EXACT_TEXTS, FLOATS, as_doubles
 from ringhaul.query.sketches import buckets_of, not_null, registers_of
 
 _LIMB = np.int64(0xFFFFFFFF)
+#: Beyond it a sum of squares may leave the doubles: such numbers count as multiples of 2^600.
+_LARGE, _LARGE_EXPONENT = 2.0**480, 600
 Doubles = NDArray[np.float64]
 
 
@@ -220,9 +223,9 @@ class FloatSum:
             back = total - main
             error = (main - (total - back)) + (left - back)
         specials = found[2] if special is not None else np.zeros(groups.count)
-        # A sum that left the doubles is infinite for good.
+        # A sum that left the doubles is infinite for good, unless what was added is so itself.
         left_range = ~np.isfinite(total)
-        specials = specials + np.where(left_range, total, 0.0)
+        specials = np.where(left_range & (specials == 0), total, specials)
         total, error = (np.where(left_range, 0.0, part) for part in (total, error))
         return [pa.array(total), pa.array(error), pa.array(specials)]
 
@@ -248,19 +251,31 @@ def _split(numbers: Doubles) -> tuple[Doubles, Doubles]:
 
 @dataclass(frozen=True)
 class Spread:
-    """Count, mean, and sum of squared differences from the mean."""
+    """Count, mean, and sum of squared differences from the mean; the exponent of the unit that the
+    latter two are in, 0 but for large numbers."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         numbers = as_doubles(values)
+        exponents = np.zeros(groups.count, np.int32)
+        bounds = pc.min_max(numbers)
+        low, high = bounds["min"].as_py() or 0.0, bounds["max"].as_py() or 0.0
+        if not max(-low, high) <= _LARGE:
+            numbers = _scaled(numbers, groups, exponents)
         counts, means, variances = groups.reduce(
             (numbers, "count"), (numbers, "mean"), (numbers, "variance")
         )
         (counts,) = _zero_of_none([counts])
         means, variances = _zero_of_none([means, variances], 0.0)
-        return [counts, means, pc.multiply(variances, counts.cast(pa.float64()))]
+        squares = pc.multiply(variances, counts.cast(pa.float64()))
+        return [counts, means, squares, pa.array(exponents)]
 
     def again(self, states: list[pa.Array], groups: Groups) -> list[pa.Array]:
-        counts, means, squares = (state.to_numpy() for state in states)
+        counts, means, squares, exponents = (state.to_numpy() for state in states)
+        units = np.zeros(groups.count, np.int32)
+        if exponents.any():
+            units = _zero_of_none(groups.reduce((states[3], "max")))[0].to_numpy()
+            less = exponents - units[groups.ids]
+            means, squares = np.ldexp(means, less), np.ldexp(squares, 2 * less)
         # Differences from one of the group's own means are small beside the means.
         near = means[groups.firsts]
         moved = means - near[groups.ids]
@@ -272,7 +287,32 @@ class Spread:
         apart = moved - shift[groups.ids]
         terms = np.where(counts == 0, 0.0, squares + counts * apart * apart)
         (all_squares,) = _zero_of_none(groups.reduce((pa.array(terms), "sum")), 0.0)
-        return [sums[0], pa.array(near + shift), all_squares]
+        return [sums[0], pa.array(near + shift), all_squares, pa.array(units)]
+
+    @staticmethod
+    def values(states: list[pa.Array], less: int, *, root: bool) -> pa.Array:
+        """The variance of each group, of which `less` than all values count, or its root."""
+        counts, _, squares, exponents = (state.to_numpy() for state in states)
+        enough = counts > less
+        variances = squares / np.where(enough, counts - less, 1)
+        with np.errstate(over="ignore"):
+            found = (
+                np.ldexp(np.sqrt(variances), exponents)
+                if root
+                else np.ldexp(variances, 2 * exponents)
+            )
+        return pa.array(found, mask=~enough)
+
+
+def _scaled(numbers: pa.Array, groups: Groups, exponents: NDArray[np.int32]) -> pa.Array:
+    """Groups with large numbers in their own unit, of which `exponents` is told; what is infinite
+    is NaN."""
+    present = numbers.is_valid().to_numpy(zero_copy_only=False)
+    doubles = numbers.fill_null(0.0).to_numpy()
+    finite = np.isfinite(doubles)
+    exponents[groups.ids[finite & (np.abs(doubles) > _LARGE)]] = _LARGE_EXPONENT
+    doubles = np.where(finite, np.ldexp(doubles, -exponents[groups.ids]), np.nan)
+    return pa.array(doubles, mask=~present)
 
 
 def _zero_of_none(arrays: list[pa.Array], zero: Any = 0) -> list[pa.Array]:

@@ -2,7 +2,7 @@
 
 A plain function of its inputs, like `run.run_read_unit`. Values that cannot be bound, rows that the
 server refuses, rows whose condition did not hold and keys without a row are kept with their place
-in the input.
+in the input; of the last two, which may be nearly all, so many as the unit may list.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class AskOutcome:
     records: int = 0
     missing: int = 0
     not_applied: int = 0
+    not_kept: int = 0  #: of both, those that are not in the log
     stats: RequestStats
     #: Rows of values, or keys, that could not be bound or asked for, or that the server refused. A
     #: key that was given twice counts twice.
@@ -97,7 +98,7 @@ def run_ask_unit(
     Raises `SourceChanged`, `SourceCorrupt` and `ClusterError` (terminal), `WriteFailed` and
     `OutputUnavailable` (transient), and whatever `hooks.tick` raises to stop it.
     """
-    return _AskUnit(job, target, hooks).run(spec, number, job_id)
+    return _AskUnit(spec, job, target, hooks).run(number, job_id)
 
 
 def _withdraw(files: PartSet) -> None:
@@ -107,15 +108,16 @@ def _withdraw(files: PartSet) -> None:
 
 
 class _AskUnit:
-    def __init__(self, job: AskJob, target: AskTarget, hooks: AskHooks) -> None:
-        self._job, self._hooks = job, hooks
+    def __init__(self, spec: str, job: AskJob, target: AskTarget, hooks: AskHooks) -> None:
+        self._spec, self._job, self._hooks = spec, job, hooks
+        self._listed_left = job.listed_max(spec)
         self._outcome = AskOutcome(stats=RequestStats(), log=RejectLog(), parts=[])
         self._places: list[tuple[int, EncodedRows]] = []
         self._pacing, self._bytes_paid = Pacing(hooks.throttle, self._tick), 0
         self._engine = self._open(target)
         self._outcome.stats = self._engine.stats
 
-    def run(self, spec: str, number: int, job_id: str) -> AskOutcome:
+    def run(self, number: int, job_id: str) -> AskOutcome:
         started, cpu_started = time.monotonic(), time.process_time()
         job, outcome = self._job, self._outcome
         files = None
@@ -132,7 +134,7 @@ class _AskUnit:
                 bytes_max=job.output.bytes_max,
             )
         try:
-            for rows in self._engine.rows(self._values(spec), ordered=job.ordered):
+            for rows in self._engine.rows(self._values(), ordered=job.ordered):
                 if files is not None:
                     files.write(rows.batch)
                 self._tick()
@@ -190,10 +192,10 @@ class _AskUnit:
         self._pacing.pay(rows, bytes_so_far - self._bytes_paid)
         self._bytes_paid = bytes_so_far
 
-    def _values(self, spec: str) -> Iterator[Bound]:
+    def _values(self) -> Iterator[Bound]:
         if self._job.spans:
-            return self._of_spans(SpanUnit.unpack(spec))
-        return self._of_source(LoadUnit.unpack(spec))
+            return self._of_spans(SpanUnit.unpack(self._spec))
+        return self._of_source(LoadUnit.unpack(self._spec))
 
     def _of_spans(self, unit: SpanUnit) -> Iterator[Bound]:
         job = self._job
@@ -253,12 +255,20 @@ class _AskUnit:
 
     def _missing(self, numbers: Ints) -> None:
         self._outcome.missing += len(numbers)
-        for number in numbers.tolist():
+        for number in numbers[: self._listed(len(numbers))].tolist():
             self._log(number, "missing", "no row has this key")
 
     def _not_applied(self, number: int, reason: str) -> None:
         self._outcome.not_applied += 1
-        self._log(number, "condition", reason)
+        if self._listed(1):
+            self._log(number, "condition", reason)
+
+    def _listed(self, count: int) -> int:
+        """How many of so many more may be listed."""
+        listed = min(count, self._listed_left)
+        self._listed_left -= listed
+        self._outcome.not_kept += count - listed
+        return listed
 
     def _log(self, number: int, stage: str, reason: str) -> None:
         self._outcome.log.add([self._reject(number, stage, reason)])

@@ -1,7 +1,8 @@
 """Values of Python and of Arrow to Arrow types, but none that a type would change. Pure.
 
 Arrow makes 3 of 3.7 where an int32 is wanted, infinity of 1e300 for a float, and a date of any
-time: a file would have another value than a function gave, and nobody would know.
+time: a file would have another value than a function gave, and nobody would know. A date is its
+midnight in UTC, so that one of these, and no other time, is a date.
 """
 
 from __future__ import annotations
@@ -32,14 +33,71 @@ def exact_array(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
 
 def exact_cast(values: pa.Array, arrow: pa.DataType) -> pa.Array:
     """An array as one of another type. Raises `ValueError` or Arrow's exceptions as above."""
-    of_time = pa.types.is_timestamp(values.type) and values.null_count < len(values)
-    if of_time and arrow in (pa.date32(), pa.time64("ns")):
-        raise ValueError(f"a {values.type} is more than a {arrow} holds: cast it")
+    values = _decoded(values)
+    if _has_views(values.type):
+        raise ValueError(f"a {values.type} is no {arrow}: cast it")
     found = values.cast(arrow)
-    narrowed = arrow == pa.float32() and values.type == pa.float64()
-    if narrowed and pc.any(pc.xor(pc.is_inf(values), pc.is_inf(found))).as_py():
-        raise ValueError("a number is outside the range of a float")
+    _refuse_changed(values, arrow)
     return found
+
+
+def _has_views(arrow: pa.DataType) -> bool:
+    """Of views of lists Arrow makes lists that hold others' values."""
+    if pa.types.is_list_view(arrow) or pa.types.is_large_list_view(arrow):
+        return True
+    return any(_has_views(arrow.field(place).type) for place in range(arrow.num_fields))
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    """The values themselves, where an array has each of them once."""
+    if pa.types.is_dictionary(values.type):
+        return values.dictionary_decode()
+    return pc.run_end_decode(values) if pa.types.is_run_end_encoded(values.type) else values
+
+
+def _refuse_changed(values: pa.Array, arrow: pa.DataType) -> None:
+    """Raise `ValueError` for the first value that a cast to the type changed without a word."""
+    values = _decoded(values)
+    if pa.types.is_nested(arrow):
+        for inner, kind in _children(values, arrow):
+            _refuse_changed(inner, kind)
+    elif pa.types.is_timestamp(values.type) and arrow in (pa.date32(), pa.time64("ns")):
+        times = values.filter(_more_than_dates(values)) if arrow == pa.date32() else values
+        for time in times.drop_null()[:1].cast(pa.string()):
+            what = "a date" if arrow == pa.date32() else "a time of day"
+            raise ValueError(f"{time} is more than {what}: cast the column")
+    elif arrow == pa.float32() and not _is_small(values.type):
+        numbers = values.cast(pa.float64(), safe=False)
+        large = pc.greater_equal(pc.abs(numbers), _FLOAT_END)
+        for number in numbers.filter(pc.and_(large, pc.is_finite(numbers)))[:1]:
+            _refuse_infinity(number.as_py())
+
+
+def _is_small(arrow: pa.DataType) -> bool:
+    """Its numbers fit into a float, or Arrow says where they do not."""
+    return arrow in (pa.float16(), pa.float32()) or bool(pa.types.is_integer(arrow))
+
+
+def _children(values: pa.Array, arrow: pa.DataType) -> Iterator[tuple[pa.Array, pa.DataType]]:
+    """The values within nested ones that are not null, and the types that they are to have."""
+    if pa.types.is_null(values.type):
+        return
+    if pa.types.is_map(arrow):
+        pair = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])
+        keys, items = values.cast(pa.list_(pair)).flatten().flatten()
+        yield keys, arrow.key_type
+        yield items, arrow.item_type
+    elif pa.types.is_struct(arrow):
+        inner = dict(zip(values.type.names, values.flatten(), strict=True))
+        yield from ((inner[field.name], field.type) for field in arrow if field.name in inner)
+    else:
+        yield values.flatten(), arrow.value_type
+
+
+def _more_than_dates(values: pa.Array) -> pa.BooleanArray:
+    """Which timestamps are no midnight (in UTC) of the date that Arrow makes of them."""
+    dates = values.cast(pa.date32()).cast(pa.timestamp(values.type.unit))
+    return pc.not_equal(dates, values.view(dates.type))
 
 
 def _refuse_loss(values: Sequence[Any], arrow: pa.DataType) -> None:
@@ -93,7 +151,9 @@ def _refuse_fraction(value: Any) -> None:
 
 
 def _refuse_time(value: datetime.datetime) -> None:
-    raise ValueError(f"{value} is more than a date: give its date()")
+    zone = None if value.tzinfo is None else datetime.UTC
+    if value != datetime.datetime.combine(value.date(), datetime.time(), zone):
+        raise ValueError(f"{value} is more than a date: give its date()")
 
 
 def _refuse_infinity(value: Any) -> None:

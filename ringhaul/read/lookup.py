@@ -24,7 +24,7 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 from numpy.typing import NDArray
 
-from ringhaul.cluster.schema import TableSchema, quote_identifier
+from ringhaul.cluster.schema import TableSchema, no_column, quote_identifier
 from ringhaul.cql.cells import Cells, join_rows, routing_keys
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import CqlType
@@ -72,7 +72,7 @@ class LookupPlan:
         key, columns = tuple(key or table.partition_key), tuple(columns or table.column_names)
         for name in (*key, *columns):
             if name not in table.column_names:
-                raise UsageError(f"table {table.name} has no column {name!r}")
+                raise UsageError(no_column(name, table))
         missing = [name for name in table.partition_key if name not in key]
         if missing:
             raise UsageError(f"a key of {table.name} needs {', '.join(missing)}")
@@ -89,14 +89,10 @@ class LookupPlan:
 
     @property
     def never_null(self) -> tuple[str, ...]:
-        """The columns in which every row has a value: those of the primary key. But a partition
-        that has nothing but its static columns is one row without clustering columns, where the
-        partition is all that is asked for."""
-        table = self.table
-        by_partition = len(self.key) == len(table.partition_key)
-        if by_partition and any(column.static for column in table.columns):
-            return table.partition_key
-        return table.primary_key
+        """The columns in which every row has a value. A key with clustering columns finds no row
+        that has none of them."""
+        by_partition = len(self.key) == len(self.table.partition_key)
+        return self.table.never_null if by_partition else self.table.primary_key
 
     @property
     def by_list(self) -> bool:

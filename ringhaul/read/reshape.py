@@ -210,9 +210,12 @@ def _one_by_one(
 ) -> tuple[pa.Array, dict[int, str]]:
     nothing = pa.nulls(1, arrow)
     arrays, bad = [], {}
+    # Arrow casts what is behind a slice of lists, too: one is taken out.
+    taken = isinstance(values, pa.Array) and pa.types.is_nested(arrow)
     for row in range(len(values)):
+        one = values.take(pa.array([row])) if taken else values[row : row + 1]
         try:
-            arrays.append(convert(values[row : row + 1], arrow))
+            arrays.append(convert(one, arrow))
         except _NO_FORM as error:
             arrays.append(nothing)
             bad[row] = reason_of(error)

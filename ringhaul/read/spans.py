@@ -123,6 +123,8 @@ def _numbers(text: str, name: str, first: str, last: str, step: int) -> Span:
     if max(abs(begin), abs(end)) >= 2**62:
         raise _wrong(text, "its ends are out of range")
     padded = len(first) > 1 and first.startswith("0")
+    if re.match("-0", first):
+        raise _wrong(text, "zeros behind a sign keep no width: leave them out")
     return Span(name, _count(text, end - begin, step), begin, step, width=padded * len(first))
 
 

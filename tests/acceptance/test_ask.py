@@ -97,7 +97,7 @@ def test_lookup_by_several_columns(
     keys = tmp_path / "keys.jsonl"
     wanted = [("u3", "2024-01-07"), ("u4", "2024-01-02"), ("u3", "2024-01-02")]
     keys.write_text("".join(json.dumps({"day": day, "user": user}) + "\n" for user, day in wanted))
-    finished = fleet.run("lookup", "-t", events, "--keys", keys, "--columns", "v,at", "-q")
+    finished = fleet.run("lookup", "-t", events, "--keys", keys, "--columns", '"v", At', "-q")
     expected = [
         {"v": row[0], "at": str(row[1])}
         for user, day in wanted
@@ -263,6 +263,35 @@ def test_a_bad_record_of_values_is_told_with_the_options_of_values(
     assert [words in line for words, line in zip(advice, sorted(told), strict=True)] == [True] * 3
 
 
+def test_records_of_standard_input_can_be_exported_and_asked_for_again(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    spool = Path(fleet.env["RINGHAUL_STATE_DIR"]) / "spool"
+    before = set(spool.glob("*"))
+    dialect = ("--values-delimiter", ";", "--values-encoding", "latin-1")
+    # Given a header, a key without a row, one that cannot be read, and one too long for the ledger
+    text = 'id;"a;b"\nk1;\nnob\xf6dy;\nk\0;\n'
+    for more in "", f"{'k' * 70_000};\n":
+        # When they are piped into a lookup
+        lookup = ("lookup", "-t", table, *dialect, "-q", "--summary", "summary.json", "--keys")
+        asked = fleet.run(*lookup, "-", stdin=(text + more).encode("latin-1"))
+        assert [row["id"] for row in rows_of(asked, code=1)] == ["k1"]
+        # Then the file is kept where a record has to be read from it again
+        kept = set(spool.glob("*")) - before
+        assert len(kept) == bool(more)
+        # And all are exported under their header
+        bad = tmp_path / "bad.csv"
+        job = json.loads((fleet.cwd / "summary.json").read_text())["job"]
+        assert fleet.run("errors", job, "--export", bad).code == 0
+        assert sorted(bad.read_bytes().decode("latin-1").splitlines()) == sorted(
+            (text + more).replace("k1;\n", "").splitlines()
+        )
+    # And they are read as the first time
+    assert rows_of(fleet.run(*lookup, bad), code=1) == []
+    again = json.loads((fleet.cwd / "summary.json").read_text())
+    assert (again["missing"], again["rejected"]) == (1, 2)
+
+
 REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "nothing to run over": (
         ["exec", "SELECT n FROM {t} WHERE id = 'a'", "--range", "id:0..1"],
@@ -293,7 +322,11 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         "-c is of embedded workers, and a broker is configured",
     ),
     "no such key": (["lookup", "-t", "{t}", "--key", "n", "--keys", "{keys}"], 2, "needs id"),
-    "no such column": (["lookup", "-t", "{t}", "--columns", "m", "--keys", "{keys}"], 2, "'m'"),
+    "no such column": (
+        ["lookup", "-t", "{t}", "--columns", '"N"', "--keys", "{keys}"],
+        2,
+        "did you mean 'n'?",
+    ),
     "column twice": (
         ["lookup", "-t", "{t}", "--columns", "n,note,n", "--keys", "{keys}"],
         2,

@@ -147,8 +147,12 @@ def test_a_load_on_three_hosts_does_as_it_is_told(
     assert rows_in(cassandra_session, table) == rows < ROWS
 
     # When it goes on, then all hosts are at it again
+    refused = ringhaul.run("resume", job, "--summary", "s.json", "--progress", "plain")
+    assert (refused.code, "--progress, --summary: job" in refused.err) == (2, True), refused
     before_ms = now_ms(ledger)
-    assert ringhaul.run("resume", job).code == 0
+    resumed = ringhaul.run("resume", job, "--json", "-q")
+    assert (resumed.code, resumed.err) == (0, ""), resumed
+    assert json.loads(resumed.out) == {"message_type": "detached", "job": job}
     wait_until(lambda: hosts_at_work(ledger, job) == HOSTS, "all hosts at work")
     print(f"resume, with its command: all hosts at work after {now_ms(ledger) - before_ms} ms")
 

@@ -192,18 +192,23 @@ def test_globs_and_directories_name_their_files(
         data = f"id,a,b\n{number},{name},\n".encode()
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
-    # When the directory and a glob are given, and one file twice
-    done = fleet.run("load", "b", "c_*.csv", "c_3.csv", "-t", table, "--json")
+    (fleet.cwd / "lists").mkdir()
+    (fleet.cwd / "lists" / "names.txt").write_text("# of today\n\nc_*.csv\n c_3.csv \n")
+    # When the directory and a glob are given, and one file twice; then some of it by a list
+    given = ["c_*.csv", "c_3.csv"], ["--urlfile", "lists/names.txt"]
+    for names in given:
+        cassandra_session.execute(f"TRUNCATE {table}")
+        done = fleet.run("load", "b", *names, "-t", table, "--json")
 
-    # Then visible files that hold text are loaded, each once
-    summary = assert_report(done, rows=5)
-    assert [source["path"] for source in summary["sources"]] == [
-        str(fleet.cwd / name)
-        for name in ("b/1.csv", "b/5.txt.gz", "b/deep/2.TSV", "c_3.csv", "c_4.csv")
-    ]
-    expected = [(0, "b/1.csv"), (1, "b/deep/2.TSV"), (2, "c_3.csv"), (3, "c_4.csv"),
-                (4, "b/5.txt.gz")]  # fmt: skip
-    assert_table(cassandra_session, table, "id, a", expected)
+        # Then visible files that hold text are loaded, each once
+        summary = assert_report(done, rows=5)
+        assert [source["path"] for source in summary["sources"]] == [
+            str(fleet.cwd / name)
+            for name in ("b/1.csv", "b/5.txt.gz", "b/deep/2.TSV", "c_3.csv", "c_4.csv")
+        ]
+        expected = [(0, "b/1.csv"), (1, "b/deep/2.TSV"), (2, "c_3.csv"), (3, "c_4.csv"),
+                    (4, "b/5.txt.gz")]  # fmt: skip
+        assert_table(cassandra_session, table, "id, a", expected)
 
 
 def test_standard_input_is_a_source(
@@ -246,12 +251,27 @@ def test_standard_input_of_a_job_is_left_alone_by_others_of_its_id(
         assert planned.code == code, planned
         # (told by the name that the user knows)
         assert "standard input: " in planned.out + planned.err and "spool" not in planned.out
+    # (nor is what was rejected told by another)
+    listed = fleet.run("errors", job)
+    assert listed.out.startswith("standard input:2  byte 7  cast  column id: "), listed
+    reject = json.loads(fleet.run("errors", job, "--json").out)
+    assert (reject["file"], reject["line"], reject["offset"]) == ("standard input", 2, 7)
+    assert fleet.run("errors", job, "--export", "-").out == "id,a,b\nno,x,y\n"
 
     # Then its records are there still, and are loaded when it is resumed
     assert list((state / "spool").iterdir()) == [kept]
     done = fleet.run("resume", job, "--max-errors", 9, "--json", RINGHAUL_STATE_DIR=str(state))
     assert (done.code, done.summary["rejected"]) == (1, 1), done
-    assert_table(cassandra_session, table, "id, a, b", rows)
+    assert [source["path"] for source in done.summary["sources"]] == ["standard input"]
+
+    # And what was rejected loads again under its header, although what was piped is gone
+    assert list((state / "spool").iterdir()) == []
+    rejects = fleet.cwd / "rejects.csv"
+    assert fleet.run("errors", job, "--export", rejects).code == 0
+    assert rejects.read_text() == "id,a,b\nno,x,y\n"
+    rejects.write_text(rejects.read_text().replace("no", "999"))
+    assert_report(fleet.run("load", rejects, "-t", table, "--json"), rows=1)
+    assert_table(cassandra_session, table, "id, a, b", [*rows, (999, "x", "y")])
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(

@@ -56,7 +56,8 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
 ) -> None:
     table = create_table(
         cassandra_session, keyspace,
-        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>, d decimal",
+        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>, d decimal, "
+        "b blob",
     )  # fmt: skip
     ids = [bytes([n]) * 16 for n in range(4)]
     found = pa.table(
@@ -69,11 +70,13 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
             "tags": [[1], [1, 2], [1, None], [3]],
             "m": pa.array([[], [("a", 1)], [], []], pa.map_(pa.string(), pa.int64())),
             "d": ["1.000,5", "1.000,5", "1.000,5", "1.000,5"],
+            "b": [b"\xff"] * 4,
         }
     )
     pq.write_table(found, fleet.cwd / "x.parquet")
 
-    options = ("-t", table, "--decimal-sep", ",", "--thousands-sep", ".", "--json")
+    separators = ("--decimal-sep", ",", "--thousands-sep", ".")
+    options = ("-t", table, *separators, "--blob", "base64", "--timestamp-field", "at", "--json")
     done = fleet.run("load", "x.parquet", *options)
 
     summary = assert_report(done, rows=2, rejected=2)
@@ -91,17 +94,18 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
         "tags": [1, 2],
         "m": [["a", 1]],
         "d": "1000.5",
+        "b": "/w==",
     }
     # When what was wrong is mended
     mended = "\n".join(lines).replace(str(2**40), "2").replace("null", "2")
     (fleet.cwd / "again.jsonl").write_text(mended)
     assert_report(fleet.run("load", "again.jsonl", *options), rows=2)
-    # Then all are there, and the microsecond of the last one is not
+    # Then all are there, and the microsecond of the last one is in its write time alone
     expected = [
-        (UUID(bytes=key), n, datetime(1970, 1, 1), Decimal("1000.5"))
+        (UUID(bytes=key), n, datetime(1970, 1, 1), Decimal("1000.5"), b"\xff", n == 4)
         for key, n in zip(ids, [1, 2, 3, 4], strict=True)
     ]
-    assert_table(cassandra_session, table, "id, n, at, d", expected)
+    assert_table(cassandra_session, table, "id, n, at, d, b, writetime(n)", expected)
 
 
 @pytest.mark.parametrize(

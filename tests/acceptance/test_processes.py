@@ -6,6 +6,7 @@ a real broker and cluster, and ends with code 0 when it is told to stop.
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 
@@ -79,11 +80,16 @@ def test_a_worker_that_cannot_reach_the_cluster_says_so_and_takes_nothing(
         # Then it says why it has no session and leaves the unit to others
         worker.says("no session, unit 0 of")
         worker.says("no node answers at 127.0.0.1:1")
+        job = detached.err.split()[0]
+        # And whoever looks at the job reads the same
+        told = f" ago: {socket.gethostname()}: no node answers at 127.0.0.1:1"
+        wait_until(
+            lambda: told in ringhaul.run("status", job).err, "the reason in the job's status"
+        )
         worker.kill()  # it holds the message for a while, so as not to drain the queue
     assert ringhaul.run("status", "--json").out.count('"state": "RUNNING"') == 1
     # And others can
     with running(WORKERS["ringhaul worker"], ringhaul.env, ringhaul.cwd) as worker:
-        job = detached.err.split()[0]
         assert ringhaul.run("status", "-f", job).code == 0
         assert_table(cassandra_session, table, "id", [(1,)])
         worker.stops()

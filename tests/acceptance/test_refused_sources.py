@@ -58,6 +58,10 @@ def test_one_missing_file_among_others_stops_all(fleet: Ringhaul, table: str) ->
     (fleet.cwd / "first.csv").write_bytes(GOOD)
     finished = fleet.run("load", "first.csv", "2.csv", "-t", table)
     assert_refused(finished, 2, "2.csv: no such file")
+    # When the list of them is piped in, by itself
+    listed = b"first.csv\n2.csv\n"
+    finished = fleet.run("load", "--urlfile", "-", "--dry-run", "-t", table, stdin=listed)
+    assert_refused(finished, 2, "standard input, line 2: 2.csv: no such file")
 
 
 def test_a_glob_that_matches_nothing(fleet: Ringhaul, table: str) -> None:

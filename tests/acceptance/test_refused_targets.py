@@ -310,6 +310,41 @@ def test_an_option_that_cannot_be_used(
     assert_refused(finished, 2, told)
 
 
+def test_a_consistency_that_the_cluster_cannot_give(
+    fleet: Ringhaul, source: Path, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a keyspace that wants three replicas where there is one node
+    one = ("--range", "id:1..3", "--consistency")
+    with fresh_keyspace(cassandra_session, replication_factor=3) as name:
+        cassandra_session.execute(f"CREATE TABLE {name}.orders ({COLUMNS})")
+        nodes = (
+            f"needs 2 nodes, as keyspace {name} has replication factor 3 (SimpleStrategy), and the "
+            "cluster knows of 1 node that can hold its rows: add nodes, or lower "
+        )
+        finished = fleet.run("load", source, "-t", f"{name}.orders", "--consistency", "QUORUM")
+        told = f"consistency QUORUM {nodes}--consistency or the replication factor"
+        assert_refused(finished, 2, told)
+        insert = f"INSERT INTO {name}.orders (id) VALUES (?) IF NOT EXISTS"
+        finished = fleet.run("exec", insert, *one, "ONE")
+        assert_refused(finished, 2, f"a condition (IF) {nodes}the replication factor")
+    # and what the server would refuse row by row
+    insert = f"INSERT INTO {keyspace}.orders (id) VALUES (?) IF NOT EXISTS"
+    finished = fleet.run("exec", insert, *one, "EACH_QUORUM")
+    assert_refused(
+        finished,
+        2,
+        "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
+        f"NetworkTopologyStrategy, keyspace {keyspace} is of SimpleStrategy: choose another "
+        "--consistency, such as QUORUM",
+    )
+    finished = fleet.run("exec", f"DELETE FROM {keyspace}.hits WHERE id = ?", *one, "ANY")
+    assert_refused(
+        finished,
+        2,
+        "consistency ANY is not for counters: choose another --consistency, such as ONE",
+    )
+
+
 def test_a_table_without_a_keyspace(fleet: Ringhaul, source: Path) -> None:
     finished = fleet.run("load", source, "-t", "orders")
     assert_refused(finished, 2, "no keyspace: give --keyspace, or --table KEYSPACE.TABLE")

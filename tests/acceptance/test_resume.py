@@ -183,8 +183,9 @@ def test_a_lookup(fleet: Ringhaul, ledger: Ledger, filled: str, tmp_path: Path) 
     assert found == expected, "in the order of the keys"
     # A command that went before it wrote the manifest is made good for.
     (out / "manifest.json").unlink()
-    again = fleet.run("resume", before["job"])
+    again = fleet.run("resume", before["job"], "--json")
     assert (again.code, "its manifest is written" in again.err) == (0, True), again
+    assert again.summary == summary
     assert len(listed(out)) == summary["files"]
     refused = fleet.run("resume", before["job"], "--format", "json")
     assert (refused.code, f"{before['job']} has none" in refused.err) == (2, True), refused

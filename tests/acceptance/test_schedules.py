@@ -372,7 +372,24 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     assert (other.code, "it is a load" in other.err) == (2, True)
     # nor one of another table; what is over is told as that
     other = etl.ringhaul.run("load", "in.csv", "-t", "shop.other", "--job-id", job)
-    assert (other.code, f"is about '{etl.table}', and not 'shop.other'" in other.err) == (2, True)
+    assert other.code == 2
+    assert f"(--table '{etl.table}', here 'shop.other'); give another id" in other.err
     other = etl.ringhaul.run(*largest[:1], largest[1].replace("max", "min"), *largest[2:])
-    assert (other.code, "and not 'SELECT min(id)" in other.err) == (2, True), other
-    assert "nothing was done again" in etl.ringhaul.run(*load).err
+    assert (other.code, "here 'SELECT min(id)" in other.err) == (2, True), other
+    # nor one of other rows, of another file, or whose rows are elsewhere; others are as they were
+    (etl.folder / "other.csv").write_text("id,a\n700,x\n")
+    for command, told in (
+        ((*count, "--by", "host"), "(--by not given, here 'host')"),
+        ((*count, "--where", "id = 1"), "(--where not given, here 'id = 1')"),
+        (("load", "other.csv", *load[2:]), f"here '{etl.folder}/other.csv')"),
+        ((*unload[:3], "-o", etl.folder / "out2", *unload[5:]), f"(-o '{out}', here '{out}2')"),
+    ):
+        other = etl.ringhaul.run(*command)
+        assert (other.code, told in other.err) == (2, True), other
+    # What is over is told as that, also when its files are gone, in and out
+    (etl.folder / "in.csv").unlink()
+    for path in out.iterdir():
+        path.unlink()
+    assert "nothing was done again" in etl.ringhaul.run(*load, "--rate", 800).err
+    again = etl.ringhaul.run(*unload)
+    assert (again.code, list(out.iterdir())) == (0, []), again

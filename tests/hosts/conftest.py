@@ -45,3 +45,10 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
                 f"{{'class': 'NetworkTopologyStrategy', {copies}}} AND durable_writes = false"
             )
         yield running
+
+
+@pytest.fixture(autouse=True)
+def every_host_is_connected(fleet: Fleet) -> Iterator[None]:
+    """A test that fails while a host is cut off is the only one."""
+    yield
+    fleet.network.mend_all()

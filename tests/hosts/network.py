@@ -101,12 +101,14 @@ class Network:
     def __init__(self, hosts: Mapping[str, Host], switch: str) -> None:
         self.hosts = hosts
         self._switch = switch
+        self._cut: set[str] = set()
 
     def __getitem__(self, name: str) -> Host:
         return self.hosts[name]
 
     def cut(self, name: str) -> None:
         """Pull a host's plug: packets are lost, and nobody is told."""
+        self._cut.add(name)
         if self._switch:
             _ip("-n", self._switch, "link", "set", f"to-{name}", "down")
         else:
@@ -117,6 +119,11 @@ class Network:
             _ip("-n", self._switch, "link", "set", f"to-{name}", "up")
         else:
             self.hosts[name].signal(signal.SIGCONT)
+        self._cut.discard(name)
+
+    def mend_all(self) -> None:
+        for name in list(self._cut):
+            self.mend(name)
 
 
 @contextmanager

@@ -53,7 +53,9 @@ def test_a_host_is_cut_off_and_another_joins(fleet: Fleet) -> None:
         fleet.wait_for_job(job)
         wait_until(lambda: len(fleet.units_by_host(job)) == 3, "units done on each host")
         held = cut_at_work(fleet, job, "C")
+        assert fleet.ringhaul.run("throttle", job, "--rows-per-second", 200).code == 0
         fleet.begin("D")
+        wait_until(lambda: "D" in fleet.units_by_host(job), "a unit done on D")
         assert fleet.ringhaul.run("throttle", job, "--rows-per-second", 5000).code == 0
         out, told = load.communicate(timeout=120)
     assert load.returncode == 0, told

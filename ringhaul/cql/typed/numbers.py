@@ -20,7 +20,7 @@ _WIRE = {
     "float": ">f4", "double": ">f8",
 }  # fmt: skip
 #: Whole numbers up to here have a float or double of their own.
-_EXACT_MAX = {"float": 2**24, "double": 2**53}
+EXACT_MAX = {"float": 2**24, "double": 2**53}
 
 
 def encode_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
@@ -62,7 +62,7 @@ def encode_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 def floats_of_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
     """Integers up to where each has a float of its own."""
-    values, most = array.to_numpy(), _EXACT_MAX[kind.name]
+    values, most = array.to_numpy(), EXACT_MAX[kind.name]
     inexact = (values > most) | (values < -most)
     faults = value_faults(kind, array, inexact, f"may not be exact as a {kind.name}")
     return Column(Cells.fixed(values.astype(_WIRE[kind.name])), faults)

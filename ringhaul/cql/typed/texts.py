@@ -10,6 +10,7 @@ from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
 from ringhaul.cql.gluing import Column, faults_of
 from ringhaul.cql.nested import encode_column
+from ringhaul.cql.strings import encode_texts
 from ringhaul.cql.text import ENCODERS
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
@@ -17,7 +18,11 @@ from ringhaul.cql.types import CqlType
 
 def from_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
     """Scalars, as a CSV cell holds them."""
-    cells, bad = ENCODERS[kind.name](TextColumn.of(array), fmt)
+    column = TextColumn.of(array)
+    if kind.name in ("text", "varchar"):
+        cells, bad = encode_texts(column, kind.name, None)
+    else:
+        cells, bad = ENCODERS[kind.name](column, fmt)
     return Column(cells, faults_of(bad, kind.name))
 
 

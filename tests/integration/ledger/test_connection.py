@@ -99,7 +99,7 @@ def test_a_server_that_stays_away_is_given_up_within_the_bound(own_server: Serve
 @pytest.mark.parametrize(
     ("setting", "value", "told"),
     [
-        ("maxmemory", 1, "used memory > 'maxmemory'"),
+        ("maxmemory", 1, "used memory > 'maxmemory'.*raise its maxmemory"),
         ("min-replicas-to-write", 1, "NOREPLICAS Not enough good replicas"),
     ],
 )

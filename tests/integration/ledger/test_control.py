@@ -157,6 +157,38 @@ def test_a_job_that_is_not_there_cannot_be_controlled(ledger: Ledger) -> None:
             control("ld-none")  # type: ignore[operator]
 
 
+def test_the_end_is_written_by_one_at_a_time_and_once(clocked: Ledger, clock: Clock) -> None:
+    def ask(token: str, leave_ms: int = 0) -> int:
+        return clocked.may_publish(job, token, lease_ms=60_000, leave_ms=leave_ms)
+
+    # Given a job that runs, then one that is over
+    job = new_job(clocked, 1)
+    assert ask("command") == -1
+    clocked.cancel(job)
+    # Who watches leaves it to the command for a while
+    assert ask("watch", 5000) == 5000
+    clock.advance(1000)
+    assert ask("watch", 5000) == 4000
+    assert (ask("command"), ask("command")) == (0, 0)
+    clock.advance(5000)
+    assert (ask("watch", 5000), ask("other")) == (55_000, 55_000)
+    # Only who has it gives it back
+    clocked.not_published(job, "watch")
+    assert ask("watch") == 55_000
+    clocked.not_published(job, "command")
+    assert ask("watch", 5000) == 0
+    # Of one that died while it wrote, the next takes it
+    clock.advance(60_000)
+    assert ask("other") == 0
+    # What is written is written, whoever asks
+    clocked.note_published(job)
+    assert (ask("command"), ask("other"), ask("watch", 5000)) == (-1, -1, -1)
+    clock.advance(100_000)
+    assert ask("watch", 5000) == -1
+    status = clocked.status(job)
+    assert (status.published, status.labels.keys()) == (True, {"verb"})
+
+
 def test_limits_come_with_the_claim_and_with_each_renewal(ledger: Ledger) -> None:
     job = new_job(ledger, 3, pace=Pace(limits=Limits(rows_per_s=500)))
     ledger.issue(job, 3)

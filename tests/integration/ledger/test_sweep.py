@@ -85,6 +85,33 @@ def test_a_unit_that_its_worker_cannot_take_is_issued_again_at_once(
     assert clocked.issue(job, 1).units == [0]
 
 
+def test_why_no_worker_takes_a_unit_is_known_until_one_does(clocked: Ledger, clock: Clock) -> None:
+    job = new_job(clocked, 2)
+
+    def decline(unit: int, reason: str) -> tuple[str | None, int | None]:
+        clocked.issue(job, 2)
+        assert clocked.decline(job, unit, clocked.status(job).epoch, reason=reason) is Lease.OK
+        status = clocked.status(job)
+        return status.declined, status.declined_ms
+
+    clock.advance(7_000)
+    assert decline(0, "host1: no node answers") == ("host1: no node answers", clock.now_ms)
+    assert decline(0, "host2: " + "x" * 900)[0] == "host2: " + "x" * 493
+    assert decline(0, "")[0] == "host2: " + "x" * 493
+    # It is nobody's concern while others are at work
+    clocked.issue(job, 2)
+    clocked.claim(job, 1, 1, "a", LEASE_MS)
+    assert clocked.status(job).declined is None
+    assert decline(0, "host1: no node answers") == (None, None)
+    clocked.release(job, 1, "a")
+    assert decline(0, "host1: no node answers")[0] == "host1: no node answers"
+    # It is no error of the job, and a resume forgets it
+    assert clocked.status(job).last_error is None
+    clocked.cancel(job)
+    clocked.resume(job)
+    assert (clocked.status(job).declined, clocked.status(job).declined_ms) == (None, None)
+
+
 def test_messages_in_a_long_queue_are_not_copied_for_ever(clocked: Ledger, clock: Clock) -> None:
     """Nothing is claimed for an hour: the same unit is issued again at growing distances only."""
     job = new_job(clocked, 1)

@@ -17,6 +17,7 @@ from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import QUEUE_LABEL, publisher
 from tests.integration.conftest import Settle
+from tests.integration.tasks.test_mailboxes import listening
 
 PREFIX = "ringhaul:mq:"
 
@@ -71,13 +72,21 @@ def test_a_command_takes_its_queue_along_and_its_worker_those_of_forgotten_jobs(
     forget(ledger, "ul-old")
     age(ledger, "ul-old")
     assert queue_keys(ledger, "ul-old") == whole_queue("ul-old")
+    # And a worker on another host, which was killed and is in Celery's table still
+    with listening("celery@pod-1", []):
+        pass
+    assert queue_keys(ledger, "pidbox") == {"_kombu.binding.celery.pidbox"}
     # When a command has a worker of its own
     with EmbeddedWorker(tmp_path / "state", 1, "ul-new") as worker:
         give_up = time.monotonic() + 60
-        while not queue_keys(ledger, "ul-new") or queue_keys(ledger, "ul-old"):
+        while (
+            not queue_keys(ledger, "ul-new")
+            or queue_keys(ledger, "ul-old")
+            or queue_keys(ledger, "pidbox")
+        ):
             assert time.monotonic() < give_up, worker.log.read_text()
             time.sleep(0.05)
-        # Then that queue is gone, and its own is known
+        # Then that queue is gone, and the worker of before from the table; its own queue is known
         assert ledger.caller.client.zrange(keys.QUEUES, 0, -1) == [b"ul-new"]
         wait_for_ready(worker)
         # And at its end its own goes, too, with the messages that nobody took

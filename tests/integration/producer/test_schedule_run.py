@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from producer.run_schedule import run_now
+from producer.run_schedule import print_schedules, run_now
 from producer.schedule_run import RunWork
 from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
 from ringhaul.ledger.connection import connect
@@ -157,3 +158,20 @@ def test_a_job_that_is_over_is_resumed_first(
         run_now(None, "a", due)
     assert book.standing("a").run is None
     assert book.runs("a", 10) == [run]
+
+
+def test_the_list_warns_of_an_output_that_comes_back(
+    client: redis.Redis, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
+    weekly = f'[schedule.b]\ncron = "17 3 * * *"\nsteps = [{step}]'
+    (tmp_path / "schedule.toml").write_text(f"{TEXT}\n{weekly}")
+    assert print_schedules(None, as_json=True) == 0
+    told = capsys.readouterr()
+    plain, warned = json.loads(told.out)["schedules"]
+    assert plain["warnings"] == []
+    (warning,) = warned["warnings"]
+    assert "schedule b: steps, step 1 (unload): -o out/" in warning
+    assert "comes back after 7d00h" in warning and "warning" not in told.err
+    assert print_schedules(None, as_json=False) == 0
+    assert f"warning: {warning}\n" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from config.settings import load_settings
+from producer import endings
 from producer.commands.status import _one
 from producer.endings import publish_end, publish_watched
 from producer.known_job import _tell_end
@@ -22,6 +23,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.connection import connect
+from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
@@ -135,6 +137,15 @@ def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write
     (part,) = unload_parts(extra)
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
     assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
+    # When somebody has taken the files away, its end is told again all the same
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert _tell_end(OPTIONS, ledger, status) == rejected
+    publish_watched(ledger, status, pytest.fail)
+    assert list(tmp_path.iterdir()) == []
+    # but a resume looks for them.
+    with pytest.raises(OutputUnusable, match="1 of 1 files that workers wrote are not what they"):
+        publish_end(ledger, status, again=True)
 
 
 def test_an_unload_to_standard_output_that_is_over_has_no_manifest(
@@ -183,8 +194,7 @@ def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
     assert capfd.readouterr().out == ""
 
 
-def counted(ledger: Ledger, output: ResultOutput) -> JobStatus:
-    """A count that is complete, and found 3 rows."""
+def begin_count(ledger: Ledger, output: ResultOutput) -> ReadJob:
     job = ReadJob(
         kind="count",
         cluster_name="test",
@@ -193,10 +203,20 @@ def counted(ledger: Ledger, output: ResultOutput) -> JobStatus:
         result_output=output,
     )
     create(ledger, job, 1)
+    return job
+
+
+def end_count(ledger: Ledger, job: ReadJob) -> JobStatus:
+    """It is complete, since long ago, and found 3 rows."""
     partial = Aggregation(job.select, exact_keys=True).partial()
     partial.update(pa.record_batch({"id": pa.array([1, 2, 3], pa.int32())}))
     commit(ledger, 0, spill(partial.pack(), 1 << 20, "", ""), rows=3)
+    ledger.caller.command("HSET", job_key(JOB, "meta"), "finished_ms", 1)
     return ledger.status(JOB)
+
+
+def counted(ledger: Ledger, output: ResultOutput) -> JobStatus:
+    return end_count(ledger, begin_count(ledger, output))
 
 
 def test_a_result_is_written_by_whoever_follows_the_job_to_its_end(
@@ -214,6 +234,34 @@ def test_a_result_is_written_by_whoever_follows_the_job_to_its_end(
     publish_watched(ledger, ledger.status(JOB), said.append)
     assert (path.exists(), said) == (False, [])
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_who_watches_lets_the_command_of_the_job_write_first(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    path, said = tmp_path / "r.out", list[str]()
+    counted(ledger, ResultOutput(path=str(path), form="json"))
+    over = [job_key(JOB, "meta"), "finished_ms"]
+    ledger.caller.command("HSET", *over, ledger.status(JOB).now_ms)
+    status = ledger.status(JOB)  # of a moment at which nobody has written
+
+    def meanwhile(seconds: float) -> None:
+        assert (0 < seconds < 1, path.exists()) == (True, False)
+        if written:  # and somebody takes it away at once
+            publish_end(ledger, status)
+            path.rename(tmp_path / "moved.out")
+        else:
+            ledger.caller.command("HSET", *over, 1)
+
+    monkeypatch.setattr(endings, "sleep", meanwhile)
+    publish_watched(ledger, status, said.append)
+    assert path.exists() is not written
+    assert said == ([] if written else [f"the result is in {path}"])
+    # Whoever comes too late leaves it alone.
+    path.unlink(missing_ok=True)
+    publish_end(ledger, status)
+    assert not path.exists()
 
 
 def test_a_result_is_written_again_as_its_job_or_the_command_says(
@@ -237,7 +285,7 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     # Elsewhere it is no more than a copy.
     assert resume(output="-") == '{"count": 3}\n'
     assert not ledger.status(JOB).published
-    assert resume(as_json=True) == ""
+    assert json.loads(resume(as_json=True))["rows"] == 1
     assert path.read_text() == '{"count": 3}\n'
     assert ledger.status(JOB).published
     assert resume(output="s.csv", result_format="auto") == ""
@@ -268,6 +316,22 @@ def test_a_result_that_cannot_be_written_is_told_of(
     assert _one(ledger, JOB, follow=True, as_json=False) == 0
     told_of = capfd.readouterr().err
     assert why in told_of
+    assert told_of.endswith("\n complete\n")
+
+
+def test_nor_does_it_keep_the_end_from_whoever_followed_it_there(
+    ledger: Ledger,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = begin_count(ledger, ResultOutput(path=str(tmp_path / "gone" / "r.csv")))
+    looks, look = [ledger.status(JOB)], ledger.status
+    end_count(ledger, job)
+    monkeypatch.setattr(ledger, "status", lambda job: looks.pop() if looks else look(job))
+    assert _one(ledger, JOB, follow=True, as_json=False) == 0
+    told_of = capfd.readouterr().err
+    assert "r.csv: the result cannot be written: No such file or directory" in told_of
     assert told_of.endswith("\n complete\n")
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from producer.feed import Feeder
 from producer.progress import open_progress
 from producer.snapshot import RateMeter
 from producer.watch import Watch
+from ringhaul.errors import LedgerUnavailable
 from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
@@ -99,3 +101,25 @@ def test_a_job_that_is_cancelled_ends_its_command_while_a_file_is_counted(
     assert time.monotonic() - looks[9] < 2
     # and told that once
     assert capsys.readouterr().err.count("detaching when the input is split") == 1
+
+
+def test_a_command_that_is_told_to_end_does_not_wait_for_a_redis_that_takes_no_writes(
+    ledger: Ledger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a job, and a Redis whose memory is full from now on
+    ledger.create(JOB, {}, "{}")
+    monkeypatch.setattr("producer.watch.LEAVE_S", 0.5)
+    ledger.caller.client.config_set("maxmemory", 1)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    progress = open_progress("plain", quiet=False)
+    try:
+        # When the command is sent SIGTERM, once
+        with pytest.raises(LedgerUnavailable, match="no memory left: raise its maxmemory"):
+            Watch(ledger, JOB, RateMeter(0), progress).follow()
+    finally:
+        ledger.caller.client.config_set("maxmemory", 0)
+        timer.join()
+    # Then it ended, and said how to go on
+    assert f"to go on: ringhaul resume {JOB}" in capsys.readouterr().err
+    assert ledger.status(JOB).state == JobState.RUNNING

@@ -1,5 +1,5 @@
-"""Two attempts of one unit of an unload or an exec: the files of the one that counts stay, the
-other's go."""
+"""Attempts of units of an unload or an exec: of two the files of the one that counts stay, the
+other's go; and what they leave in the ledger."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
+from producer.ask_summary import ask_closing
+from producer.commands.errors import errors_command
+from producer.rejects import job_rejects, reject_lines
 from producer.run_read import Plan, create_job
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.ledger import Commit, new_token
+from ringhaul.load.unit import LoadUnit
+from ringhaul.read import ask
 from ringhaul.read.ask import AskJob, SpanUnit, split_extra
 from ringhaul.read.ask_finish import publish_ask_manifest
 from ringhaul.read.finish import job_parts, publish_manifest
@@ -26,7 +31,7 @@ from tasks.child import Child
 from tasks.reading import run_read
 from tasks.work import Attempt, Done, Runner, work
 from tests.integration.load.conftest import make_table
-from tests.loads import load_job
+from tests.loads import load_job, load_source
 
 JOB = "ul-000001"
 ROWS = 500
@@ -125,6 +130,15 @@ def test_an_attempt_of_before_a_resume_leaves_no_files(child: Child, folder: Pat
     check_counted(child, folder)
 
 
+MARKER = TableSchema(
+    keyspace="exec",
+    table="values",
+    columns=(ColumnSchema(name="id", cql_type="int"),),
+    partition_key=(),
+    clustering_key=(),
+)
+
+
 @pytest.fixture
 def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: Path) -> Path:
     """Of the files of an exec of one unit, which is issued."""
@@ -132,17 +146,10 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
     insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
     execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
     out = tmp_path / "out"
-    marker = TableSchema(
-        keyspace="exec",
-        table="values",
-        columns=(ColumnSchema(name="id", cql_type="int"),),
-        partition_key=(),
-        clustering_key=(),
-    )
     job = AskJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
-        values=load_job(marker),
+        values=load_job(MARKER),
         spans=(f"id:0..{ROWS - 1}",),
         statement=f"SELECT id, v FROM {keyspace}.t WHERE id = ?",
         result=tuple((name, table.types[name]) for name in ("id", "v")),
@@ -172,3 +179,69 @@ def test_answers_of_an_attempt_that_came_too_late_are_removed(child: Child, answ
     assert files(answers) == sorted(part.name for part in parts)
     publish_ask_manifest(child.ledger, child.ledger.status(JOB))
     assert files(answers) == sorted([*(part.name for part in parts), "manifest.json"])
+
+
+@pytest.fixture(params=["exec of ranges", "lookup of a file"])
+def nearly_all(
+    request: pytest.FixtureRequest,
+    child: Child,
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+) -> AskJob:
+    """A job of 100 rows that are there already, or of 100 keys without a row, in units of 75 and
+    25."""
+    table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    name, values, facts = f"{keyspace}.t", load_job(MARKER), dict[str, Any]()
+    units = [SpanUnit(0, 75).pack(), SpanUnit(75, 100).pack()]
+    if request.param == "exec of ranges":
+        for i in range(100):
+            cassandra_session.execute(f"INSERT INTO {name} (id, v) VALUES ({i}, 'x')")
+        statement = f"INSERT INTO {name} (id, v) VALUES (?, 'y') IF NOT EXISTS"
+        facts = {"kind": "exec", "statement": statement, "spans": ("id:0..99",)}
+    else:
+        path = tmp_path / "keys.csv"
+        path.write_text("".join(f"{i:02}\n" for i in range(100)))
+        values = load_job(MARKER, load_source(["id"], path=str(path), size_bytes=300))
+        units = [LoadUnit(0, 0, 225, 0, 1, 75).pack(), LoadUnit(0, 225, 75, 75, 76, 25).pack()]
+        facts = {"kind": "lookup", "table": table, "key": ("id",), "columns": ("id", "v")}
+    job = AskJob(
+        cluster_name=cassandra_session.cluster.metadata.cluster_name,
+        values=values,
+        consistency="ONE",
+        **facts,
+    )
+    plan = Plan(job=job, units=units, target="t", headline="")
+    create_job(child.ledger, JOB, plan, "nobody-reads-this")
+    child.ledger.issue(JOB, 10)
+    return job
+
+
+def test_of_what_may_be_nearly_all_a_job_lists_some_and_counts_the_rest(
+    child: Child,
+    nearly_all: AskJob,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given a job that may list 40
+    monkeypatch.setattr(ask, "LISTED_MAX", 40)
+    # When its units are done
+    for unit in range(2):
+        work(child, JOB, unit, 1, new_token(), run_ask)
+    # Then all are counted, and each unit lists its share: the first ones
+    data = ask_closing(child.ledger, child.ledger.status(JOB)).data
+    counted = "not_applied" if nearly_all.kind == "exec" else "missing"
+    expected = {"answered": 100, "rejected": 0, counted: 100, "not_kept": 60}
+    assert {name: data[name] for name in expected} == expected
+    lines = [reject.line for reject in job_rejects(child.ledger, JOB)]
+    assert [sum(line <= 75 for line in lines), sum(line > 75 for line in lines)] == [30, 10]
+    # And it is told that there were others
+    told = "60 more, not kept: the ledger lists 40 "
+    *_, more, others = reject_lines(child.ledger, JOB, 5)
+    assert more.startswith("... 35 more (--limit") and others.startswith(f"... {told}")
+    for option in [["--json"]] + [["--export", str(tmp_path / "keys")]] * (counted == "missing"):
+        errors_command.main([JOB, *option], standalone_mode=False)
+        out, err = capsys.readouterr()
+        assert len(out.splitlines()) == 40 * (option == ["--json"])
+        assert err.splitlines()[-1].startswith(told)

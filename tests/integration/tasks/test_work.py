@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from cassandra.cluster import Session
 
 from producer.run_read import Plan, create_job
+from producer.snapshot import RateMeter
 from ringhaul.ledger.ledger import Claimed, new_token
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
@@ -23,6 +25,7 @@ from tasks.child import Child
 from tasks.load import run_load
 from tasks.work import Attempt, Done
 from tasks.work import work as work_on
+from tests.integration.conftest import Settle
 from tests.integration.load.conftest import read_table
 from tests.integration.tasks.conftest import MakeJob
 from tests.loads import load_job, table_schema
@@ -288,6 +291,53 @@ def test_a_unit_that_failed_is_not_tried_again_at_once(child: Child, make_job: M
     # Then it is neither claimed nor issued before its pause is over
     assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "BUSY"}
     assert child.ledger.issue(JOB, 1000).units == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"CLUSTER_PORT": 1}, "no node answers at 127.0.0.1:1: "),
+        (
+            {"CLUSTER_USER": "etl", "CLUSTER_PASSWORD_FILE": "/nowhere/password"},
+            "cluster.password_file: ",
+        ),
+    ],
+    ids=["refused", "no password file"],
+)
+def test_a_worker_without_a_session_says_so_in_the_job(
+    settle: Settle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, object],
+    reason: str,
+) -> None:
+    # Given a worker that cannot open a session, and a job
+    monkeypatch.setattr("tasks.work.NO_SESSION_WAIT_S", 0.0)
+    child = Child(
+        settle(
+            CLUSTER_CONTACT_POINTS="127.0.0.1",
+            STATE_DIR=tmp_path / "state",
+            WORKER_SESSION_JITTER_S=0,
+            **settings,
+        )
+    )
+    ledger = child.ledger
+    ledger.create(JOB, {}, "{}")
+    ledger.add_units(JOB, 1, 0, ["a"])
+    ledger.issue(JOB, 1)
+    # When it gets the unit's message
+    assert work(child, JOB, 0, 1, new_token()) == {"unit": 0, "skipped": "no session"}
+    # Then the job says which host has none, and why
+    shown = RateMeter(0).look(ledger.status(JOB))
+    assert shown.retrying is not None
+    said = shown.retrying.removeprefix("no unit is worked on, one was declined 0:00 ago: ")
+    assert said.startswith(f"{socket.gethostname()}: {reason}")
+    # And until another worker takes the unit
+    assert ledger.issue(JOB, 1).units == [0]
+    assert isinstance(ledger.claim(JOB, 0, 1, new_token(), LEASE_MS), Claimed)
+    assert RateMeter(0).look(ledger.status(JOB)).retrying is None
+    child.close()
+    ledger.caller.client.close()
 
 
 def test_a_statement_is_prepared_once_and_a_spec_read_once(child: Child, make_job: MakeJob) -> None:

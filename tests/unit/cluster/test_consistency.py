@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from ringhaul.cluster.consistency import (
     Replication,
+    Use,
     check_consistency,
     far_from_rows,
+    refused,
     too_far,
     too_few,
 )
@@ -17,10 +21,13 @@ from tests.unit.cluster.sessions import by_dc, session, simple, strategy
 WHOLE = ("ONE", "TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL")
 LOCAL = ("LOCAL_ONE", "LOCAL_QUORUM")
 LEVELS = ("ANY", *WHOLE, *LOCAL)
+READS, WRITES = Use(writes=False), Use(writes=True)
+#: Enough of them for every test that is not about them.
+MANY = {"dc1": 9, "dc2": 9, "dc3": 9}
 
 
-def words(level: str, found: object, local_dc: str = "dc1") -> str:
-    replication = Replication.of("shop", found)
+def words(level: str, found: object, local_dc: str = "dc1", nodes: Mapping[str, int] = MANY) -> str:
+    replication = Replication.of("shop", found, nodes)
     assert replication is not None
     few, far = too_few(level, replication), too_far(level, replication, local_dc)
     assert not (few and far), "one reason is told"
@@ -60,7 +67,81 @@ def test_what_replication_can_never_give(found: object, local_dc: str, never: se
     ],
 )
 def test_other_strategies_are_not_judged(found: object) -> None:
-    assert Replication.of("shop", found) is None
+    assert Replication.of("shop", found, MANY) is None
+
+
+QUORUMS = {"QUORUM", "EACH_QUORUM", "LOCAL_QUORUM"}
+
+
+@pytest.mark.parametrize(
+    ("found", "nodes", "never"),
+    [
+        (simple("3"), {"dc1": 1}, {*QUORUMS, "TWO", "THREE", "ALL"}),
+        (simple("3"), {"dc1": 2}, {"THREE", "ALL"}),
+        (simple("3"), {"dc1": 3}, set()),
+        # Replicas of SimpleStrategy are in any data centre; which of them is local is known
+        (simple("3"), {"dc1": 1, "dc2": 1}, {"THREE", "ALL", "LOCAL_QUORUM"}),
+        (simple("3"), {"dc1": 1, "dc2": 2}, {"LOCAL_QUORUM"}),
+        (simple("3"), {"dc1": 2, "dc2": 1}, set()),
+        (by_dc(dc1="3"), {"dc1": 1}, {*QUORUMS, "TWO", "THREE", "ALL"}),
+        # More nodes than replicas in one data centre make up for none in another
+        (by_dc(dc1="3", dc2="1"), {"dc1": 1, "dc2": 9}, {*QUORUMS, "THREE", "ALL"}),
+        (by_dc(dc1="3", dc2="3"), {"dc1": 1, "dc2": 3}, {"EACH_QUORUM", "LOCAL_QUORUM", "ALL"}),
+        (by_dc(dc1="3", dc2="3"), {"dc1": 3, "dc2": 1}, {"EACH_QUORUM", "ALL"}),
+        # A data centre that is not there, by a slip of the pen or before it is built
+        (by_dc(dc1="1", dc9="1"), {"dc1": 3}, {"TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL"}),
+        (by_dc(dc9="1"), {"dc1": 3}, {*WHOLE, *LOCAL}),
+        # Nobody knows
+        (simple("3"), {}, set()),
+        (by_dc(dc1="3"), {}, set()),
+    ],
+)
+def test_what_too_few_nodes_can_never_give(
+    found: object, nodes: Mapping[str, int], never: set[str]
+) -> None:
+
+    assert {level for level in LEVELS if words(level, found, nodes=nodes)} == never
+
+
+def test_the_words_tell_of_nodes_and_what_to_do() -> None:
+    assert words("QUORUM", simple("3"), nodes={"dc1": 1}) == (
+        "consistency QUORUM needs 2 nodes, as keyspace shop has replication factor 3 "
+        "(SimpleStrategy), and the cluster knows of 1 node that can hold its rows: "
+        "add nodes, or lower --consistency or the replication factor"
+    )
+    assert words("LOCAL_QUORUM", by_dc(dc1="3"), nodes={"dc1": 1, "dc2": 5}) == (
+        "consistency LOCAL_QUORUM needs 2 nodes in data centre dc1, as keyspace shop has "
+        "replication factor 3 (dc1: 3), and the cluster knows of 1 node there that can hold its "
+        "rows: add nodes, or lower --consistency or the replication factor"
+    )
+    assert words("ONE", by_dc(dc9="1"), nodes={"dc1": 1}) == (
+        "consistency ONE needs 1 node, as keyspace shop has replication factor 1 (dc9: 1), and "
+        "the cluster knows of 0 nodes that can hold its rows: "
+        "add nodes, or lower the replication factor"
+    )
+    assert words("LOCAL_QUORUM", by_dc(dc1="3", dc2="3"), nodes={"dc1": 1, "dc2": 3}).endswith(
+        "; or choose --local-dc dc2 or --consistency QUORUM"
+    )
+
+
+def test_conditions_are_decided_by_a_quorum_whatever_the_level() -> None:
+    def told(level: str, found: object, nodes: Mapping[str, int] = MANY) -> str:
+        replication = Replication.of("shop", found, nodes)
+        assert replication is not None
+        assert refused(level, replication, WRITES) == ""
+        return refused(level, replication, Use(writes=True, conditional=True))
+
+    assert told("EACH_QUORUM", simple("3")) == (
+        "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
+        "NetworkTopologyStrategy, keyspace shop is of SimpleStrategy: choose another "
+        "--consistency, such as QUORUM"
+    )
+    assert told("EACH_QUORUM", by_dc(dc1="3")) == told("ANY", simple("3")) == ""
+    assert told("ANY", simple("3"), {"dc1": 1}) == (
+        "a condition (IF) needs 2 nodes, as keyspace shop has replication factor 3 "
+        "(SimpleStrategy), and the cluster knows of 1 node that can hold its rows: "
+        "add nodes, or lower the replication factor"
+    )
 
 
 def test_the_words_say_what_is_needed_what_is_there_and_what_to_do() -> None:
@@ -84,24 +165,36 @@ def test_the_words_say_what_is_needed_what_is_there_and_what_to_do() -> None:
 
 def test_any_is_for_writes() -> None:
     asked = session("ANY", simple("1"), "dc1")
-    check_consistency(asked, "shop", writes=True)
+    check_consistency(asked, "shop", WRITES)
     for keyspace in ("shop", None):
         with pytest.raises(UsageError, match="consistency ANY is for writes only"):
-            check_consistency(asked, keyspace, writes=False)
+            check_consistency(asked, keyspace, READS)
+        with pytest.raises(UsageError, match="consistency ANY is not for counters"):
+            check_consistency(asked, keyspace, Use(writes=True, counters=True))
 
 
 def test_replicas_are_looked_up_in_the_keyspace() -> None:
     asked = session("TWO", simple("1"), "dc1")
-    for writes in (True, False):
+    for use in (WRITES, READS):
         with pytest.raises(UsageError, match="consistency TWO needs 2 replicas, keyspace shop"):
-            check_consistency(asked, "shop", writes=writes)
-        check_consistency(asked, None, writes=writes)
-        check_consistency(asked, "gone", writes=writes)
+            check_consistency(asked, "shop", use)
+        check_consistency(asked, None, use)
+        check_consistency(asked, "gone", use)
+
+
+def test_nodes_are_counted_by_data_centre() -> None:
+    rows = by_dc(dc1="3")
+    with pytest.raises(UsageError, match="LOCAL_QUORUM needs 2 nodes in data centre dc1"):
+        check_consistency(session("LOCAL_QUORUM", rows, "dc1", "dc2"), "shop", WRITES)
+    check_consistency(session("LOCAL_QUORUM", rows, "dc1", "dc1"), "shop", WRITES)
+    with pytest.raises(UsageError, match="a condition"):
+        conditional = Use(writes=True, conditional=True)
+        check_consistency(session("ONE", rows, "dc1", "dc2"), "shop", conditional)
 
 
 def test_only_who_asks_from_a_data_centre_is_far_from_the_rows() -> None:
-    far = session("LOCAL_QUORUM", by_dc(dc1="3"), "dc2", "dc1")
-    check_consistency(far, "shop", writes=True)
+    far = session("LOCAL_QUORUM", by_dc(dc1="3"), "dc2", "dc1", "dc1")
+    check_consistency(far, "shop", WRITES)
     # What is too few is told once, and before the workers are known
     assert far_from_rows(session("TWO", simple("1"), "dc1"), "shop") == ""
     assert "choose --local-dc dc1 or --consistency QUORUM" in far_from_rows(far, "shop")

@@ -1,10 +1,12 @@
 """The settings that reliability hangs on, read back from a Celery application that has them."""
 
+from pathlib import Path
+
 import pytest
 from celery import Celery
 from celery.app.defaults import DEFAULTS
 
-from config.celery_config import celery_settings, usable_cores
+from config.celery_config import celery_settings
 from config.settings import ConfigError, load_settings
 from producer.embedded import default_workers
 
@@ -97,23 +99,19 @@ def test_tls_is_on_for_rediss_alone() -> None:
     assert tls["ssl_check_hostname"] is True
 
 
-def test_concurrency_zero_is_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrency_zero_is_the_cores_that_may_be_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 7)
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 5}, raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 5, 6}, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("config.cores.MEMBERSHIP", tmp_path / "cgroup")
+    monkeypatch.setattr("config.cores.MOUNT", tmp_path)
+    assert application().conf.worker_concurrency == default_workers() == 3
+    (tmp_path / "cgroup").write_text("0::/\n")
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
     assert application().conf.worker_concurrency == default_workers() == 2
     assert application(**{"worker.concurrency": 3}).conf.worker_concurrency == 3
-
-
-@pytest.mark.parametrize(("count", "cores"), [(7, 7), (None, 1)])
-def test_where_no_cores_can_be_shut_out_all_are_used(
-    monkeypatch: pytest.MonkeyPatch, count: int | None, cores: int
-) -> None:
-    """As on macOS."""
-    monkeypatch.setattr("os.cpu_count", lambda: count)
-    monkeypatch.delattr("os.sched_getaffinity", raising=False)
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert usable_cores() == default_workers() == cores
 
 
 def test_without_a_broker_there_is_no_application() -> None:

@@ -13,7 +13,7 @@ from ringhaul.errors import UsageError
     ("options", "message"),
     [
         ({"epoch_unit": "min"}, '--epoch-unit "min" is unknown: use one of s, ms, us, ns'),
-        ({"blob": "raw"}, 'blob form "raw" is unknown: use hex or base64'),
+        ({"blob": "raw"}, '--blob "raw" is unknown: use hex or base64'),
         (
             {"timezone": "Europe/Pariss"},
             '--timezone "Europe/Pariss" is unknown: use an IANA name such as Europe/Paris',
@@ -21,30 +21,31 @@ from ringhaul.errors import UsageError
         ({"timezone": "../etc"}, '--timezone "../etc" is unknown'),
         (
             {"true_words": ("Y", "1"), "false_words": ("y",)},
-            'boolean word "y" means both true and false: drop one',
+            '--true-words and --false-words both have "y": drop it from one',
         ),
-        ({"true_words": ()}, "boolean words: give at least one for true and one for false"),
-        ({"decimal_sep": ""}, "decimal separator is empty: give one character"),
-        ({"decimal_sep": "5"}, 'decimal separator "5" cannot be used'),
-        ({"thousands_sep": "''"}, "thousands separator \"''\" cannot be used"),
+        ({"true_words": ()}, "--true-words is empty: give at least one word"),
+        ({"false_words": ()}, "--false-words is empty: give at least one word"),
+        ({"decimal_sep": ""}, "--decimal-sep is empty: give one character"),
+        ({"decimal_sep": "5"}, '--decimal-sep "5" cannot be used'),
+        ({"thousands_sep": "''"}, "--thousands-sep \"''\" cannot be used"),
         (
             {"decimal_sep": ",", "thousands_sep": ","},
-            'decimal and thousands separator are both ",": change one',
+            '--decimal-sep and --thousands-sep are both ",": change one',
         ),
         (
             {"timestamp_formats": ("%Y-%m-%d %Q",)},
-            'timestamp format "%Y-%m-%d %Q": %Q is not known, use %Y',
+            '--timestamp-format "%Y-%m-%d %Q": %Q is not known, use %Y',
         ),
-        ({"timestamp_formats": ("%H:%M",)}, 'timestamp format "%H:%M" must have one year'),
+        ({"timestamp_formats": ("%H:%M",)}, '--timestamp-format "%H:%M" must have one year'),
         (
             {"timestamp_formats": ("%F %d",)},
-            'timestamp format "%F %d" has the day twice',
+            '--timestamp-format "%F %d" has the day twice',
         ),
         (
             {"timestamp_formats": ("%F %I:%M",)},
-            'timestamp format "%F %I:%M": %I and %p need each other',
+            '--timestamp-format "%F %I:%M": %I and %p need each other',
         ),
-        ({"timestamp_formats": ("%F %",)}, 'timestamp format "%F %": % is not known'),
+        ({"timestamp_formats": ("%F %",)}, '--timestamp-format "%F %": % is not known'),
     ],
 )
 def test_refused_options(options: dict[str, Any], message: str) -> None:

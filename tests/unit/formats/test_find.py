@@ -65,6 +65,25 @@ def test_a_folder_is_found_by_itself_and_not_by_a_link_to_it(folder: Path) -> No
         assert names(found, folder) == ["in/real/x.dat"], arg
 
 
+@pytest.mark.parametrize(
+    "arg",
+    ["in/*/part/*.csv", "in/**/part/*.csv", "in/**//*.csv", "in/**/part/**/*.csv", "in/*/part"],
+)
+def test_a_file_is_found_once_whatever_links_to_folders_lead_to_it(folder: Path, arg: str) -> None:
+    (folder / "in" / "z2026" / "part").mkdir(parents=True)
+    (folder / "in" / "z2026" / "part" / "x.csv").write_bytes(b"1\n")
+    (folder / "in" / "latest").symlink_to("z2026")
+    (folder / "in" / "part").symlink_to("z2026/part")
+    assert names(find_sources([f"{folder}/{arg}"]), folder) == ["in/z2026/part/x.csv"]
+
+
+def test_empty_parts_of_a_glob_lead_to_nowhere_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert {Path(file.path).parent for file in find_sources(["**//*.csv"])} == {folder}
+
+
 @pytest.fixture
 def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that cannot be listed, whoever runs the tests: root lists any."""

@@ -3,17 +3,20 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pyarrow import orc
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.header import SourceEmpty, check_names, read_header
+from ringhaul.formats.header import SourceEmpty, check_names, read_header, write_header
 from ringhaul.formats.split import Position
 
 
@@ -134,3 +137,36 @@ def test_a_header_that_cannot_be_used_is_told(text: bytes, told: str) -> None:
     with pytest.raises(UsageError) as error:
         header(text)
     assert told in str(error.value)
+
+
+DIALECTS = st.builds(
+    CsvDialect,
+    delimiter=st.sampled_from(",;| "),
+    quote=st.sampled_from(["'", '"', None]),
+    escape=st.sampled_from(["\\", None]),
+    comment=st.sampled_from(["#", None]),
+    encoding=st.sampled_from(["utf-8", "latin-1"]),
+)
+NAMES = st.text("ab,;|'\"\\#\r\n\xe9\ufeff", max_size=5)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), DIALECTS)
+@example(["a;b", "#c"], CsvDialect(delimiter=";", quote=None))
+def test_names_are_read_from_the_header_that_is_written_of_them(
+    names: list[str], dialect: CsvDialect
+) -> None:
+    names = [name.strip() or "x" for name in names]
+    if dialect.decoding == "block":
+        names = [name.replace("\ufeff", "\xff") for name in names]
+    text = write_header(names, dialect)
+    found, position = read_header(io.BytesIO(text), dialect)
+    assert position.offset_bytes == len(text)
+    if dialect.quote is None and dialect.escape is None:
+        special = f"{dialect.delimiter}{dialect.comment or ''}\r\n\ufeff"
+        names = [re.sub(f"[{re.escape(special)}]", "_", name) for name in names]
+    assert found == names
+
+
+def test_a_field_without_a_name_has_none_in_the_header_that_is_written() -> None:
+    text = write_header(["", "a"], CsvDialect())
+    assert (text, header(text)[0]) == (b'"",a\n', ["", "a"])

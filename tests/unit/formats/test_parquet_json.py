@@ -48,7 +48,7 @@ def numbers(value: int, unit: pa.DataType) -> pa.Array:
         ("double", pa.array([-float("inf")]), "-inf"),
         ("text", pa.array(["a"]).dictionary_encode(), "a"),
         ("blob", pa.array([b"\xca\xfe"], pa.large_binary()), "0xcafe"),
-        ("text", pa.array([b"a\xff"]), "a\\xff"),
+        ("text", pa.array([b"a\xff"]), ["a\\xff"]),
         ("duration", numbers(-5, pa.duration("us")), "-5us"),
         ("uuid", pa.array([b"abc"]), "0x616263"),
         ("inet", pa.array([b"\x7f\0\0\1"]), "127.0.0.1"),
@@ -125,13 +125,13 @@ def test_what_is_kept_of_values_in_text_loads_as_they_do(data: st.DataObject) ->
     assert_loads_alike(kind, pa.array([to_text(kind, data.draw(values(kind)))], pa.string()))
 
 
-def assert_loads_alike(kind: CqlType, array: pa.Array) -> None:
+def assert_loads_alike(kind: CqlType, array: pa.Array, fmt: TextFormat = FORMAT) -> None:
     """What is kept of a row gives the cells that the row itself gives."""
-    row = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], TextFormat()))
+    row = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], fmt))
 
-    cells, faults = encode_json(kind, [row.get("c")], FORMAT, null_length=-1)
+    cells, faults = encode_json(kind, [row.get("c")], fmt, null_length=-1)
     assert faults == {}
-    assert wire(cells) == wire(encode_typed(kind, array, FORMAT).cells)
+    assert wire(cells) == wire(encode_typed(kind, array, fmt).cells)
 
 
 GERMAN = TextFormat(decimal_sep=",", thousands_sep=".")
@@ -170,3 +170,81 @@ def test_numbers_with_separators_are_read_back_as_the_same_cells(
     assert bool(again.faults) == bool(before.faults)
     if not before.faults:
         assert wire(again.cells) == wire(before.cells)
+
+
+BASE64 = TextFormat(blob="base64")
+COMPACT = TextFormat(timestamp_formats=("%Y%m%d%H%M%S", "%Y%m%d"), epoch_unit="ms")
+ONE_BLOB = pa.map_(pa.string(), pa.list_(pa.binary()))
+
+
+@pytest.mark.parametrize(
+    ("cql", "array", "expected"),
+    [
+        ("blob", pa.array([b"\xff"]), "/w=="),
+        ("blob", pa.array([b"\xff\xee"], pa.binary(2)), "/+4="),
+        ("blob", pa.array(["/w=="]), "/w=="),
+        ("map<text, frozen<list<blob>>>", pa.array([[("k", [b"\xff", b""])]], ONE_BLOB),
+         [["k", ["/w==", ""]]]),
+        ("tuple<blob>", pa.array([{"0": b"\xff"}], pa.struct({"0": pa.binary()})), ["/w=="]),
+    ],
+)  # fmt: skip
+def test_blobs_are_spelt_as_their_load_reads_them(cql: str, array: pa.Array, expected: Any) -> None:
+    """0xff is right in base64, too: as another blob."""
+    assert_loads_alike(parse_type(cql), array, BASE64)
+    told = record_json(pa.record_batch({"c": array}), 0, [parse_type(cql)], BASE64)
+    assert json.loads(told)["c"] == expected
+
+
+@pytest.mark.parametrize("number", [20260131120000, 0, -1])
+def test_a_number_of_milliseconds_is_none_of_a_pattern(number: int) -> None:
+    assert_loads_alike(parse_type("timestamp"), pa.array([number]), COMPACT)
+
+
+def no_utf8(raw: bytes, arrow: pa.DataType) -> pa.Array:
+    """Text as a careless writer leaves it in a file."""
+    _, offsets, data = pa.array([raw], pa.binary()).buffers()
+    text = pa.StringArray.from_buffers(1, offsets, data)
+    return text if arrow == pa.string() else text.dictionary_encode()
+
+
+@pytest.mark.parametrize(
+    ("cql", "array", "expected"),
+    [
+        ("text", pa.array([b"caf\xe9"]), ["caf\\xe9"]),
+        ("varchar", no_utf8(b"caf\xe9", pa.string()), ["caf\\xe9"]),
+        ("text", no_utf8(b"caf\xe9", pa.dictionary(pa.int32(), pa.string())), ["caf\\xe9"]),
+        ("list<text>", no_utf8(b"['\xe9']", pa.string()), {"": "['\\xe9']"}),
+        ("map<text, text>", no_utf8(b"{'\xe9': ''}", pa.string()), ["{'\\xe9': ''}"]),
+        ("set<text>", pa.array([[b"a", b"\xff"]]), ["a", ["\\xff"]]),
+        ("ascii", pa.array(["caf\xe9".encode()]), "caf\xe9"),
+        ("double", pa.array([2**53 + 1]), [2**53 + 1]),
+        ("float", pa.array([-(2**24) - 1]), [-(2**24) - 1]),
+        ("double", pa.array([2**64 - 1], pa.uint64()), [2**64 - 1]),
+        ("list<double>", pa.array([[1, 2**53 + 1]]), [1, [2**53 + 1]]),
+        ("float", pa.array([1e300]), 1e300),
+        ("duration", pa.array([{"months": 1, "days": -2, "nanoseconds": 3}]), ["1mo-2d3ns"]),
+        ("duration", pa.array([{"months": 1, "days": None, "nanoseconds": 3}],
+         pa.struct({part: pa.int64() for part in ("months", "days", "nanoseconds")})), ["1mo3ns"]),
+        ("duration", numbers(2**62, pa.duration("s")), f"{2**62}s"),
+        ("timeuuid", pa.array([b"a" * 16]), "61616161-6161-6161-6161-616161616161"),
+        ("inet", pa.array([b"abc"]), "0x616263"),
+        ("time", numbers(86_400, pa.time32("s")), "24:00:00"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_refused_again(cql: str, array: pa.Array, expected: Any) -> None:
+    """A record that is loaded again as it is, with nothing mended, must not slip in."""
+    kind, fmt = parse_type(cql), TextFormat(epoch_unit="ms")
+    told = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], fmt))["c"]
+    assert encode_typed(kind, array, fmt).faults.keys() == {0}
+    assert encode_json(kind, [told], fmt, null_length=-1).faults.keys() == {0}
+    assert kept(cql, array) == expected
+
+
+def test_a_number_that_no_timestamp_is_made_of_is_refused_again() -> None:
+    """A date is one by the pattern only, which is for text."""
+    kind, date = parse_type("timestamp"), pa.array([20260131])
+    fmt = TextFormat(timestamp_formats=("%Y%m%d",))
+    assert encode_typed(kind, date, fmt).faults
+    assert json.loads(record_json(pa.record_batch({"c": date}), 0, [kind], fmt)) == {
+        "c": [20260131]
+    }

@@ -10,7 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ringhaul.formats.parquet_read import BATCH_BLOCKS, BATCH_ROWS, RowBlock, read_batches
+from ringhaul.formats.lanes import LANES_AHEAD
+from ringhaul.formats.parquet_read import (
+    BATCH_BLOCKS,
+    BATCH_ROWS,
+    Reads,
+    RowBlock,
+    group_reads,
+    read_batches,
+)
 from ringhaul.formats.pieces import Position
 
 BLOCK_BYTES = 2**20
@@ -112,3 +120,43 @@ def test_narrow_rows_come_many_at_a_time_whatever_else_the_file_holds(rows_count
 
 def test_a_group_without_rows_has_no_block() -> None:
     assert blocks({"v": pa.array([], pa.int64())}, ["v"]) == []
+
+
+def four_columns() -> tuple[pq.FileMetaData, list[tuple[int, int]], int]:
+    """Of a file of one row group: what its footer says, where its columns are, and its bytes."""
+    sink = io.BytesIO()
+    values = pa.array(range(10_000), pa.int64())
+    pq.write_table(pa.table({name: values for name in "abcd"}), sink, compression="none")
+    metadata = pq.read_metadata(sink)
+    chunks = [metadata.row_group(0).column(number) for number in range(4)]
+    places = [
+        (chunk.dictionary_page_offset, chunk.dictionary_page_offset + chunk.total_compressed_size)
+        for chunk in chunks
+    ]
+    return metadata, places, len(sink.getvalue())
+
+
+def test_what_is_wanted_of_a_group_is_read_on_end_or_side_by_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metadata, places, file_bytes = four_columns()
+    assert group_reads(metadata, 0, ["d", "a"], file_bytes) == Reads(window_bytes=places[3][1])
+    # Given less than half of it, or more than may be held: side by side, in the order in which
+    # pyarrow asks, neighbours as one as far as they are one piece
+    (a,) = group_reads(metadata, 0, ["a"], file_bytes).lanes
+    assert a == places[0]
+    monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 100_000)
+    monkeypatch.setattr("ringhaul.formats.parquet_read.COLUMN_BYTES", 1 << 20)
+    reads = group_reads(metadata, 0, ["d", "a", "b"], file_bytes)
+    assert reads.lanes == [places[3], (places[0][0], places[1][1])]
+    assert reads.piece_bytes == (3 << 20) // (3 + LANES_AHEAD)
+
+
+def test_a_footer_that_is_wrong_leads_to_no_place_outside_of_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 1)
+    metadata, places, _ = four_columns()
+    end = places[1][0] + 10
+    assert group_reads(metadata, 0, list("abcd"), end).lanes == [(places[0][0], end)]
+    assert not group_reads(metadata, 0, ["d"], end).lanes

@@ -15,6 +15,7 @@ from ringhaul.formats import parquet_read, remote
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.find import find_sources
+from ringhaul.formats.lanes import LANES_AHEAD
 from ringhaul.formats.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
 from ringhaul.formats.sources import (
     SourceFile,
@@ -287,11 +288,32 @@ def test_a_row_group_is_read_without_the_rest_of_the_file(
 def test_a_large_row_group_is_not_held_whole(
     store: fsspec.AbstractFileSystem, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a row group of 24 MB, and half of that as what may be held: 0.4 MiB of each column
+    # Given a row group of 24 MB, and half of that as what may be held
     monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
-    monkeypatch.setattr(parquet_read, "BUFFER_BYTES", (256 << 10, 8 << 20))
+    monkeypatch.setattr(parquet_read, "COLUMN_BYTES", 256 << 10)
     group_bytes = read_group(store, 30)
-    # Then each column is read by as much, in one request each, and nothing twice
-    assert max(asked[1:]) == (12 << 20) // 30
-    assert len(asked) == 1 + 2 * 30
+    # Then each column is read in three pieces, as one of each and those ahead take that, none twice
+    assert max(asked[1:]) <= (12 << 20) // (30 + LANES_AHEAD)
+    assert len(asked) == 1 + 3 * 30
     assert sum(asked) < group_bytes + (1 << 20)
+
+
+def test_columns_of_a_large_row_group_are_asked_for_side_by_side(
+    store: fsspec.AbstractFileSystem, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a group that is not held whole, and a store that answers no request before there are
+    # as many as should be on their way (the footer's, at the end of the file, stands alone)
+    monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
+    all_there = threading.Barrier(LANES_AHEAD + 1, timeout=60)
+    first = iter(range(LANES_AHEAD + 1))
+    fetch = remote._StoreRanges.fetch
+
+    def waited(self: remote._StoreRanges, start: int, end: int) -> bytes:
+        if len(asked) and next(first, None) is not None:
+            all_there.wait()
+        return fetch(self, start, end)
+
+    monkeypatch.setattr(remote._StoreRanges, "fetch", waited)
+    # Then it is read to its end
+    read_group(store, 30)
+    assert all_there.broken is False and next(first, None) is None

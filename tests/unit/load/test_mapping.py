@@ -60,6 +60,36 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             "--skip-columns nota, or name its column with --mapping nota=COLUMN; did you mean "
             "'note'?",
         ),
+        (  # as an unload has it, and as a shell does not
+            ("id", "n", "writetime(n)"),
+            {},
+            (),
+            "a.csv: field 'writetime(n)' has no column 'writetime(n)' in shop.orders. If it is "
+            "when rows were written, give --timestamp-field 'writetime(n)'; or leave it out with "
+            "--skip-columns 'writetime(n)'",
+        ),
+        (
+            ("id", "n", "TTL(n)"),
+            {},
+            (),
+            "a.csv: field 'TTL(n)' has no column 'TTL(n)' in shop.orders. If it is how long they "
+            "live, give --ttl-field 'TTL(n)'; or leave it out with --skip-columns 'TTL(n)'",
+        ),
+        (
+            ("id", "n", "max(n)"),
+            {},
+            (),
+            "a.csv: field 'max(n)' has no column 'max(n)' in shop.orders. Leave it out with "
+            "--skip-columns 'max(n)', or name its column with --mapping 'max(n)=COLUMN'",
+        ),
+        (
+            ("id", "writetime(n)"),
+            {"id": "id", "writetime(n)": "m"},
+            (),
+            "a.csv: field 'writetime(n)' has no column 'm' in shop.orders. Leave it out with "
+            "--skip-columns 'writetime(n)', or name its column with --mapping "
+            "'writetime(n)=COLUMN'",
+        ),
         (
             ("id", "n", "total"),
             {},

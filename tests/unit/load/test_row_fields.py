@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -168,8 +169,14 @@ WRONG_TIME = (
         ("2026-1-31", '"2026-1-31" is not a whole number'),
         ("2026-01-31T25", '"2026-01-31T25" is not a timestamp such as 2024-05-31T23:59:59.123Z'),
         ("2026-02-30", '"2026-02-30" has day 30 in a month without it'),
-        ("2026-01-31T12:00:00.1234567Z", "the time is finer than a microsecond"),
-        ("+300000-01-01", "the time is outside those that Cassandra can hold"),
+        (
+            "2026-01-31T12:00:00.1234567Z",
+            '"2026-01-31T12:00:00.1234567Z" is finer than a microsecond',
+        ),
+        (
+            "+300000-01-01",
+            '"+300000-01-01" is outside the write times that Cassandra can hold',
+        ),
         (
             "-9223372036854775808",
             "-9223372036854775808 is outside -9223372036854775807..9223372036854775807",
@@ -232,9 +239,18 @@ def test_what_parquet_holds_beyond_a_microsecond_or_an_int64_is_a_reject() -> No
     fine = pa.array([1000, 1001, -1], pa.timestamp("ns", "UTC"))
     rows, rejects = typed(fine, pa.nulls(3))
     assert [row[2] for row in rows] == [int8(1)]
-    assert [line for line, _, _ in rejects] == [2, 3]
+    told = [
+        f"cast writetime: {value} is finer than a microsecond{WRONG_TIME}"
+        for value in ("1970-01-01T00:00:00.000001001Z", "1969-12-31T23:59:59.999999999Z")
+    ]
+    assert [(line, why) for line, _, why in rejects] == [(2, told[0]), (3, told[1])]
     far = pa.array([2**62, 0], pa.timestamp("s", "UTC"))
     assert [line for line, _, _ in typed(far, pa.nulls(2))[1]] == [1]
+    beyond = pa.array([2**61 // 1000, 0], pa.timestamp("s"))
+    ((line, _, why),) = typed(beyond, pa.nulls(2))[1]
+    assert line == 1
+    assert why.startswith("cast writetime: +73071226-02-26T19:48:13 ")
+    assert why.endswith(f" is outside the write times that Cassandra can hold{WRONG_TIME}")
     unsigned = pa.array([2**63, 2**63 - 1], pa.uint64())
     rows, rejects = typed(unsigned, pa.array([1.0, 2.0]))
     assert ([row[2:] for row in rows], len(rejects)) == ([[int8(2**63 - 1), int4(2)]], 1)
@@ -309,16 +325,21 @@ def test_the_job_keeps_them_for_its_workers() -> None:
     assert kinds == ["int", "text", "bigint", "int"]
 
 
-def test_fields_are_found_by_name_or_position_and_go_into_no_column() -> None:
+def test_fields_are_found_by_name_or_position_and_need_no_column() -> None:
     names = ["id", "v", "writetime(v)", "ttl(v)"]
     row = find_row_fields(names, RowFields("writetime(v)", "3"), source="a.csv")
     assert row == RowFields("writetime(v)", "ttl(v)")
     pairs = map_fields(names, TABLE, mapping={}, skip=(), source="a.csv", taken=row)
     assert pairs == (("id", "id"), ("v", "v"))
-    # And where they are called as columns are, these are not loaded
+    # And where they are called as columns are, they go there as well, unless that is not wanted
     wide = table_schema({"id": "int", "v": "text", "left": "int"}, ["id"])
-    fields, pairs = map_names(wide, mapping={}, skip=(), source="a", taken=RowFields(ttl="left"))
-    assert (set(fields), pairs) == ({"id", "v", "left"}, (("id", "id"), ("v", "v")))
+    row = RowFields(ttl="left")
+    fields, pairs = map_names(wide, mapping={}, skip=(), source="a", taken=row)
+    assert (set(fields), len(pairs)) == ({"id", "v", "left"}, 3)
+    fields, pairs = map_names(wide, mapping={}, skip=["left"], source="a", taken=row)
+    assert (set(fields), set(pairs)) == ({"id", "v", "left"}, {("id", "id"), ("v", "v")})
+    fields, pairs = map_names(wide, mapping={"id": "id"}, skip=(), source="a", taken=row)
+    assert (set(fields), pairs) == ({"id", "left"}, (("id", "id"),))
 
 
 @pytest.mark.parametrize(
@@ -335,16 +356,54 @@ def test_fields_that_are_not_there_are_refused(names: str, wanted: RowFields, wo
         find_row_fields(names.split(), wanted, source="a.csv")
 
 
-def test_a_field_is_not_mapped_as_well() -> None:
-    with pytest.raises(UsageError, match="--mapping and --ttl-field both name field 'v'"):
-        map_fields(
-            ["id", "v"],
-            TABLE,
-            mapping={"id": "id", "v": "v"},
-            skip=(),
-            source="a.csv",
-            taken=RowFields(ttl="v"),
+WIDE = table_schema({"id": "int", "v": "text", "wt": "timestamp", "left": "int"}, ["id"])
+WIDE_PAIRS = [("wt", "wt"), ("id", "id"), ("left", "left"), ("v", "v")]
+
+
+@pytest.mark.parametrize("where", ["", "left > 0"])
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet", "transform"])
+def test_fields_that_are_columns_too_are_loaded_into_both(file_format: str, where: str) -> None:
+    # Given a table that has columns called as both fields are
+    options: dict[str, Any] = {"where": where}
+    if file_format == "transform":
+        file_format, options["transforms"] = "csv", ("t:0",)
+    job = job_of(file_format, table=WIDE, **options)
+    job = replace(job, sources=(replace(job.sources[0], mapping=tuple(WIDE_PAIRS)),))
+    assert list(job.sources[0].wanted(job)) == ["wt", "id", "left", "v"]
+
+    # And a record with good values, and one whose time is too fine to be a write time
+    at, finer = "2026-01-31T12:00:00.123456Z", "2026-01-31T12:00:00.123456789Z"
+    records = [[at, 1, 60, "a"], [finer, 2, 70, "b"]]
+    if file_format == "csv":
+        text = "".join(",".join(map(str, record)) + "\n" for record in records)
+        found = blocks(text.encode(), job.dialect)
+    elif file_format == "jsonl":
+        text = "".join(
+            json.dumps(dict(zip(FIELDS, record, strict=True))) + "\n" for record in records
         )
+        dialect = line_dialect(job.dialect)
+        found = list(
+            read_blocks(io.BytesIO(text.encode()), dialect, block_bytes=1 << 20, start=START)
+        )
+    else:
+        columns = [pa.array(values) for values in zip(*records, strict=True)]
+        times = pa.array([NOON_US * 1000 + 123_456_000, NOON_US * 1000 + 123_456_789])
+        columns[0] = times.cast(pa.timestamp("ns", "UTC"))
+        found = [RowBlock(pa.RecordBatch.from_arrays(columns, FIELDS), START, 100)]
+    rows, rejects = loaded(job, found, *([lambda batch: batch] if "transforms" in options else []))
+
+    # Then the row has them in its columns, in their own precision, and is written by them
+    assert rows == [
+        [int8(NOON_US // 1000 + 123), int4(1), int4(60), b"a", int8(NOON_US + 123_456), int4(60)]
+    ]
+    assert [column for _, column, _ in rejects] == ["wt"]
+
+
+def test_what_is_kept_of_a_row_of_parquet_has_a_field_once() -> None:
+    job = job_of("parquet", table=WIDE)
+    job = replace(job, sources=(replace(job.sources[0], mapping=tuple(WIDE_PAIRS)),))
+    kinds = [kind and kind.name for kind in job.sources[0].wanted_types(job)]
+    assert kinds == ["timestamp", "int", "int", "text"]
 
 
 def test_without_positions_a_number_is_a_name() -> None:

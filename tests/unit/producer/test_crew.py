@@ -20,6 +20,7 @@ def test_own_workers_that_are_far_from_the_rows_are_not_begun_with() -> None:
     )
     rows = by_dc(dc1="3")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        crew_for(begun, None, session("LOCAL_QUORUM", rows, "dc2", "dc1"), "shop")
-    assert crew_for(begun, None, session("QUORUM", rows, "dc2", "dc1"), "shop").slots == 3
-    assert crew_for(begun, None, session("LOCAL_QUORUM", rows, "dc1", "dc2"), "shop").slots == 3
+        crew_for(begun, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
+    assert crew_for(begun, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots == 3
+    near = session("LOCAL_QUORUM", rows, "dc1", "dc1", "dc2")
+    assert crew_for(begun, None, near, "shop").slots == 3

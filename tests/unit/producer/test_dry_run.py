@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from producer import dry_run
+from producer import counted_units, dry_run
 from producer.dry_run import dry_run_json, dry_run_text
+from producer.feed import split_sources
 from producer.plan import plan_source
 from producer.plan_sources import LoadRequest
 from ringhaul.formats.find import find_sources
 from ringhaul.load.job import ORDINAL_END, LoadJob
+from ringhaul.load.unit import LoadUnit
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
@@ -102,3 +105,95 @@ def test_a_later_row_group_of_parquet(tmp_path: Path) -> None:
     assert sampled(planned(tmp_path, 1)) == ["1 records, 1 rejected"]
     pq.write_table(table.slice(0, 0), tmp_path / "in.parquet")
     assert sampled(planned(tmp_path)) == ["0 records, 0 rejected"]
+
+
+def lines_of(*names: str) -> list[tuple[str, bytes]]:
+    """Files of 10,000 records, 10 bytes each behind the header."""
+    return [(name, b"id,v\n" + b"%07d,x\n" * 10_000 % tuple(range(10_000))) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("files", "skip", "most", "units", "first_sample"),
+    [
+        (lines_of("a.csv"), 0, None, 100, "10,000 records"),
+        (lines_of("a.csv", "b.csv", "c.csv"), 0, None, 300, "10,000 records"),
+        # A compressed one is a unit; what is behind it is not counted
+        ([("a.csv.gz", gzip.compress(lines_of("a")[0][1])), *lines_of("b.csv")], 0, None, 101,
+         "10,000 records"),
+        # Nothing but what is wanted
+        (lines_of("a.csv", "b.csv"), 0, 12_000, 120, "10,000 records"),
+        (lines_of("a.csv"), 9_990, 10, 1, "10 records"),
+    ],
+    ids=["one", "more", "compressed", "most", "skip"],
+)  # fmt: skip
+def test_units_beyond_a_sample_are_reckoned_from_sizes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[tuple[str, bytes]],
+    skip: int,
+    most: int | None,
+    units: int,
+    first_sample: str,
+) -> None:
+    for name, data in files:
+        (tmp_path / name).write_bytes(data)
+    job = planned(tmp_path, skip, most, unit_bytes=1000)
+    # Given what is read to the end, then the units are counted
+    exact = dry_run_json(job, 2)
+    assert not exact["units_more"]
+    assert abs(exact["units"] - units) <= 2
+
+    # And if that would be long, it is not, and all the rest is told the same
+    monkeypatch.setattr(counted_units, "READ_BYTES_MAX", 1 << 14)
+    monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 12)
+    read: list[int] = []
+    monkeypatch.setattr(counted_units, "split_sources", watched(read))
+    about = dry_run_json(job, 2)
+    assert sum(read) <= (1 << 14) + (1 << 16)
+    assert about["units_more"]
+    assert abs(about["units"] - units) <= 2
+    assert f" plan       about {about['units']:,} units of about " in dry_run_text(job, 2)
+    assert sampled(job)[0].startswith(first_sample)
+    # but for what is wanted of later files, whose records nobody has numbered
+    if most is not None:
+        about["samples"], exact["samples"] = about["samples"][:1], exact["samples"][:1]
+    assert {**about, "units": 0, "units_more": 0} == {**exact, "units": 0, "units_more": 0}
+
+
+def watched(read: list[int]) -> Callable[..., Iterator[LoadUnit]]:
+    def split(job: LoadJob, *, on_read: Callable[[int], None]) -> Iterator[LoadUnit]:
+        def both(more_bytes: int) -> None:
+            read.append(more_bytes)
+            on_read(more_bytes)
+
+        return split_sources(job, on_read=both)
+
+    return split
+
+
+def test_row_groups_beyond_those_that_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"id": range(1000), "v": ["x"] * 1000})
+    for name in ("a", "b", "c"):
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
+    job = planned(tmp_path)
+    assert (dry_run_json(job, 2)["units"], dry_run_json(job, 2)["units_more"]) == (30, False)
+    monkeypatch.setattr(counted_units, "COUNTED_MAX", 12)
+    assert dry_run_json(job, 2)["units_more"]
+    # The footers and indexes of so small ones are as large as they are.
+    assert 12 < dry_run_json(job, 2)["units"] < 300
+    monkeypatch.setattr(counted_units, "COUNTED_MAX", 30)
+    assert not dry_run_json(job, 2)["units_more"]
+
+
+def test_a_write_time_that_is_a_column_too_is_read_once(tmp_path: Path) -> None:
+    table = pa.table({"v": ["x", "y"], "id": pa.array([1, 2**40])})
+    pq.write_table(table, tmp_path / "in.parquet")
+    request = LoadRequest(keyspace="shop", table="orders", timestamp_field="id")
+    source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
+    plan = dry_run_json(load_job(TABLE, source), 2)
+    assert plan["timestamp_field"] == "id"
+    assert [pair["column"] for pair in plan["mapping"]] == ["v", "id"]
+    (shown,) = plan["samples"]
+    assert (shown["rows"], [problem["column"] for problem in shown["problems"]]) == (1, ["id"])

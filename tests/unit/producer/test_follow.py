@@ -61,6 +61,16 @@ def test_the_end_is_told_before_the_file_that_fails(
     )
 
 
+def test_progress_that_is_asked_for_is_shown_beside_json() -> None:
+    def progress(*given: str) -> str:
+        arguments = ["x.csv", "-t", "shop.orders", *given]
+        return Shown.from_options(load_command.make_context("load", arguments).params).progress
+
+    assert (progress(), progress("--json")) == ("auto", "json")
+    assert progress("--json", "--progress", "none") == "none"
+    assert progress("--progress", "json") == "json"
+
+
 def test_the_summary_goes_to_its_file_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

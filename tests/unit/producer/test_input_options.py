@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from producer.commands.ask import exec_command, lookup_command
+from producer.commands.load import load_command
 from producer.input_options import dialect_of, text_of, values_options
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
@@ -78,6 +79,33 @@ def test_a_refusal_names_the_option_of_values(
 ) -> None:
     with pytest.raises(UsageError) as refusal:
         dialect_of(given(*arguments), VALUES_PREFIX)
+    assert str(refusal.value).startswith(told)
+
+
+def test_the_spelling_of_values_is_told_by_their_options(given: Given) -> None:
+    with pytest.raises(UsageError, match=r'^--values-timestamp-format "%H:%M" must have one year'):
+        text_of(given("--values-timestamp-format", "%H:%M"), VALUES_PREFIX)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--true-words", ""], "--true-words is empty: give at least one word"),
+        (["--false-words", ","], "--false-words is empty: give at least one word"),
+        (["--decimal-sep", ","], None),
+        (["--decimal-sep", "e"], '--decimal-sep "e" cannot be used'),
+        (["--blob", "octal"], '--blob "octal" is unknown: use hex or base64'),
+    ],
+)
+def test_the_spelling_of_a_load_is_told_by_its_options(
+    arguments: list[str], told: str | None
+) -> None:
+    options = load_command.make_context("load", ["x.csv", "-t", "k.t", *arguments]).params
+    if told is None:
+        assert text_of(options) == TextFormat(decimal_sep=",")
+        return
+    with pytest.raises(UsageError) as refusal:
+        text_of(options)
     assert str(refusal.value).startswith(told)
 
 

@@ -50,6 +50,13 @@ def test_nor_those_of_a_job_that_is_there_already(kind: str) -> None:
         )
 
 
+@pytest.mark.parametrize("given", [{"max_rows_per_file": 5}, {"max_file_size": "1M"}])
+def test_sizes_of_files_are_not_of_standard_output(given: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="are about files, and -o - makes none"):
+        output("-", **given)
+    output(str(tmp_path / "out"), **given)
+
+
 def output(path: str, **options: Any) -> Output:
     given = dict.fromkeys(
         ["format", "compression", "delimiter", "quote", "header", "null", "max_rows_per_file"]

@@ -15,12 +15,13 @@ import pytest
 
 from producer.dry_run import dry_run_text
 from producer.feed import split_sources
-from producer.plan import plan_sources, with_empty
-from producer.plan_sources import LoadRequest
+from producer.plan import check_request, plan_sources, with_empty
+from producer.plan_sources import LoadRequest, refuse_unread
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import SourceEmpty
+from ringhaul.formats.suffixes import format_of
 from ringhaul.load.job import LoadSource
 from ringhaul.load.unit import UNCOUNTED
 from tests.loads import load_job, table_schema
@@ -42,6 +43,37 @@ def plan(tmp_path: Path) -> Plan:
     return planned
 
 
+# --- options about text that no file is read by
+
+UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
+    ("x.jsonl", "auto", {"null_strings": ("NULL",)}, "--null is of no use"),
+    ("x.jsonl", "auto", {"encoding": "latin-1", "allow_nul": True}, ""),
+    ("x.parquet", "auto", {"allow_nul": True, "allow_missing_fields": True}, ""),
+    ("x.csv", "jsonl", {"delimiter": ";"}, "--delimiter is of no use"),
+    ("x.csv", "auto", {"delimiter": ";", "quote": None}, ""),
+    ("x.parquet", "auto", {"encoding": "latin-1"}, "nothing that is read is CSV or JSON Lines;"),
+    ("x.parquet", "auto", {"quote": None, "option_prefix": "values-"}, "--values-quote is of no"),
+]
+
+
+@pytest.mark.parametrize(("name", "form", "given", "told"), UNREAD)
+def test_options_of_text_that_nothing_is_read_by_are_refused(
+    name: str, form: str, given: dict[str, Any], told: str
+) -> None:
+    dialect = CsvDialect(**given)
+    request = LoadRequest(keyspace="shop", table="orders", dialect=dialect, file_format=form)
+    formats = {format_of(name, form)}
+    refuse_unread(request, {*formats, "csv"})
+    if told:
+        with pytest.raises(UsageError, match=told):
+            refuse_unread(request, formats)
+        if form != "auto":  # before a file is looked at
+            with pytest.raises(UsageError, match=told):
+                check_request(request)
+    else:
+        refuse_unread(request, formats)
+
+
 # --- names in a header
 
 
@@ -55,31 +87,67 @@ def test_columns_take_the_place_of_names_that_cannot_be_used(plan: Plan, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
-def test_write_times_and_ttls_are_fields_and_no_columns(
+def test_write_times_and_ttls_are_fields_that_need_no_columns(
     plan: Plan, tmp_path: Path, name: str
 ) -> None:
     # Given a file with both, one of which is called as a column is
-    fields = ["writetime(n)", "id", "note"]
+    fields = ["writetime(n)", "id", "n"]
     if name == "x.csv":
-        (tmp_path / name).write_text("writetime(n),id,note\n5,1,60\n")
+        (tmp_path / name).write_text("writetime(n),id,n\n5,1,60\n")
     elif name == "x.jsonl":
-        (tmp_path / name).write_text('{"id": 1}\n{"writetime(n)": 5, "id": 2, "note": 60}\n')
+        (tmp_path / name).write_text('{"id": 1}\n{"writetime(n)": 5, "id": 2, "n": 60}\n')
     else:
         pq.write_table(pa.table({field: pa.array([1]) for field in fields}), tmp_path / name)
 
-    # Then they are found, alone or beside a mapping
-    for mapping in ({}, {"id": "id"}):
-        (source,) = plan(timestamp_field="writetime(n)", ttl_field="note", mapping=mapping)
-        assert (source.timestamp_field, source.ttl_field) == ("writetime(n)", "note")
-        assert ("id", "id") in source.mapping
-        assert not {"writetime(n)", "note"} & {field for field, _ in source.mapping}
-        assert source.loaded[-2:] == ["writetime(n)", "note"]
+    # Then they are found, and that one goes into its column unless something else is said
+    both, one = {("id", "id"), ("n", "n")}, {("id", "id")}
+    given: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [
+        ({}, both),
+        ({"mapping": {"id": "id", "n": "n"}}, both),
+        ({"mapping": {"id": "id"}}, one),
+        ({"skip_columns": ["n"]}, one),
+    ]
+    for options, mapped in given:
+        (source,) = plan(timestamp_field="writetime(n)", ttl_field="n", **options)
+        assert (source.timestamp_field, source.ttl_field) == ("writetime(n)", "n")
+        found = {pair for pair in source.mapping if pair[0] in fields}
+        assert found == mapped
+        assert source.loaded[-2:] == ["writetime(n)", "n"]
 
-    # And one that is misspelt is refused, as are both in one
-    with pytest.raises(UsageError, match=r"--ttl-field names field 'nott'.*did you mean 'note'\?"):
-        plan(timestamp_field="writetime(n)", ttl_field="nott")
-    with pytest.raises(UsageError, match="both name field 'note'"):
-        plan(timestamp_field="note", ttl_field="note")
+    # And one that is misspelt is refused, as are both in one, and a name that is none
+    with pytest.raises(UsageError, match=r"--ttl-field names field 'idd'.*did you mean 'id'\?"):
+        plan(timestamp_field="writetime(n)", ttl_field="idd")
+    with pytest.raises(UsageError, match="both name field 'n'"):
+        plan(timestamp_field="n", ttl_field="n")
+
+
+@pytest.mark.parametrize("option", ["timestamp_field", "ttl_field"])
+def test_a_field_without_a_name_is_refused(option: str) -> None:
+    """As a variable of a shell that is not set gives it."""
+    told = f"--{option.replace('_', '-')} is empty: give the name of a field, or leave it out"
+    with pytest.raises(UsageError, match=told):
+        check_request(LoadRequest(keyspace="shop", table="orders", **{option: ""}))
+
+
+def test_one_file_of_json_lines_that_has_a_field_will_do(plan: Plan, tmp_path: Path) -> None:
+    # Given files by a writer that leaves out what is null, one with write times, one with TTLs
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
+    (tmp_path / "b.jsonl").write_text('no object\n{"id": 2, "at": 5}\n')
+    (tmp_path / "c.jsonl").write_text("none here\n")
+    (tmp_path / "d.jsonl").write_text('{"id": 2, "left": 5}\n')
+    assert len(plan(timestamp_field="at", ttl_field="left")) == 4
+
+    # Then one that no file has is refused
+    with pytest.raises(
+        UsageError,
+        match=r"a.jsonl and 3 more: in their first records: --ttl-field "
+        r"names field 'lefd', .* fields are id, at, left; did you mean 'left'\?",
+    ):
+        plan(timestamp_field="at", ttl_field="lefd")
+
+    # And a file with a header has all of its fields
+    (tmp_path / "e.csv").write_text("id,at,lefd\n1,2,3\n")
+    assert len(plan(timestamp_field="at", ttl_field="lefd")) == 5
 
 
 def test_write_times_can_be_named_by_position_where_fields_have_one(

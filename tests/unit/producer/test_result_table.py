@@ -57,8 +57,16 @@ def test_a_table_for_people_has_numbers_on_the_right(capsysbinary) -> None:  # t
         " region    count    sum\n"
         " --------  -----  -----\n"
         " north         3   1.50\n"
-        "              20\n"
+        " null         20   null\n"
         ' a "b", c      1  -2.00\n'
+    )
+
+
+def test_a_table_shows_null_and_empty_text_apart(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+    table = pa.table({"id": ["", None], "n": pa.array([None, 1], pa.int64())})
+    print_result(table, types("text", "bigint"), "table", None)
+    assert capsysbinary.readouterr().out.decode() == (
+        " id       n\n ----  ----\n       null\n null     1\n"
     )
 
 

@@ -2,6 +2,7 @@
 shipped."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
     ("step", "told"),
     [
         ('["load", "a.csv", "-t", "k.t", "--no-such"]', "No such option"),
-        ('["load", "-t", "k.t"]', "Missing argument"),
+        ('["load", "-t", "k.t"]', "Missing argument 'SOURCE...'. Give one, or --urlfile FILE"),
         ('["load", "a.csv"]', "Missing option"),
         ('["load", "a.csv", "-t", "k.t", "--max-rows", "x"]', "'x' is not a valid integer"),
         ('["count", "--help"]', "no call for help"),
@@ -68,6 +69,7 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
         ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it is of embedded workers"),
         ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["load", "--urlfile", "-", "-t", "k.t"]', "-: a step has no standard input"),
         ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
         ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
         ('["unload", "-t", "k.t", "-o", "-"]', "not to standard output"),
@@ -129,6 +131,7 @@ VALUES = {
     '"lookup", "-t", "t", "--keys", "/in/k.csv", "-o", "/out/{due}"': "no keyspace: give",
     f'{LOOKUP}, "--compression", "lzo"': "--compression: csv can have",
     f'{LOOKUP}, "--values-delimiter", "::"': "--values-delimiter: '::' cannot be used",
+    f"{LOOKUP}, '--columns', 'a\"'": '--columns a": double quotes must be around a whole name',
     '"exec", "DELETE FROM k.t WHERE d = ?"': "give --params FILE, or one --range",
     '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:9..1"': "it ends before it begins",
     (
@@ -178,23 +181,56 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     [
         ('every = "1h"\ntimezone = "Europe/Berlin"', "%Y-%m-%dT%H"),
         ('cron = "5 * * * *"\ntimezone = "America/New_York"', "%Y-%m-%dT%H"),
-        ('cron = "0 1 * * *"', "%d"),
-        ('cron = "0 1 * * *"\ntimezone = "America/New_York"', "%d"),
-        ('cron = "0 1 * * *"', "%m-%d"),
-        ('cron = "0 1 * * *"', "%a"),
-        ('cron = "0 1 1 * *"', "%b"),
-        ('every = "1h"', "%H"),
+        ('cron = "0 1 * * mon"', "%a"),
+        ('every = "1h"', "%Y-%m-%d"),
     ],
 )
-def test_an_output_that_comes_back_is_refused(tmp_path: Path, when: str, form: str) -> None:
+def test_an_output_that_the_next_run_finds_full_is_refused(
+    tmp_path: Path, when: str, form: str
+) -> None:
     path = tmp_path / "schedule.toml"
     steps = f'steps = [["unload", "-t", "k.t", "-o", "/out/{{due:{form}}}"]]'
     path.write_text(f"[schedule.a]\n{when}\n{steps}")
-    with pytest.raises(UsageError, match=rf"-o /out/.*: {FULL} \(that of 2?\w+Z after that of"):
+    a_due = r"20[2-9]\d-\d\d-\d\dT\d\d:\d\d:00[-+]\d\d:00"
+    with pytest.raises(UsageError, match=rf"-o /out/.*: {FULL} \(that of {a_due} after that of"):
         read_schedule_file(path)
     # but not one with the year, and the offset
     path.write_text(path.read_text().replace(form, "%Y-%m-%dT%H%M%z"))
-    assert read_schedule_file(path).schedules
+    assert read_schedule_file(path).warnings == {"a": []}
+
+
+@pytest.mark.parametrize(
+    ("when", "output", "after"),
+    [
+        ('cron = "0 1 * * *"', '"-o", "/out/{due:%a}"', "7d00h"),
+        ('cron = "0 1 * * *"\ntimezone = "America/New_York"', '"-o/out/{due:%a}"', "7d00h"),
+        (
+            'cron = "0 1 * * *"',
+            '"--output", "/no", "--output=/out/{due:%d}"',
+            r"(?:2[89]|3[01])d00h",
+        ),
+        ('cron = "0 1 * * *"', '"-o", "s3://b/{name}/{due:%m-%d}"', "36[56]d00h"),
+        ('every = "1h"', '"-o", "/out/{due:%H}", "--where", "h = {due:%H}"', "1d00h"),
+    ],
+)
+def test_an_output_that_comes_back_later_is_warned_of(
+    tmp_path: Path, when: str, output: str, after: str
+) -> None:
+    step = f'["unload", "-t", "k.t", {output}]'
+    path = write(tmp_path, f'["count", "-t", "k.t"], {step}')
+    path.write_text(path.read_text().replace('every = "1h"', when))
+    (warning,) = read_schedule_file(path).warnings["a"]
+    assert warning.startswith(f"{path}: schedule a: steps, step 2 (unload): -o ")
+    found = re.search(
+        rf" comes back after {after}: the run of (\S+) fails if .* that of (\S+) ", warning
+    )
+    assert found is not None, warning
+    again, first = (datetime.fromisoformat(text) for text in found.groups())
+    now = datetime.now(UTC)
+    assert now < first < again and first < now + timedelta(days=70), "due times from now on"
+    if "New_York" in when:
+        assert {again.hour, first.hour} == {1} and first.utcoffset()
+    assert "empty or move the folder before, or put {due} into it" in warning
 
 
 def test_a_file_url_of_another_host_is_refused(tmp_path: Path) -> None:

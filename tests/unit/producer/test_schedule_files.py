@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from producer.schedule_files import are_bases_there, list_arrivals, take_checksum
+from ringhaul.formats.find import find_sources
 from ringhaul.schedule.arrivals import Listed
 
 
@@ -31,6 +32,25 @@ def test_globs_folders_and_what_is_left_out(tmp_path: Path) -> None:
     assert paths(tmp_path, "in/a.csv", str(tmp_path / "in/../in/*.csv")) == ["in/a.csv", "in/b.csv"]
     # and that nothing has arrived is no error
     assert paths(tmp_path, "none", "in/*.json") == []
+
+
+def test_links_to_folders_are_entered_as_loads_enter_them(tmp_path: Path) -> None:
+    for name in ("in/real/a.csv", "elsewhere/deep/b.csv", "in/lost+found/c.csv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("x")
+    # Links to a folder that is not below, and to one that is; and two circles of them
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "in" / "alink").symlink_to("real")
+    (tmp_path / "in" / "again").symlink_to(".")
+    (tmp_path / "elsewhere" / "round").symlink_to(tmp_path / "in")
+    found = ["in/link/deep/b.csv", "in/real/a.csv"]
+    for pattern in ("in", "in/", "in/**/*.csv", "in/**", str(tmp_path / "in")):
+        assert paths(tmp_path, pattern) == found, pattern
+    loaded = [source.path for source in find_sources([str(tmp_path / "in")])]
+    assert [os.path.relpath(path, tmp_path) for path in loaded] == found
+    # A circle through the folder itself, named by a link
+    (tmp_path / "drop").symlink_to("in")
+    assert paths(tmp_path, "drop") == ["drop/link/deep/b.csv", "drop/real/a.csv"]
 
 
 def test_a_checksum_is_of_the_content(tmp_path: Path) -> None:

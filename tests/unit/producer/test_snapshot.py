@@ -136,6 +136,30 @@ def test_a_job_that_stands_still_says_why_until_a_unit_is_done() -> None:
     assert meter.look(status(20, last_error="of an older version")).retrying is None
 
 
+def test_a_job_that_nobody_can_work_on_says_why_until_a_unit_is_claimed() -> None:
+    # Given a unit that failed, and later one that a worker could not take
+    facts = {
+        "last_error": "no replica",
+        "error_ms": STARTED_MS + 2_000,
+        "failing": 1,
+        "fails": 1,
+        "declined": "host1: no\nnode answers " + "x" * 900,
+        "declined_ms": STARTED_MS + 8_000,
+    }
+    meter = RateMeter(0)
+    told = meter.look(status(20, **facts)).retrying
+    assert told is not None
+    assert told.startswith(
+        "no unit is worked on, one was declined 0:12 ago: host1: no node answers x"
+    )
+    assert len(told) < 370
+    # Then what is told is what came last, as long as the job is to go on
+    claimed = facts | {"declined": None, "declined_ms": None}
+    assert "no replica" in (meter.look(status(20, **claimed)).retrying or "")
+    assert meter.look(status(20, paused_ms=STARTED_MS, **facts)).retrying is None
+    assert meter.look(status(20, state=JobState.CANCELLED, **facts)).retrying is None
+
+
 def test_a_paused_job_has_no_end_in_sight_and_its_pauses_are_no_work() -> None:
     # Given a job by units that did half of them in 10 s, and has been paused for 20 s
     meter = RateMeter(0)

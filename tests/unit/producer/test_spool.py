@@ -5,8 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -20,12 +22,14 @@ import pytest
 
 from producer.plan import LoadRequest, plan_sources
 from producer.stdin_spool import (
+    as_standard_input,
     drop_spooled,
     spool_path,
     spool_sources,
     told_as_standard_input,
+    told_path,
 )
-from ringhaul.errors import SourceMissing, UsageError
+from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from tests.loads import load_job, load_source, table_schema
 
@@ -163,6 +167,37 @@ def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
     # Then the message names what the user gave
     assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
     assert JOB not in str(refusal.value)
+
+
+def test_a_spool_file_is_told_as_standard_input_wherever_it_is(tmp_path: Path) -> None:
+    spool = spool_path(tmp_path / "straße", JOB)
+    assert told_path(str(spool), JOB) == "standard input"
+    for path, job in ((spool, "ld-7f3a9"), (tmp_path / spool.name, JOB), (f"{spool}.gz", JOB)):
+        assert told_path(str(path), job) == str(path)
+    for text in (f"{spool}:3", json.dumps({"path": str(spool)})):
+        assert as_standard_input(text, spool) == text.replace(
+            str(spool) if str(spool) in text else json.dumps(str(spool))[1:-1], "standard input"
+        )
+
+
+def test_standard_input_that_cannot_be_read_or_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = spool_path(tmp_path / "state", JOB)
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    with pytest.raises(UsageError, match="standard input is closed"):
+        spool_sources(["-"], CsvDialect(), "auto", spool)
+    # A file that may not grow any more, as on a disk that is full
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1\n" * 100_000)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OutputUnusable) as refusal:
+            spool_sources(["-"], CsvDialect(), "auto", spool_path(tmp_path / "state", JOB))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(refusal.value).startswith(f"{spool.parent}: standard input cannot be kept here")
+    assert "File too large; free some of the disk" in str(refusal.value)
 
 
 def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:

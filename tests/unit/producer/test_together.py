@@ -17,12 +17,21 @@ from ringhaul.errors import UsageError
 
 LOAD = ("load", "in.csv", "-t", "k.t")
 UNLOAD = ("unload", "-t", "k.t", "-o", "out")
+BROKER = ("--broker", "redis://127.0.0.1:1/0")
+ROWS = ("unload", "-t", "k.t", *BROKER)
+LOOKUP = ("lookup", "-t", "k.t", "--keys", "in.csv", *BROKER)
 REFUSED: list[tuple[Sequence[str], str]] = [
     ((*LOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
     ((*LOAD, "--summary", "s.json", "--dry-run"), "--summary is of a job that runs"),
     ((*LOAD, "--profile", "p", "--dry-run"), "--profile is of a job that runs"),
     ((*UNLOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
     ((*UNLOAD, "--summary", "s.json", "--dry-run"), "--summary is of a job that runs"),
+    ((*LOAD, "--on-interrupt", "cancel", "--detach"), "--on-interrupt is of a command that follow"),
+    ((*UNLOAD, "--progress", "none", "--detach"), "--progress is of a command that follows"),
+    ((*ROWS, "-o", "-", "--detach"), "^--detach: this command writes standard output"),
+    ((*ROWS, "-o", "-", "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
+    ((*LOOKUP, "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
+    (("status", "ld-1", "--limit", "3"), "--limit is of the list of jobs"),
     (("errors", "ld-1", "--export", "bad.csv", "--json"), "give one of them"),
     (("errors", "ld-1", "--export", "bad.csv", "--limit", "3"), "--limit is of what is shown"),
 ]

@@ -100,3 +100,10 @@ def test_sources_of_two_dialects_are_refused(tmp_path: Path, odd_first: bool) ->
         )
         # Given, it is the dialect of all.
         assert asked(*sources, given=("delimiter",), delimiter=";")[1] == ""
+
+
+def test_a_source_that_holds_a_secret_is_told_without_it(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out", delimiter=";")
+    with pytest.raises(UsageError) as refusal:
+        asked(out, "https://me:pa55@host/x.csv?sig=5ecret")
+    assert "https://host/x.csv?... is not" in str(refusal.value)

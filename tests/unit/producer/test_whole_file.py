@@ -4,6 +4,7 @@ else are not written over."""
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,53 @@ def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
     finally:
         os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "/proc/{pid}/fd/{}", "a link"])
+def test_what_a_descriptor_stands_for_is_written_as_it_is(tmp_path: Path, name: str) -> None:
+    """As `--export /dev/stdout >> log.txt` names it: a link that leads to log.txt."""
+    log, path = tmp_path / "log.txt", tmp_path / "link"
+    log.write_text("old\n")
+    reading, pipe = os.pipe()
+    appending = os.open(log, os.O_WRONLY | os.O_APPEND)
+    beginning = os.open(tmp_path / "new.txt", os.O_WRONLY | os.O_CREAT)
+    os.write(beginning, b"first\n")
+    try:
+        for descriptor in (appending, beginning, pipe):
+            named = name.format(descriptor, pid=os.getpid())
+            if name == "a link":
+                path.unlink(missing_ok=True)
+                path.symlink_to(f"/dev/fd/{descriptor}")
+                named = str(path)
+            with whole_file(named) as out:
+                out.write(b"new\n")
+            os.write(descriptor, b"last\n")
+        assert os.read(reading, 99) == b"new\nlast\n"
+    finally:
+        for descriptor in (reading, pipe, appending, beginning):
+            os.close(descriptor)
+    assert log.read_text() == "old\nnew\nlast\n"
+    assert (tmp_path / "new.txt").read_text() == "first\nnew\nlast\n"
+
+
+def test_the_output_of_another_process_is_added_to(tmp_path: Path) -> None:
+    """As `/proc/1/fd/1` is in a container."""
+    log = tmp_path / "log.txt"
+    log.write_text("old\n")
+    with log.open("ab") as out:
+        other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=out)
+    with whole_file(f"/proc/{other.pid}/fd/1") as there:
+        there.write(b"new\n")
+    other.communicate(b"last\n")
+    assert log.read_text() == "old\nnew\nlast\n"
+
+
+def test_a_descriptor_that_is_not_open_is_told_in_words() -> None:
+    with (
+        pytest.raises(UsageError, match="/dev/fd/999: cannot be written: Bad file descriptor"),
+        whole_file("/dev/fd/999"),
+    ):
+        pass
 
 
 def test_an_export_over_a_source_is_refused_under_whatever_name(

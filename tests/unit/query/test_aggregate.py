@@ -7,7 +7,7 @@ import pytest
 
 from ringhaul.query import Aggregation, QueryError, parse_select
 from ringhaul.query.results import numeric
-from tests.unit.query.tables import ORDERS, answer, batch_of
+from tests.unit.query.tables import ORDERS, answer, batch_of, table_of
 
 NAN = math.nan
 
@@ -105,6 +105,44 @@ def test_one_group(expression: str, column: str, values: list[Any], result: Any)
     more = {"small": [2] * len(values), "total": [(-1) ** row * -3 for row in range(len(values))]}
     found = one(expression, **{**more, column: values})
     assert repr(found) == repr(result)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1e308, -1e308], (math.inf, math.inf, math.sqrt(2) * 1e308, 1e308)),
+        ([1.5e308, -1.5e308], (math.inf, math.inf, math.inf, 1.5e308)),  # the third is 2.1e308
+        ([1e308] * 3, (0.0, 0.0, 0.0, 0.0)),
+        ([1e200, -1e200, None], (math.inf, math.inf, math.sqrt(2) * 1e200, 1e200)),
+        ([1e154, 3e154], (math.inf, 1e308, math.sqrt(2) * 1e154, 1e154)),
+        ([1e-200, 2e150], (2e300, 1e300, math.sqrt(2) * 1e150, 1e150)),
+        ([1e308], (None, 0.0, None, 0.0)),
+        ([math.inf], (None, NAN, None, NAN)),
+        ([NAN, 1.0], (NAN, NAN, NAN, NAN)),
+        ([math.inf, 1.0, 1e308], (NAN, NAN, NAN, NAN)),
+        ([math.inf, -math.inf], (NAN, NAN, NAN, NAN)),
+        ([None, math.inf, math.inf], (NAN, NAN, NAN, NAN)),
+    ],
+)
+def test_spreads_of_extremes(values: list[float | None], expected: tuple[float | None]) -> None:
+    """As exact fractions give them; without a warning, which pytest makes an error."""
+    functions = ("variance", "variance_pop", "stddev", "stddev_pop")
+    columns = ", ".join(f"{function}(weight) {function}" for function in functions)
+    others = [2.0, 4.0, None]  # of a group whose numbers are small
+    batch = batch_of(ORDERS, weight=[*values, *others], region=["a"] * len(values) + ["b"] * 3)
+    for size in (1, 2, batch.num_rows):
+        pieces = [batch.slice(start, size) for start in range(0, batch.num_rows, size)]
+        found = answer(f"select region, {columns} from shop.orders group by region", *pieces)
+        large, small = (list(row.values())[1:] for row in found)
+        assert large == [
+            None if value is None else pytest.approx(value, rel=1e-14, nan_ok=True)
+            for value in expected
+        ]
+        assert small == [2.0, 1.0, math.sqrt(2), 1.0]
+
+
+def test_a_sum_beyond_doubles_does_not_hide_what_is_infinite_itself() -> None:
+    assert one("sum(weight)", weight=[-1e308, -1e308, math.inf]) == math.inf
 
 
 def test_nothing_is_one_row_without_group_by_and_none_with_it() -> None:
@@ -335,3 +373,10 @@ def test_exact_keys_are_those_of_partitions(column: str) -> None:
     # A GROUP BY of a query is by worth.
     first, *_ = answer(sql, batch_of(ORDERS, **{column: values}))
     assert first["n"] == 2
+
+
+def test_a_column_called_as_a_sum_is_written_is_another() -> None:
+    odd = table_of({"id": "int", "a": "int", "b": "int", "a + b": "int"})
+    rows = batch_of(odd, **{"a": [1], "b": [2], "a + b": [100]})
+    found = answer('select sum(a + b), sum("a + b") from shop.orders', rows, table=odd)
+    assert [dict(row) for row in found] == [{"sum(a + b)": "3", 'sum("a + b")': "100"}]

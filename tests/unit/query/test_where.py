@@ -129,6 +129,7 @@ def test_rows_that_are_wanted(
         ("clock = cast('12:00:01.5' as time(0))", "casts cannot be answered"),
         ("day = try_cast('x' as date)", "TRY_CAST('x' AS DATE): casts cannot be answered"),
         ("NaN = NaN", "NaN is decimal"),
+        ("date '2024-01-01' = date 'x'", "DATE 'x' is date: \"x\" is not a date such as"),
         ("infinity in (weight)", "IN takes a column and a list of values"),
         ("day = 'x'", "column 'day' is date: \"x\" is not a date such as"),
         ("clock = 5", "column 'clock' is time: 5 is not a time of day such as"),

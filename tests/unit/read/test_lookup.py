@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ringhaul.errors import UsageError
 from ringhaul.read.lookup import LookupPlan
 from tests.loads import table_schema
 
@@ -26,3 +27,10 @@ def test_keys_that_may_be_equal_to_the_server_are_asked_for_one_by_one(
     plan = LookupPlan.of(table_schema({"id": cql_type, "v": "decimal"}, ["id"]))
     assert plan.by_list == by_list
     assert plan.statement.endswith('WHERE "id" IN ?' if by_list else 'WHERE "id" = ?')
+
+
+def test_a_name_with_capitals_is_told_with_its_quotes() -> None:
+    table = table_schema({"id": "text", "Total": "int"}, ["id"])
+    with pytest.raises(UsageError, match=r"""no column 'total' in .*; did you mean '"Total"'?"""):
+        LookupPlan.of(table, columns=["total"])
+    assert LookupPlan.of(table, columns=["Total"]).columns == ("Total",)

@@ -68,6 +68,7 @@ def test_values_of_a_range(text: str, expected: list[str]) -> None:
         ("n:1-5", "write NAME:FIRST..LAST"),
         (":1..5", "write NAME:FIRST..LAST"),
         ("n:5..1", "ends before it begins"),
+        ("n:-07..07", "zeros behind a sign keep no width"),
         ("n:1..x", "'x' is not a whole number"),
         ("n:a..b", "neither a whole number nor a date"),
         ("n:1..5/0", "no step '0'"),

@@ -1,4 +1,4 @@
-"""Due times among which an output that comes back is found out, as seen from a fixed moment."""
+"""Whether a text comes back at due times from some moment on, and after how long."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -6,52 +6,140 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ringhaul.schedule.cron import Cron
-from ringhaul.schedule.samples import sample_dues
+from ringhaul.schedule.samples import Repeat, find_repeat
 from ringhaul.schedule.timing import Timing
-from ringhaul.schedule.windows import offset_changes
+from ringhaul.schedule.windows import Window, offset_changes
 
-NOW_MS = int(datetime(2026, 2, 1, tzinfo=UTC).timestamp()) * 1000
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
 BERLIN, UTC_ZONE = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
+#: Far from anything, and just before and behind 29 February, a year's end, changes of clocks.
+MOMENTS = [
+    *(datetime(2026, 1, 7, 12, tzinfo=UTC), datetime(2026, 6, 13, 5, tzinfo=UTC)),
+    *(datetime(2027, 3, 28, 1, 30, tzinfo=UTC), datetime(2027, 12, 31, 23, tzinfo=UTC)),
+    *(datetime(2027, 10, 31, hour, 30, tzinfo=UTC) for hour in (0, 1)),
+    *(datetime(2028, 2, day, 23, tzinfo=UTC) for day in (28, 29)),
+]
 
 
-def repeats(form: str, zone: ZoneInfo = UTC_ZONE, **when: object) -> bool:
-    dues = sample_dues(Timing(zone=zone, **when), NOW_MS)  # type: ignore[arg-type]
-    assert dues == sorted(set(dues)) and len(dues) >= 3
-    shown = [datetime.fromtimestamp(ms / 1000, zone).strftime(form) for ms in dues]
-    return len(set(shown)) < len(shown)
+def timing(when: str, zone: ZoneInfo = UTC_ZONE, window: str | None = None) -> Timing:
+    """`when`: cron, or minutes."""
+    found = None if window is None else Window.parse(window)
+    if when.isdigit():
+        return Timing(zone=zone, every_s=int(when) * 60, window=found)
+    return Timing(zone=zone, cron=Cron.parse(when), window=found)
 
 
-@pytest.mark.parametrize("every_s", [1, 60, 1200, 3600])
-def test_the_hour_that_comes_twice(every_s: int) -> None:
-    assert repeats("%Y%m%d-%H%M%S", BERLIN, every_s=every_s)
-    assert not repeats("%Y%m%d-%H%M%S%z", BERLIN, every_s=every_s)
-    assert not repeats("%Y%m%d-%H%M%S", every_s=every_s)
+def repeat(timing: Timing, form: str, now: datetime = NOW) -> Repeat | None:
+    def text(ms: int) -> str:
+        return datetime.fromtimestamp(ms / 1000, timing.zone).strftime(form)
 
-
-def test_an_hour_that_two_due_times_are_put_into() -> None:
-    # 02:15 is due at the jump, at 03:00
-    assert repeats("%Y%m%d-%H", BERLIN, cron=Cron.parse("15 2,3 * * *"))
-    assert not repeats("%Y%m%d-%H", BERLIN, cron=Cron.parse("15 1,4 * * *"))
+    found = find_repeat(timing, int(now.timestamp()) * 1000, text)
+    if found is not None:
+        assert found.first_ms < found.again_ms > now.timestamp() * 1000
+        assert text(found.first_ms) == text(found.again_ms)
+    return found
 
 
 @pytest.mark.parametrize(
-    ("cron", "form"),
+    ("when", "form", "zone"),
     [
-        *(("30 1 * * *", form) for form in ("%d", "%a", "%m-%d", "%j")),
-        *(("0 0 31 * *", form) for form in ("%d", "%m")),
-        *(("0 0 29-31 * *", form) for form in ("%d", "%m-%d")),
-        ("0 * * * *", "%H"),
+        ("0 1 * * *", "%Y-%m", "UTC"),
+        ("15 2,3 * * *", "%Y-%m-%d", "UTC"),
+        ("0 1 1,31 * *", "%Y-%m", "UTC"),
+        ("0 1 31 12 *", "", "UTC"),
+        # A yearly one, one of leap years, and one whose two days are neighbours only in those
+        ("0 0 1 1 *", "%m-%d", "Europe/Berlin"),
+        ("0 0 29 2 *", "%m-%d", "UTC"),
+        ("0 0 28,29 2 *", "%Y", "UTC"),
+        ("0 0 28,29 2 *", "%m-%d", "UTC"),
+        # 28 February in most years, 29 in the others, and after it that of March
+        ("0 0 28-31 * *", "%d", "UTC"),
+        ("0 0 29-31 * *", "%d", "UTC"),
+        ("0 0 1 * *", "%a", "UTC"),
+        ("0 0 29 2 */2", "", "UTC"),
+        # Intervals that seldom begin twice in what their output names
+        ("50", "%Y-%m-%dT%H", "UTC"),
+        ("59", "%Y-%m-%dT%H", "Asia/Kolkata"),
+        ("1380", "%Y-%m-%d", "America/New_York"),
+        # The hour that comes twice, at neighbours and others
+        ("60", "%Y%m%d-%H", "Europe/Berlin"),
+        ("20", "%Y%m%d-%H%M", "Europe/Berlin"),
+        ("1", "%Y%m%d-%H%M", "Australia/Lord_Howe"),
+        ("*/30 * * * *", "%Y%m%d-%H%M", "America/New_York"),
+        # The day that has 25 hours
+        ("1440", "%Y-%m-%d", "Atlantic/Azores"),
+        # 02:15 is due at the jump, at 03:00
+        ("15 2,3 * * *", "%Y%m%d-%H", "Europe/Berlin"),
     ],
 )
-def test_what_comes_back_after_a_week_a_month_or_a_year(cron: str, form: str) -> None:
-    for zone in (UTC_ZONE, BERLIN, ZoneInfo("America/New_York")):
-        assert repeats(form, zone, cron=Cron.parse(cron))
-        assert not repeats("%Y-%m-%d-%H%z", zone, cron=Cron.parse(cron))
+def test_what_the_next_run_finds_is_found_at_any_moment(when: str, form: str, zone: str) -> None:
+    for now in MOMENTS:
+        found = repeat(timing(when, ZoneInfo(zone)), form, now)
+        assert found is not None and found.at_once, now
+
+
+@pytest.mark.parametrize(
+    ("when", "form", "zone"),
+    [
+        ("0 1 * * *", "%Y-%m-%d", "Europe/Berlin"),
+        ("0 1 * * *", "%a", "America/New_York"),
+        ("30 2 * * *", "%Y-%m-%d", "Europe/Berlin"),
+        ("15 1,4 * * *", "%Y%m%d-%H", "Europe/Berlin"),
+        ("0 0 29 2 *", "%Y", "UTC"),
+        ("0 0 1 1 *", "%Y", "UTC"),
+        ("0 0 31 * *", "%m", "UTC"),
+        ("60", "%H", "UTC"),
+        ("20", "%Y%m%d-%H%M%z", "Europe/Berlin"),
+        ("1440", "%Y-%m-%d", "America/New_York"),
+    ],
+)
+def test_what_comes_back_later_or_never_is_so_at_any_moment(
+    when: str, form: str, zone: str
+) -> None:
+    for now in MOMENTS:
+        found = repeat(timing(when, ZoneInfo(zone)), form, now)
+        assert found is None or not found.at_once, now
+
+
+@pytest.mark.parametrize(
+    ("when", "form", "days"),
+    [
+        ("1", "%M", 1 / 24),
+        ("60", "%H", 1),
+        ("*/5 * * * *", "%H%M", 1),
+        ("0 */6 * * *", "%H", 1),
+        ("30 1 * * *", "%a", 7),
+        ("30 1 * * *", "%d", 28),
+        ("30 1 * * *", "%m-%d", 365),
+        ("30 1 * * *", "%j", 365),
+        ("30 1 * * mon-fri", "%d", 28),
+        ("30 1 * * mon", "%V", 371),
+        ("0 0 1 * *", "%b", 365),
+        ("0 0 1,15 * *", "%d", 28),
+        ("0 0 31 * *", "%m", 365),
+        ("0 0 1 1,7 *", "%b", 365),
+    ],
+)
+def test_after_how_long_it_comes_back(when: str, form: str, days: float) -> None:
+    for zone in (UTC_ZONE, ZoneInfo("Asia/Kolkata")):
+        found = repeat(timing(when, zone), form)
+        assert found is not None and not found.at_once
+        assert found.again_ms - found.first_ms == days * 86_400_000
+        assert found.first_ms < (NOW.timestamp() + 200 * 86_400) * 1000, "a real one"
+        assert repeat(timing(when, zone), f"%G%Y{form}-%m-%d-%H%M") is None
+
+
+def test_a_window_without_due_times_and_rare_ones() -> None:
+    assert repeat(timing("0 12 * * *", window="01:00-05:00"), "") is None
+    found = repeat(timing("20", BERLIN, "01:00-02:30"), "%H%M")
+    assert found is not None and found.again_ms - found.first_ms == 86_400_000
+    found = repeat(timing("20", BERLIN, "01:00-02:50"), "%Y%m%d-%H")
+    assert found is not None and found.at_once
 
 
 def test_the_changes_of_a_zones_clocks() -> None:
     def changes(zone: str) -> list[str]:
-        found = offset_changes(NOW_MS, ZoneInfo(zone))
+        found = offset_changes(int(NOW.timestamp()) * 1000, ZoneInfo(zone))
         return [f"{datetime.fromtimestamp(at // 1000, UTC):%m-%dT%H:%M} {by}" for at, by in found]
 
     assert changes("UTC") == changes("Asia/Kolkata") == []

@@ -1,0 +1,64 @@
+"""Whether a step writes into another folder in each run: it must find it empty.
+
+One that the next run finds full is refused. One that comes back after a while may be meant so, by
+somebody who empties the folders: that is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ringhaul.errors import UsageError
+from ringhaul.read.effect import effect_of
+from ringhaul.schedule.samples import find_repeat
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.templates import Facts, fill
+from ringhaul.schedule.times import duration_text, moment
+
+#: Commands that write into a folder.
+FOLDERS = frozenset({"unload", "lookup", "exec"})
+#: Files arrive when they do: two moments that have nothing in common.
+_ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
+_FULL = "the second run would find this folder full"
+_DIFFERS = "put {due} into it, or a {due:%Y-%m-%d} that differs from run to run"
+
+
+def check_output(
+    schedule: Schedule, command: str, params: Mapping[str, Any], output: str, now_ms: int
+) -> str | None:
+    """A warning, if the output of a step of one of `FOLDERS` comes back after a while.
+
+    `params`: the step, parsed. `output`: as the file has it, with its templates. `now_ms`: due
+    times after it are looked at. Raises `UsageError` if the next run would find the folder full, or
+    if the output is no folder.
+    """
+    if params["output"] == "-":
+        if command == "exec" and not effect_of(params["statement"]).reads:
+            return None  # it has no answers
+        raise UsageError("-o: a step writes to a folder, not to standard output")
+
+    def filled(due_ms: int) -> str:
+        facts = Facts(name=schedule.name, due_ms=due_ms, zone=schedule.timing.zone)
+        return "".join(fill((output,), facts))
+
+    if schedule.arrive:
+        if len({filled(ms) for ms in _ARRIVE_MS}) == 1:
+            raise UsageError(f"-o {output}: {_FULL}: {_DIFFERS}")
+        return None
+    repeat = find_repeat(schedule.timing, now_ms, filled)
+    if repeat is None:
+        return None
+    shown = filled(repeat.first_ms)
+    first, again = (
+        moment(ms).astimezone(schedule.timing.zone) for ms in (repeat.first_ms, repeat.again_ms)
+    )
+    if repeat.at_once:
+        runs = f"that of {again.isoformat()} after that of {first.isoformat()}"
+        raise UsageError(f"-o {shown}: {_FULL} ({runs}): {_DIFFERS}")
+    by_the_clock = again.replace(tzinfo=None) - first.replace(tzinfo=None)
+    return (
+        f"-o {shown} comes back after {duration_text(by_the_clock.total_seconds())}: the run of "
+        f"{again.isoformat()} fails if it finds there what that of {first.isoformat()} wrote: "
+        "empty or move the folder before, or put {due} into it"
+    )

@@ -1,0 +1,94 @@
+"""`--urlfile`: a list of sources, one on each line, as Bulk Loader has it.
+
+A URL in it may hold a secret: what is wrong is told by its line, and URLs as `shown` spells them.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ringhaul.errors import RinghaulError, UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.find import find_sources
+from ringhaul.formats.sources import SourceFile
+from ringhaul.storage.access import is_url, shown
+
+#: Of a list, some 200,000 names. What is larger is data that was given by mistake.
+LIST_BYTES_MAX = 16 << 20
+#: Of sources that stand in no list.
+NO_PLACES: Mapping[str, str] = MappingProxyType({})
+
+
+def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
+    """The sources that a list names beside `sources`, in order; the place of each, for messages.
+
+    `path`: `-` is standard input. Raises `UsageError` for what is no list, or names nothing.
+    """
+    if "-" in sources:
+        raise UsageError(
+            "--urlfile: - (standard input) cannot be given together with other sources"
+        )
+    name = "standard input" if path == "-" else path
+    places: dict[str, str] = {}
+    empty = True
+    for number, line in enumerate(io.StringIO(_text(path, name), newline=None), start=1):
+        source, place = line.strip(), f"{name}, line {number}"
+        if not source or source.startswith("#"):
+            continue
+        if source == "-":
+            raise UsageError(
+                f"{place}: - (standard input) is no name for a list: give it as SOURCE"
+            )
+        empty = False
+        if source not in sources:
+            places.setdefault(source, place)
+    if empty:
+        raise UsageError(f"--urlfile: {name} names no source: give a name on each line")
+    return places
+
+
+def _text(path: str, name: str) -> str:
+    if is_url(path):
+        raise UsageError(
+            f"--urlfile {shown(path)}: a list is a file of this host, or - to pipe it in"
+        )
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(LIST_BYTES_MAX + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(LIST_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"--urlfile {path}: {error.strerror or error}") from error
+    if len(data) > LIST_BYTES_MAX:
+        raise UsageError(
+            f"--urlfile: {name} has more than {LIST_BYTES_MAX >> 20} MiB: it should be a list of "
+            "sources, one on each line; a file to load is given as SOURCE"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--urlfile: {name} is not UTF-8 text (byte {error.start})") from error
+    if "\0" in text:
+        raise UsageError(f"--urlfile: {name} is not UTF-8 text (byte {data.index(0)})")
+    return text
+
+
+def find_placed(
+    args: Sequence[str], places: Mapping[str, str], dialect: CsvDialect, file_format: str
+) -> list[SourceFile]:
+    """As `find_sources`; errors about sources of a list begin with their place there."""
+    found: dict[str, SourceFile] = {}
+    for arg in args:
+        try:
+            files = find_sources([arg], dialect, file_format)
+        except RinghaulError as error:
+            if arg in places:
+                error.args = (f"{places[arg]}: {error}", *error.args[1:])
+            raise
+        for file in files:
+            found.setdefault(file.path, file)
+    return list(found.values())

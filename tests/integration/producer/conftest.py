@@ -1,0 +1,23 @@
+"""What the tests of beats have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.producer.rig import Rig
+
+
+@pytest.fixture
+def rig(tmp_path: Path, broker_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    # Settings that depend on the current folder, which is not that of the steps
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ringhaul.toml").write_text('[cluster]\ncontact_points = ["localhost"]\nport = 1\n')
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", "state")
+    monkeypatch.setenv("RINGHAUL_SCHEDULE_FILE", "config/schedule.toml")
+    found = Rig(tmp_path, broker_url)
+    yield found
+    found.client.close()

@@ -1,0 +1,46 @@
+"""Beats in front of a real Valkey; the steps' cluster is one that nobody answers for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from config.settings import load_settings
+from producer.schedule_beat import Beat
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import ScheduleBook
+from ringhaul.schedule.runs import Run
+
+
+class Rig:
+    """Beats on one Valkey, with a schedule file that the test writes."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.file = folder / "config" / "schedule.toml"
+        self.file.parent.mkdir()
+        self.client = connect(url)
+        self.ledger = Ledger(self.client)
+        self.book = ScheduleBook(self.ledger.caller)
+
+    def beat(self) -> Beat:
+        return Beat(load_settings(), self.ledger)
+
+    def set_back(self, name: str, days: int) -> None:
+        """As if no beat had looked for so long."""
+        key = keys.schedule_key(name, "state")
+        for field, value in self.client.hgetall(key).items():
+            if field == b"settled_ms" or field.startswith((b"since:", b"seen:")):
+                self.client.hset(key, field, int(value) - days * 86_400_000)
+
+    def run(self) -> Run | None:
+        return next(iter(self.book.runs("a", 1)), None)
+
+
+def look_until(beat: Beat, true: Callable[[], object], what: str, *others: Beat) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(min(0.05, *(one.look() for one in (beat, *others))))

@@ -1,0 +1,84 @@
+"""Standard input of a job is kept as long as somebody may want it: workers, a resume, an export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.stdin_spool import drop_if_done, spool_path
+from ringhaul.errors import (
+    EXIT_COMPLETE,
+    EXIT_FATAL,
+    EXIT_INTERRUPTED,
+    EXIT_REJECTS,
+    EXIT_STILL_RUNNING,
+)
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Claimed, Ledger
+from ringhaul.load.job import LoadJob
+from ringhaul.load.rejects import Reject, RejectLog
+from ringhaul.read.ask import AskJob, join_extra
+from tasks.publish import KIND_LABEL
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "lk-000001"
+TABLE = table_schema({"id": "int"}, ["id"])
+
+
+@pytest.fixture
+def ledger(broker_url: str) -> Iterator[Ledger]:
+    client = connect(broker_url)
+    yield Ledger(client)
+    client.close()
+
+
+def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
+    """A lookup in the ledger that lists one key, whose bytes it has or not."""
+    job = AskJob(kind="lookup", cluster_name="test", values=values, table=TABLE, key=("id",))
+    ledger.create(JOB, {KIND_LABEL: "lookup"}, json.dumps(job.to_json()))
+    ledger.add_units(JOB, 1, 0, ["0,0,2,0,1,1"])
+    ledger.seal(JOB, 1, 1)
+    ledger.issue(JOB, 1)
+    log = RejectLog()
+    key = Reject(
+        file=values.sources[0].file.path,
+        offset=0,
+        length=1,
+        line=1,
+        stage="missing",
+        column=None,
+        reason="no row has this key",
+        data=data,
+    )
+    log.add([key])
+    assert isinstance(ledger.claim(JOB, 0, 1, "a", 60_000), Claimed)
+    ledger.commit(JOB, 0, 1, "a", "", {}, extra=join_extra([], log.blob()))
+
+
+@pytest.mark.parametrize(
+    ("code", "resumable", "data", "kept"),
+    [
+        (EXIT_COMPLETE, True, b"1", False),
+        (EXIT_COMPLETE, True, None, True),  # for an export of the keys that have no row
+        (EXIT_REJECTS, True, b"1", False),
+        (EXIT_REJECTS, True, None, True),
+        (EXIT_FATAL, True, b"1", True),  # for a resume
+        (EXIT_FATAL, False, b"1", False),
+        (EXIT_FATAL, False, None, True),
+        (EXIT_INTERRUPTED, False, b"1", False),
+        (EXIT_STILL_RUNNING, False, b"1", True),  # for the workers
+    ],
+)
+def test_what_was_spooled_stays_while_somebody_wants_it(
+    ledger: Ledger, tmp_path: Path, code: int, resumable: bool, data: bytes | None, kept: bool
+) -> None:
+    spool = spool_path(tmp_path, JOB)
+    spool.parent.mkdir()
+    spool.write_text("1\n")
+    values = load_job(TABLE, load_source(["id"], path=str(spool), size_bytes=2))
+    listed(ledger, values, data)
+    drop_if_done(ledger, tmp_path, JOB, values, code, resumable=resumable)
+    assert spool.exists() == kept

@@ -1,0 +1,75 @@
+"""Workers that were killed, in Celery's table of those that hear orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ringhaul.ledger.workers import Worker, Workers
+from tasks.application import app
+from tasks.connect import open_ledger
+from tasks.mailboxes import take_out_gone
+from tests.integration.conftest import Settle
+
+PREFIX = "ringhaul:mq:"
+TTL_MS = 60_000
+
+
+@contextmanager
+def listening(name: str, heard: list[str]) -> Iterator[Any]:
+    """A connection on which orders come for the worker of this name, which ends as if by SIGKILL.
+
+    `heard`: where the orders' words go.
+    """
+    connection = app.connection()
+    channel = connection.channel()
+    try:
+        node = app.control.mailbox.Node(
+            name,
+            channel=channel,
+            handlers={"say": lambda state, word: heard.append(word)},
+        )
+        node.listen(callback=node.handle_message)
+        yield connection
+    finally:
+        channel.auto_delete_queues.clear()  # it would take itself out of the table
+        connection.close()
+
+
+def test_celerys_table_has_living_workers_alone_however_many_were_killed(settle: Settle) -> None:
+    caller = open_ledger(settle()).caller
+    client, workers = caller.client, Workers(caller)
+
+    def table() -> set[str]:
+        members = client.smembers(f"{PREFIX}_kombu.binding.celery.pidbox")
+        return {member.decode().rpartition("\x16")[2] for member in members}
+
+    # Given a worker that stays, and hears
+    heard: list[str] = []
+    stays = Worker("host1", 7, 4)
+    with listening("celery@host1", heard) as connection:
+        workers.heartbeat(stays, TTL_MS)
+        while not heard:  # the first time it subscribes
+            app.control.broadcast("say", arguments={"word": "begin"})
+            connection.drain_events(timeout=10)
+        # When workers come on hosts of ever other names, and each is killed
+        for number in range(12):
+            host = f"pod-{number}"
+            with listening(f"celery@{host}", []):
+                workers.heartbeat(Worker(host, 1, 4), 1)
+            # Then its name is in the table until its heartbeat is missed, as keepers see it
+            assert table() == {"celery@host1.celery.pidbox", f"celery@{host}.celery.pidbox"}
+            while not workers.heartbeat(stays, TTL_MS):
+                pass
+            hosts = {worker.host for worker in workers.alive()}
+            assert take_out_gone(caller, PREFIX, hosts) == 1
+            assert table() == {"celery@host1.celery.pidbox"}
+        # And one that is taken for gone, as Redis forgot its heartbeat, hears orders all the same
+        assert take_out_gone(caller, PREFIX, {"host2"}) == 1
+        assert table() == set()
+        app.control.broadcast("say", arguments={"word": "go on"})
+        while heard[-1] != "go on":
+            connection.drain_events(timeout=10)
+        assert table() == set()
+    client.close()
