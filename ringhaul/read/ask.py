@@ -83,7 +83,7 @@ class AskJob:
             if part == TO_THE_END:
                 part = self.values.sources[unit.source].file.size_bytes
         # Of Parquet a unit's bytes are those before compression.
-        return max(1, min(LISTED_MAX, LISTED_MAX * part // whole))
+        return max(1, min(LISTED_MAX, LISTED_MAX * part // max(whole, 1)))
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in _PLAIN}

@@ -2,7 +2,8 @@
 
 Arrow makes 3 of 3.7 where an int32 is wanted, infinity of 1e300 for a float, and a date of any
 time: a file would have another value than a function gave, and nobody would know. A date is its
-midnight in UTC, so that one of these, and no other time, is a date.
+midnight in UTC, so that one of these, and no other time, is a date. As in a load, a moment of Python
+that is finer than the milliseconds of a timestamp is floored.
 """
 
 from __future__ import annotations
@@ -156,6 +157,11 @@ def _refuse_time(value: datetime.datetime) -> None:
         raise ValueError(f"{value} is more than a date: give its date()")
 
 
+def _refuse_zone(value: datetime.time) -> None:
+    if value.tzinfo is not None:
+        raise ValueError(f"{value} has a zone, which a time of day has not: give it without")
+
+
 def _refuse_infinity(value: Any) -> None:
     if math.isfinite(value) and abs(value) >= _FLOAT_END:
         raise ValueError(f"{value} is outside the range of a float")
@@ -172,5 +178,6 @@ _CHECKS: Sequence[
 ] = (
     (_FRACTIONS, _is_whole, _refuse_fraction),
     (datetime.datetime, pa.types.is_date32, _refuse_time),
+    (datetime.time, pa.types.is_time64, _refuse_zone),
     (_FRACTIONS, pa.types.is_float32, _refuse_infinity),
 )

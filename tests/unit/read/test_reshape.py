@@ -186,6 +186,7 @@ TIMES = pa.timestamp("ms", "UTC")
         (pa.int8(), np.float32(2), np.float64(-0.5), "-0.5 is not a whole number"),
         (TIMES, NOON.replace(tzinfo=datetime.UTC), 1.5, "1.5 is not a whole number"),
         (pa.time64("ns"), datetime.time(12), 0.5, "0.5 is not a whole number"),
+        (pa.time64("ns"), None, datetime.time(12, tzinfo=EAST), "12:00:00+02:00 has a zone"),
         (pa.date32(), NOON.date(), NOON, "2026-01-31 12:00:00 is more than a date"),
         (pa.date32(), None, MIDNIGHT.replace(microsecond=1), "00:00:00.000001 is more than a date"),
         (pa.date32(), None, MIDNIGHT.replace(tzinfo=EAST), "00:00:00+02:00 is more than a date"),
