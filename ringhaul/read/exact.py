@@ -2,8 +2,8 @@
 
 Arrow makes 3 of 3.7 where an int32 is wanted, infinity of 1e300 for a float, and a date of any
 time: a file would have another value than a function gave, and nobody would know. A date is its
-midnight in UTC, so that one of these, and no other time, is a date. As in a load, a moment of Python
-that is finer than the milliseconds of a timestamp is floored.
+midnight in UTC, so that one of these, and no other time, is a date. As in a load, a moment of
+Python that is finer than the milliseconds of a timestamp is floored.
 """
 
 from __future__ import annotations
