@@ -55,6 +55,8 @@ def _text(path: str, name: str) -> str:
         raise UsageError(
             f"--urlfile {shown(path)}: a list is a file of this host, or - to pipe it in"
         )
+    if path == "-" and sys.stdin is None:
+        raise UsageError("--urlfile -: standard input is closed; pipe the list into the command")
     try:
         if path == "-":
             data = sys.stdin.buffer.read(LIST_BYTES_MAX + 1)

@@ -81,6 +81,9 @@ def test_a_list_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("-", "list.txt"):
         with pytest.raises(UsageError, match="cannot be given together with other sources"):
             read_urlfile(path, ("-",))
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    with pytest.raises(UsageError, match="standard input is closed"):
+        read_urlfile("-", ())
 
 
 def test_a_line_that_names_nothing_is_told_and_no_secret_with_it(tmp_path: Path) -> None:
