@@ -1,4 +1,4 @@
-"""What the tests of beats have in common."""
+"""A ledger, and what the tests of beats have in common."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
 from tests.integration.producer.rig import Rig
+
+
+@pytest.fixture
+def ledger(broker_url: str) -> Iterator[Ledger]:
+    """An empty one."""
+    client = connect(broker_url)
+    yield Ledger(client)
+    client.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import redis
 
 from producer.feed import BATCH_UNITS, Feeder, split_sources
 from ringhaul.formats.split import Position
-from ringhaul.ledger.connection import LedgerRefused, connect
+from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.load.job import LoadJob
@@ -22,13 +21,6 @@ from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-000001"
 TABLE = table_schema({"id": "int"}, ["id"])
-
-
-@pytest.fixture
-def ledger(broker_url: str) -> Iterator[Ledger]:
-    client = connect(broker_url)
-    yield Ledger(client)
-    client.close()
 
 
 def make_job(ledger: Ledger, path: Path, records_count: int) -> LoadJob:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from ringhaul.errors import (
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
 )
-from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.load.job import LoadJob
 from ringhaul.load.rejects import Reject, RejectLog
@@ -26,13 +24,6 @@ from tests.loads import load_job, load_source, table_schema
 
 JOB = "lk-000001"
 TABLE = table_schema({"id": "int"}, ["id"])
-
-
-@pytest.fixture
-def ledger(broker_url: str) -> Iterator[Ledger]:
-    client = connect(broker_url)
-    yield Ledger(client)
-    client.close()
 
 
 def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from producer.stdout_parts import StdoutParts
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
-from ringhaul.ledger.connection import connect
 from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobStatus
@@ -48,13 +46,6 @@ OPTIONS: dict[str, Any] = {
     "output": None,
     "result_format": "csv",
 }
-
-
-@pytest.fixture
-def ledger(broker_url: str) -> Iterator[Ledger]:
-    client = connect(broker_url)
-    yield Ledger(client)
-    client.close()
 
 
 def create(ledger: Ledger, job: ReadJob, units: int) -> None:

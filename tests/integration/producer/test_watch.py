@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from producer.snapshot import RateMeter
 from producer.watch import Watch
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.formats.split import Position
-from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
@@ -34,12 +32,10 @@ LONG = gzip.compress(b"1\n" * 32_000_000, 1) * 8
 
 
 @pytest.fixture
-def ledger(broker_url: str, settle: Settle) -> Iterator[Ledger]:
+def ledger(ledger: Ledger, settle: Settle) -> Ledger:
     """An empty ledger. Messages go to a queue that nobody reads."""
     settle()
-    client = connect(broker_url)
-    yield Ledger(client)
-    client.close()
+    return ledger
 
 
 @pytest.fixture
