@@ -20,6 +20,8 @@ from ringhaul.schedule.times import duration_text, moment
 FOLDERS = frozenset({"unload", "lookup", "exec"})
 #: Files arrive when they do: two moments that have nothing in common.
 _ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
+#: So far from the first of them files may well arrive again.
+_AGAIN_MS = 59 * 60_000
 _FULL = "the second run would find this folder full"
 _DIFFERS = "put {due} into it, or a {due:%Y-%m-%d} that differs from run to run"
 
@@ -45,7 +47,12 @@ def check_output(
     if schedule.arrive:
         if len({filled(ms) for ms in _ARRIVE_MS}) == 1:
             raise UsageError(f"-o {output}: {_FULL}: {_DIFFERS}")
-        return None
+        if filled(_ARRIVE_MS[0]) != filled(_ARRIVE_MS[0] + _AGAIN_MS):
+            return None
+        return (
+            f"-o {output} is the same for files that arrive within an hour or longer: a second run "
+            "fails if it finds there what the first wrote: put {due} into it"
+        )
     repeat = find_repeat(schedule.timing, now_ms, filled)
     if repeat is None:
         return None

@@ -247,8 +247,12 @@ def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Pa
     path = tmp_path / "schedule.toml"
     steps = '["load", "{files}", "-t", "k.t"], ["unload", "-t", "k.t", "-o", "/out/{due:%m-%d}"]'
     path.write_text(f'[schedule.a]\narrive = "/in"\nsteps = [{steps}]')
-    assert list(read_schedule_file(path).schedules) == ["a"]
-    path.write_text(path.read_text().replace("{due:%m-%d}", "{name}"))
+    (warning,) = read_schedule_file(path).warnings["a"]
+    assert "-o /out/{due:%m-%d} is the same for files that arrive within an hour" in warning
+    named = path.read_text()
+    path.write_text(named.replace("{due:%m-%d}", "{due}"))
+    assert not read_schedule_file(path).warnings.get("a")
+    path.write_text(named.replace("{due:%m-%d}", "{name}"))
     with pytest.raises(UsageError, match=FULL):
         read_schedule_file(path)
 
