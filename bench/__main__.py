@@ -15,6 +15,7 @@ from bench import (
     load_wide,
     lookup_small,
     query_small,
+    remote_parquet,
     transform_census,
     unload_memory,
     unload_small,
@@ -43,6 +44,7 @@ def main() -> None:
     lookup_small.run(lookup_small.ROWS, rounds=5)
     exec_seeds.run(exec_seeds.ROWS, rounds=5)
     transform_census.run(transform_census.RECORDS, rounds=5)
+    remote_parquet.run(remote_parquet.MIB, rounds=5)
 
 
 if __name__ == "__main__":
