@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from producer.hints import next_command
-from ringhaul.errors import OutputUnusable
+from ringhaul.errors import LedgerUnavailable, OutputUnusable
 
 if TYPE_CHECKING:
     from ringhaul.ledger.ledger import Ledger
@@ -84,7 +85,8 @@ def _write_once(
     try:
         _write(ledger, status, job, output)
     except BaseException:
-        ledger.not_published(status.job, token)
+        with suppress(LedgerUnavailable):  # the lease ends by itself; what went wrong is told
+            ledger.not_published(status.job, token)
         raise
     ledger.note_published(status.job)
     return True

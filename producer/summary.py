@@ -170,7 +170,8 @@ def _verdict(summary: Summary) -> list[str]:
     """How it ended, and the next command where there is one."""
     status, report, job = summary.status, summary.report, summary.status.job
     table = summary.job.table.name
-    landed = f"{report.written:,} rows are in {table}"
+    verb = "is" if report.written == 1 else "are"
+    landed = f"{count_text(report.written, 'row')} {verb} in {table}"
     rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, and have written some of their rows.
     part = f"at least {landed}" if status.left or not status.sealed else landed

@@ -36,13 +36,15 @@ def errors_command(
     """
     from producer.ledgers import reading_ledger
     from producer.rejects import export_rejects, not_kept, reject_lines, shown_rejects
+    from producer.words import count_text
 
     given = given_options()
     refuse_together(given)
     with reading_ledger(config_file) as ledger:
         if export is not None:
             written = export_rejects(ledger, job, export)
-            print(f"{written:,} rejected records written to {export}", file=sys.stderr)
+            where = "standard output" if export == "-" else export
+            _say(f"{count_text(written, 'rejected record')} written to {where}")
             _say(not_kept(ledger, job))
             return 0
         if as_json:

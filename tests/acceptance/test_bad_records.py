@@ -285,7 +285,7 @@ def test_too_many_rejects_in_the_last_unit_leave_nothing_to_resume(
     job = finished.err.split()[0]
     *_, verdict, following = finished.err.splitlines()
     assert verdict == (
-        f" stopped: more records were rejected than --max-errors allows; 1 rows are in {table}, "
+        f" stopped: more records were rejected than --max-errors allows; 1 row is in {table}, "
         "1 rejected, from 1 of 1 units"
     )
     assert following == f" next     ringhaul errors {job} --export rejects.csv"

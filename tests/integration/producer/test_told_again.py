@@ -310,6 +310,24 @@ def test_a_result_that_cannot_be_written_is_told_of(
     assert told_of.endswith("\n complete\n")
 
 
+def test_that_it_cannot_be_written_is_told_though_redis_goes_away_meanwhile(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = counted(ledger, ResultOutput(path=str(tmp_path / "r.csv"), form="csv"))
+    admin = ledger.caller.client
+
+    def refuse(*_: object) -> None:
+        admin.config_set("min-replicas-to-write", 1)  # it takes no more writes
+        raise OutputUnusable("the disk is full")
+
+    monkeypatch.setattr(endings, "_write", refuse)
+    try:
+        with pytest.raises(OutputUnusable, match="the disk is full"):
+            publish_end(ledger.with_patience(100), status)
+    finally:
+        admin.config_set("min-replicas-to-write", 0)
+
+
 def test_nor_does_it_keep_the_end_from_whoever_followed_it_there(
     ledger: Ledger,
     tmp_path: Path,
