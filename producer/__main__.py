@@ -20,6 +20,7 @@ from ringhaul import __version__  # noqa: E402
 #: Command -> the object in `producer.commands` that is the click command.
 COMMANDS = {
     "load": "load:load_command",
+    "verify": "verify:verify_command",
     "unload": "unload:unload_command",
     "count": "query:count_command",
     "query": "query:query_command",

@@ -97,7 +97,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
     }
     figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
     if job.result:
-        figures.append(f"{sums.rows:,} rows")
+        figures.append(count_text(sums.rows, "row"))
     if job.kind == "lookup":
         figures.append(f"{sums.missing:,} without a row")
     if job.conditional:

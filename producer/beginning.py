@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.settings import Loaded
 from producer.embedded import (
+    LOAD_PREFIX,
     EmbeddedBroker,
     EmbeddedWorker,
     default_workers,
@@ -27,8 +28,11 @@ from ringhaul.errors import UsageError
 if TYPE_CHECKING:
     from producer.opening import Opening
 
-#: Beginning of a reading job's id, by its kind.
-READ_PREFIXES = {"unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"}
+#: Beginning of a job's id, by its kind.
+PREFIXES = {
+    "load": LOAD_PREFIX,
+    **{"verify": "vf", "unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +46,11 @@ class Beginning:
     worker: EmbeddedWorker | None = None
 
 
-def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
-    """Read the settings and begin; `stack` ends what was begun. Raises as `settle` does."""
+def begin_load(stack: ExitStack, options: Mapping[str, Any], kind: str = "load") -> Beginning:
+    """Read the settings and begin; `stack` ends what was begun. Raises as `settle` does.
+
+    `kind`: load or verify.
+    """
     flags = connection_flags(options)
     flags |= {key: options[flag] for flag, key in LOAD_FLAGS.items()}
     loaded = settle(flags, options["config_file"])
@@ -52,7 +59,7 @@ def begin_load(stack: ExitStack, options: Mapping[str, Any]) -> Beginning:
     embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
-    job_id = options["job_id"] or f"ld-{secrets.token_hex(3)}"
+    job_id = options["job_id"] or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
     broker = worker = None
     if embedded and not options["dry_run"]:
         if options["profile_dir"] is not None:
@@ -82,7 +89,7 @@ def begin_read(
     # Of an exec to standard output nobody knows yet whether it has answers.
     elif not (kind == "exec" and options["output"] == "-"):
         refuse_workers_of_others(loaded, options)
-    job_id = options["job_id"] or f"{READ_PREFIXES[kind]}-{secrets.token_hex(3)}"
+    job_id = options["job_id"] or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
     broker = worker = None
     if not options.get("dry_run"):
         if embedded:

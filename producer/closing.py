@@ -20,6 +20,7 @@ from ringhaul.errors import (
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
+from ringhaul.load.kinds import LOAD_KINDS
 from tasks.publish import KIND_LABEL
 
 EXIT_CODES: Mapping[JobState, int] = {
@@ -47,7 +48,7 @@ def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> C
     """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command."""
     status = ledger.status(job_id)
     kind = status.labels.get(KIND_LABEL, "load")
-    if kind == "load":
+    if kind in LOAD_KINDS:
         from producer.summary import load_closing
 
         return load_closing(ledger, status, interrupted=interrupted)

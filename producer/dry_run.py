@@ -102,7 +102,8 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
     lines += [
         "",
         f" statement  {plan['statement']}",
-        f" plan       {'about ' if plan['units_more'] else ''}{plan['units']:,} units of about "
+        f" plan       {'about ' if plan['units_more'] else ''}"
+        f"{count_text(plan['units'], 'unit')} of about "
         f"{bytes_text(plan['unit_bytes'])} for "
         f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
         f"strategy {plan['strategy']}",
@@ -169,9 +170,9 @@ def _results(
 
 
 def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> Iterator[str]:
-    line = f" sample     {shown['path']}: {shown['records']:,} records"
+    line = f" sample     {shown['path']}: {count_text(shown['records'], 'record')}"
     if transforms or where:
-        line += f", {shown['rows']:,} rows"
+        line += f", {count_text(shown['rows'], 'row')}"
     if transforms:
         line += f", {shown['dropped']:,} dropped"
     if where:

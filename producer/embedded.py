@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: "0" tells a worker that it only takes units of loads (see `tasks.signals`).
 READS_VARIABLE = "_RINGHAUL_READS"
+#: Beginning of a load's id.
+LOAD_PREFIX = "ld"
 #: A worker that dies this often within a job is not started again.
 RESTARTS_MAX = 5
 STOP_TIMEOUT_S = 20.0
@@ -129,7 +131,7 @@ class EmbeddedWorker:
         self._concurrency, self._job_id = concurrency, job_id
         self._queue = private_queue(job_id)
         self._profiled = profiled
-        self._loads = job_id.startswith("ld-")
+        self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
         self.log = state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._out: IO[bytes] | None = None

@@ -109,10 +109,11 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
     """The `ReadJob` or `AskJob`, if it is over and something of it is to be published; or None."""
     from ringhaul.ledger.states import JobState
+    from ringhaul.load.kinds import LOAD_KINDS
     from tasks.publish import KIND_LABEL
 
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    if not done or status.labels.get(KIND_LABEL, "load") == "load":
+    if not done or status.labels.get(KIND_LABEL, "load") in LOAD_KINDS:
         return None
     from tasks.kinds import job_of
 

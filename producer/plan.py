@@ -93,7 +93,7 @@ def plan_load(
     """
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
-    check_consistency(session, table.keyspace, Use(writes=True))
+    check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
     transforms = _transforms(request, settings)
     planned = plan_sources(request, files, table)
     sources = tuple(source for source in planned if source is not None)
@@ -123,6 +123,7 @@ def plan_load(
         block_bytes=settings.load.block_bytes,
         transforms=tuple(request.transforms),
         where=request.where,
+        kind=request.kind,
     )
     if transforms:
         from producer.plan_transform import with_results

@@ -58,6 +58,7 @@ class LoadRequest:
 
     keyspace: str
     table: str
+    kind: str = "load"  #: or verify: the rows are compared with the table's
     file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
     header: bool = True
     columns: Sequence[str] = ()

@@ -21,6 +21,7 @@ from ringhaul.formats.header import write_header
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
+from ringhaul.load.kinds import LOAD_KINDS
 from ringhaul.load.rejects import Reject, unpack_rejects
 from tasks.publish import KIND_LABEL
 
@@ -28,9 +29,9 @@ from tasks.publish import KIND_LABEL
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     """All rejects of a job, in the order of the input. Raises `JobMissing`."""
     kind = _kind(ledger, job_id)
-    if kind not in ("load", "lookup", "exec", "transforming unload"):
+    if kind not in (*LOAD_KINDS, "lookup", "exec", "transforming unload"):
         raise UsageError(f"{job_id} is a {kind}: it reads rows, and has no rejects")
-    if kind == "load":
+    if kind in LOAD_KINDS:
         for _, extra in ledger.extras(job_id):
             yield from unpack_rejects(extra)
         return
@@ -168,7 +169,7 @@ def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
     spec = json.loads(ledger.job_spec(job_id))
     if spec["kind"] == "exec" and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
-    return LoadJob.from_json(spec if spec["kind"] == "load" else spec["values"])
+    return LoadJob.from_json(spec if spec["kind"] in LOAD_KINDS else spec["values"])
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:

@@ -1,10 +1,11 @@
-"""Run a load from its options: settle, plan, create the job, watch it, sum it up."""
+"""Run a load or a verification from its options: plan, create the job, watch it, sum it up."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from config.settings import Loaded
@@ -34,13 +35,15 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
 from tasks.connect import open_ledger
-from tasks.publish import QUEUE_LABEL
+from tasks.publish import KIND_LABEL, QUEUE_LABEL
 from tasks.transforms import transforms_of
 
 
-def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
+def run_load(
+    options: Mapping[str, Any], begun: Beginning, given: Collection[str], kind: str = "load"
+) -> int:
     """Run `ringhaul load` with what was begun for it; the exit code. `given`: the names of the
-    options that the user gave."""
+    options that the user gave. `kind`: or `verify`."""
     loaded = begun.loaded
     shown = Shown.from_options(options)
     places = NO_PLACES
@@ -51,7 +54,7 @@ def run_load(options: Mapping[str, Any], begun: Beginning, given: Collection[str
     if told:
         shown.say(told)
     options = {**options, **changes}
-    request = load_request(options, loaded)
+    request = replace(load_request(options, loaded), kind=kind)
     spool = spool_path(loaded.settings.state_dir, begun.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
@@ -136,7 +139,7 @@ def _run(
     ledger.create(
         job_id,
         {
-            "kind": "load",
+            KIND_LABEL: job.kind,
             "table": job.table.name,
             "bytes_total": str(job.total_bytes),
             QUEUE_LABEL: crew.label,
@@ -151,8 +154,9 @@ def _run(
     if "-" in options["sources"]:
         forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
+    verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
-        f"{job_id}  load -> {job.table.name}   {count_text(len(job.sources), 'file')}"
+        f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
         f"  {bytes_text(job.total_bytes)}   {crew.told}"
     )
     if options["detach"]:

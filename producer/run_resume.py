@@ -78,7 +78,9 @@ def run_resume(options: Mapping[str, Any]) -> int:
             feeder = Feeder(ledger, job_id, epoch, job)
             feeder.start()
         shown = Shown.from_options(options)
-        shown.say(f"{job_id}  resume -> {job.table.name}   {status.done:,} units are done already")
+        shown.say(
+            f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done already"
+        )
         if options.get("detach"):
             return leave_job(ledger, job_id, shown, feeder)
         code = follow_job(

@@ -182,6 +182,6 @@ def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> 
 
 
 def _check_input(command: str, params: Mapping[str, Any]) -> None:
-    sources = {"load": params.get("sources"), "lookup": (params.get("keys"),)}.get(command, ())
-    if "-" in (*(sources or ()), params.get("params"), params.get("urlfile")):
+    sources = (params.get("keys"),) if command == "lookup" else params.get("sources") or ()
+    if "-" in (*sources, params.get("params"), params.get("urlfile")):
         raise UsageError("-: a step has no standard input")

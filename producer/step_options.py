@@ -55,6 +55,12 @@ def _check_load(options: Options, loaded: Loaded, given: Collection[str]) -> Non
     check_names(options["transforms"])
 
 
+def _check_verify(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.commands.verify import as_of_a_load
+
+    _check_load(as_of_a_load(options), loaded, given)
+
+
 def _check_unload(options: Options, loaded: Loaded, given: Collection[str]) -> None:
     from producer.run_unload import unload_request
     from ringhaul.transform.loading import check_names
@@ -104,6 +110,7 @@ def _check_exec(options: Options, loaded: Loaded, given: Collection[str]) -> Non
 
 _CHECKS: Mapping[str, Callable[[Options, Loaded, Collection[str]], None]] = {
     "load": _check_load,
+    "verify": _check_verify,
     "unload": _check_unload,
     "count": _check_count,
     "query": _check_query,

@@ -1,4 +1,4 @@
-"""The end of a job: the closing table, the JSON summary and the exit code."""
+"""The end of a load or a verification: the closing table, the JSON summary and the exit code."""
 
 from __future__ import annotations
 
@@ -51,13 +51,28 @@ class Summary:
         return max(sum(self.reasons.values()) - self.report.rejected, 0)
 
     @property
+    def verifies(self) -> bool:
+        """Rows were compared with the table's, and not written."""
+        return self.job.kind == "verify"
+
+    @property
+    def missing(self) -> int:
+        """Of a verification: records without a row in the table."""
+        return self.reasons.get("missing", 0)
+
+    @property
+    def differing(self) -> int:
+        """Of a verification: records whose row in the table is another."""
+        return sum(n for kind, n in self.reasons.items() if kind.startswith("differs "))
+
+    @property
     def exit_code(self) -> int:
         """What the command that followed the job ends with."""
         return exit_code(self.status, interrupted=self.interrupted)
 
 
 def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
-    """How a load ended, computed from what the ledger holds."""
+    """How a load or a verification ended, computed from what the ledger holds."""
     summary = read_summary(ledger, status, interrupted=interrupted)
     return Closing(
         exit_code=summary.exit_code, text=summary_text(summary), data=summary_json(summary)
@@ -86,7 +101,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     return {
         "message_type": "summary",
         "job": status.job,
-        "kind": "load",
+        "kind": summary.job.kind,
         "table": summary.job.table.name,
         "state": status.shown,
         "exit_code": summary.exit_code,
@@ -117,11 +132,17 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "window_shrunk": report.window_shrunk,
         "workers": report.workers,
         "reject_reasons": dict(summary.reasons),
-        "first_timestamp_us": summary.job.base_us,
+        **_kind_json(summary),
         **error_json(status),
         **sharing_json(status),
         "sources": [asdict(source) for source in report.sources],
     }
+
+
+def _kind_json(summary: Summary) -> dict[str, Any]:
+    if summary.verifies:
+        return {"missing": summary.missing, "differing": summary.differing}
+    return {"first_timestamp_us": summary.job.base_us}
 
 
 def summary_text(summary: Summary) -> str:
@@ -133,8 +154,9 @@ def summary_text(summary: Summary) -> str:
         setattr(total, name, getattr(report, name))
     width = max(16, *(len(line.path) for line in [*lines, total]))
     rule = f" {'-' * width}  -------  -------------  ---------  ----------"
+    done, not_done = ("same", "not same") if summary.verifies else ("rows", "rejected")
     text = [
-        f" {'source':<{width}}  {'units':>7}  {'rows':>13}  {'rejected':>9}  {'size':>10}",
+        f" {'source':<{width}}  {'units':>7}  {done:>13}  {not_done:>9}  {'size':>10}",
         rule,
     ]
     text += [_line(line, width) for line in lines]
@@ -169,9 +191,7 @@ def summary_text(summary: Summary) -> str:
 def _verdict(summary: Summary) -> list[str]:
     """How it ended, and the next command where there is one."""
     status, report, job = summary.status, summary.report, summary.status.job
-    table = summary.job.table.name
-    verb = "is" if report.written == 1 else "are"
-    landed = f"{count_text(report.written, 'row')} {verb} in {table}"
+    landed = _landed(summary)
     rejected = report.rejected + summary.rejected_unfinished
     # Units that were cut short are not counted, and have written some of their rows.
     part = f"at least {landed}" if status.left or not status.sealed else landed
@@ -181,6 +201,8 @@ def _verdict(summary: Summary) -> list[str]:
         case JobState.COMPLETE:
             return [f" complete: {landed}"]
         case JobState.PARTIAL:
+            if summary.verifies:
+                return [f" complete with differences: {landed}{_unlike(summary)}", export]
             return [f" complete with rejects: {landed}, {report.rejected:,} rejected", export]
         case JobState.STOPPED:
             return [
@@ -201,6 +223,23 @@ def _verdict(summary: Summary) -> list[str]:
             return [f" failed: {status.last_error}", f" so far {part}", resume]
         case JobState.RUNNING:
             return unfinished(status, f"{part} so far")
+
+
+def _landed(summary: Summary) -> str:
+    rows, table = summary.report.written, summary.job.table.name
+    verb = "is" if rows == 1 else "are"
+    same = "the same " if summary.verifies else ""
+    return f"{count_text(rows, 'row')} {verb} {same}in {table}"
+
+
+def _unlike(summary: Summary) -> str:
+    """What became of the records that are not the same in the table."""
+    missing, differing = summary.missing, summary.differing
+    others = summary.report.rejected - missing - differing
+    told = [f", {differing:,} differ"] if differing else []
+    told += [f", {missing:,} missing"] if missing else []
+    told += [f", {others:,} rejected"] if others else []
+    return "".join(told)
 
 
 def _export_name(job: LoadJob) -> str:

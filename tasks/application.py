@@ -37,6 +37,9 @@ class UnitCelery(Celery):  # type: ignore[misc]
         return self.subclass_with_self("tasks.stopping:UnitWorker")
 
 
-app = UnitCelery("ringhaul", include=["tasks.load", "tasks.read", "tasks.ask", "tasks.signals"])
+app = UnitCelery(
+    "ringhaul",
+    include=["tasks.load", "tasks.verify", "tasks.read", "tasks.ask", "tasks.signals"],
+)
 app.add_defaults(lambda: celery_settings(process_settings()))
 app.steps["worker"].add(Keeper)

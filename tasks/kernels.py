@@ -17,7 +17,7 @@ def warm_up() -> None:
         from ringhaul.cql import decode, spell
         from ringhaul.read import replies
 
-        for name in ("tasks.reading", "tasks.asking"):
+        for name in ("tasks.reading", "tasks.asking", "tasks.verifying"):
             importlib.import_module(name)
         decode.warm_up()
         spell.warm_up()

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from ringhaul.load.job import LoadJob
+from ringhaul.load.kinds import LOAD_KINDS
 
 if TYPE_CHECKING:
     from ringhaul.read.ask import AskJob
@@ -17,7 +18,7 @@ Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
     """The job that a spec describes. Raises ValueError, TypeError or KeyError for a strange one."""
     spec = json.loads(spec_json)
-    if spec["kind"] == "load":
+    if spec["kind"] in LOAD_KINDS:
         return LoadJob.from_json(spec)
     # numba and sqlglot: not for workers that only load
     if spec["kind"] in ("lookup", "exec"):

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from celery import Task
 
+from ringhaul.load.account import UnitHooks, UnitOutcome
 from ringhaul.load.job import LoadJob
-from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
+from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit, UnitResult
 from tasks.application import app, process_settings
@@ -44,6 +45,13 @@ def run_load(attempt: Attempt) -> Done:
         ),
         transforms_of(child.settings, job.transforms),
     )
+    return done_with(attempt, unit, outcome)
+
+
+def done_with(attempt: Attempt, unit: LoadUnit, outcome: UnitOutcome) -> Done:
+    """What is committed of a unit whose records were loaded, or compared with the table."""
+    child = attempt.child
+    job = cast(LoadJob, child.job(attempt.job_id))
     result = _result(child, unit, attempt.number, outcome)
     return Done(
         result=result.pack(),

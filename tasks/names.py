@@ -5,5 +5,6 @@ class TaskNames:
     """Celery task names."""
 
     LOAD_UNIT = "ringhaul.load.unit"
+    VERIFY_UNIT = "ringhaul.verify.unit"
     READ_UNIT = "ringhaul.read.unit"
     ASK_UNIT = "ringhaul.ask.unit"

@@ -32,6 +32,7 @@ KIND_LABEL = "kind"
 #: The task of a kind of job; all others read token ranges.
 _TASKS = {
     "load": TaskNames.LOAD_UNIT,
+    "verify": TaskNames.VERIFY_UNIT,
     "lookup": TaskNames.ASK_UNIT,
     "exec": TaskNames.ASK_UNIT,
 }

@@ -11,9 +11,9 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import START, Block, Position, read_blocks
+from ringhaul.load.account import UnitOutcome
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rejects import Reject, unpack_rejects
-from ringhaul.load.run import UnitOutcome
 
 
 def table_schema(

@@ -113,7 +113,8 @@ class LoadSource:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadJob:
-    """A load as the user asked for it, fixed at submit so that a repeat means the same."""
+    """A load, or a verification of one, as the user asked for it, fixed at submit so that a repeat
+    means the same."""
 
     table: TableSchema
     cluster_name: str
@@ -136,6 +137,7 @@ class LoadJob:
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
+    kind: str = "load"  #: one of `LOAD_KINDS`
 
     @property
     def total_bytes(self) -> int:
@@ -145,7 +147,6 @@ class LoadJob:
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in _PLAIN}
         return data | {
-            "kind": "load",
             "table": self.table.to_json(),
             "sources": [source.to_json() for source in self.sources],
             "dialect": self.dialect.to_json(),
@@ -177,4 +178,5 @@ _PLAIN = (
     "ordinal_end",
     "block_bytes",
     "where",
+    "kind",
 )

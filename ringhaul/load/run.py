@@ -8,25 +8,14 @@ does not grow with the unit.
 from __future__ import annotations
 
 import logging
-import resource
-import time
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.errors import TooManyRejects
-from ringhaul.formats.sources import check_unchanged
+from ringhaul.load.account import Account, UnitHooks, UnitOutcome
 from ringhaul.load.job import LoadJob
-from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
-from ringhaul.load.reading import read_unit
-from ringhaul.load.rejects import RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
-from ringhaul.load.tally import Tally
-from ringhaul.load.unit import TO_THE_END, LoadUnit
+from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
-from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import WireUnsupported
 
 if TYPE_CHECKING:
@@ -36,38 +25,6 @@ log = logging.getLogger(__name__)
 
 #: What writes where the server does not speak what the pipeline needs.
 FALLBACK_STRATEGY = "token-batch"
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitHooks:
-    """What the unit asks of whoever runs it."""
-
-    #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
-    #: Gets (rows written, rejects, input bytes) so far.
-    tick: Callable[[int, int, int], None]
-    #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
-    throttle: Throttle = UNTHROTTLED
-    #: With more rejects than these the unit ends at its next block. -1: it does not.
-    rejects_max: int = -1
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitOutcome:
-    """What a unit did, before it is committed."""
-
-    records: int
-    dropped: int  #: records that a transform left out
-    filtered: int  #: records that the job's condition left out
-    written: int  #: rows
-    rejected: int
-    rejects_blob: bytes  #: see `RejectLog`
-    input_bytes: int
-    retries: int
-    latencies: Counter[int]
-    window: WindowStats | None  #: what the adaptive window decided, where there is one
-    elapsed_ms: int
-    cpu_ms: int
-    rss_bytes_max: int
 
 
 def run_load_unit(
@@ -108,69 +65,21 @@ def _run_unit(
     hooks: UnitHooks,
 ) -> UnitOutcome:
     """One attempt with one strategy."""
-    started, cpu_started = time.monotonic(), time.process_time()
-    source = job.sources[unit.source]
-    rejects, tally = RejectLog(), Tally()
-    input_bytes = 0
-    row_bytes = 0.0  # of input, for each row that was encoded last
-
-    def tick() -> None:
-        hooks.tick(writer.stats.written, rejects.count, input_bytes)
-
-    pacing = Pacing(hooks.throttle, tick)
-
-    def throttle(rows: int) -> None:
-        pacing.pay(rows, int(rows * row_bytes))
+    account = Account(unit, job, encoder, hooks)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
-        if tally.refuse(rows, row):
-            record = int(rows.records[row])
-            rejects.add([encoder.reject(rows.block, record, "write", None, reason)])
+        account.refuse(rows, row, ("write", None, reason))
 
     options = bounds.options(strategy, consistency_level(job.consistency))
     writer_hooks = WriterHooks(
-        tick=tick, throttle=throttle, on_reject=on_reject, leave=pacing.leave
+        tick=account.tick, throttle=account.throttle, on_reject=on_reject, leave=account.leave
     )
     writer = WRITERS[strategy](target, options, writer_hooks)
+    account.stats = writer.stats
     try:
-        for block in read_unit(unit, job):
-            if 0 <= hooks.rejects_max < rejects.count:
-                # There is more to read. At its end a unit is committed, which stops the job, too.
-                raise TooManyRejects(
-                    writer.stats.written, rejects.count, input_bytes, rejects.blob()
-                )
-            for part in encoder.parts(block, tick):
-                tally.take(part)
-                rejects.add(part.rejects)
-                part_bytes = block.size_bytes * part.records / block.records_count
-                rows_count = sum(map(len, part.rows))
-                if rows_count:
-                    row_bytes = part_bytes / rows_count
-                else:
-                    pacing.pay(0, int(part_bytes))
-                for rows in part.rows:
-                    writer.write(rows)
-            input_bytes += block.size_bytes
-            tick()
-            if block.position.ordinal + block.records_count >= job.ordinal_end:
-                break
+        for rows in account.rows():
+            writer.write(rows)
         writer.flush()
     finally:
         writer.close()
-    check_unchanged(source.file)
-    tally.check(writer.stats.written, f"{source.file.path} at byte {unit.offset_bytes}")
-    return UnitOutcome(
-        records=tally.records,
-        dropped=tally.dropped,
-        filtered=tally.filtered,
-        written=writer.stats.written,
-        rejected=rejects.count,
-        rejects_blob=rejects.blob(),
-        input_bytes=unit.length_bytes if unit.length_bytes != TO_THE_END else input_bytes,
-        retries=writer.stats.retries,
-        latencies=writer.stats.latencies,
-        window=writer.stats.window,
-        elapsed_ms=int((time.monotonic() - started) * 1000),
-        cpu_ms=int((time.process_time() - cpu_started) * 1000),
-        rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    )
+    return account.outcome()

@@ -23,7 +23,7 @@ from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
 
 #: What a step may run.
-STEP_COMMANDS = ("load", "unload", "count", "query", "lookup", "exec")
+STEP_COMMANDS = ("load", "verify", "unload", "count", "query", "lookup", "exec")
 #: A job's id has room for this, the due time and the number of the step.
 NAME_CHARS_MAX = 32
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{NAME_CHARS_MAX - 1}}}")
@@ -157,8 +157,14 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
             if table.given(key):
                 raise table.wrong(f"{key} is about files that arrive: give arrive too")
         return
-    if len(takes) != 1 or takes[0][0] != "load" or takes[0].count(FILES) != 1:
-        raise table.wrong(f'steps: expected one load of the files: ["load", "{FILES}", ...]')
+    # After the load they may be verified; it is by the first that takes them that they are loaded.
+    commands = [step[0] for step in takes]
+    once = all(step.count(FILES) == 1 for step in takes)
+    if commands[:1] != ["load"] or not {"verify"}.issuperset(commands[1:]) or not once:
+        raise table.wrong(
+            f'steps: expected one load of the files: ["load", "{FILES}", ...]; behind it, each '
+            f'["verify", "{FILES}", ...] compares them with the table'
+        )
     for key in ("overlap", "catch_up", "late_max"):
         if table.given(key):
             raise table.wrong(f"{key} is about due times, and files that arrive are looked for")

@@ -66,6 +66,9 @@ class Trip:
         self._unload(f"{self.keyspace}.{source}", first, form, rows)
         loaded = self.fleet.run("load", first, "-t", copy, "--json", "--allow-nul")
         assert (loaded.code, loaded.summary["rows"]) == (0, rows), self._told(loaded)
+        # What was loaded is what the files hold, whatever form the server gives it.
+        verified = self.fleet.run("verify", first, "-t", copy, "--json", "--allow-nul")
+        assert (verified.code, verified.summary["rows"]) == (0, rows), self._told(verified)
         self._unload(copy, second, form, rows)
         if form == "parquet":
             assert_same_tables(parquet_table(first), parquet_table(second))

@@ -49,7 +49,7 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 COMMANDS = dict(commands(cli))
 #: Sections about options that several commands have; these link to them.
-SHARED = ("Options of every job", "Answers", "Values")
+SHARED = ("Options of every job", "Records", "Answers", "Values")
 
 
 def shared_options(title: str) -> str:

@@ -18,8 +18,9 @@ from cassandra.query import PreparedStatement
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table
+from ringhaul.load.account import UnitHooks, UnitOutcome
 from ringhaul.load.pacing import UNTHROTTLED, Throttle
-from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
+from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import Target, WriteBounds

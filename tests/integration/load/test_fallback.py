@@ -11,7 +11,8 @@ from cassandra.cluster import Session
 
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.load.run import UnitHooks, run_load_unit
+from ringhaul.load.account import UnitHooks
+from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import WriteBounds

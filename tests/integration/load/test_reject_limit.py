@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ringhaul.errors import TooManyRejects
+from ringhaul.load.account import UnitHooks, UnitOutcome
 from ringhaul.load.rejects import unpack_rejects
-from ringhaul.load.run import UnitHooks, UnitOutcome, run_load_unit
+from ringhaul.load.run import run_load_unit
 from ringhaul.load.unit import TO_THE_END, LoadUnit
 from ringhaul.load.write import Target, WriteBounds
 from tests.integration.load.conftest import Ticks

@@ -11,8 +11,9 @@ from cassandra.cluster import Session
 
 from ringhaul.errors import ClusterError, SourceChanged
 from ringhaul.formats.sources import SourceFile
+from ringhaul.load.account import UnitHooks
 from ringhaul.load.row_fields import TTL_S_MAX
-from ringhaul.load.run import UnitHooks, run_load_unit
+from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.load.unit import TO_THE_END, LoadUnit
 from ringhaul.load.write import WRITERS, WriteBounds

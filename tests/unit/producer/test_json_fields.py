@@ -19,7 +19,7 @@ from ringhaul.ledger.states import JobState
 from tests.loads import load_job
 from tests.unit.producer.statuses import status
 from tests.unit.producer.test_read_summary import REPORT, job
-from tests.unit.producer.test_summary import TABLE, summary
+from tests.unit.producer.test_summary import TABLE, summary, verified
 
 CLI = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
 
@@ -33,15 +33,16 @@ def plan_fields(folder: Path) -> Iterable[str]:
     return {*plan, *plan["mapping"][0], *shown, *shown["problems"][0]}
 
 
-@pytest.mark.parametrize("message", ["status", "load", "unload", "plan"])
+@pytest.mark.parametrize("message", ["status", "load", "verify", "unload", "plan"])
 def test_each_field_is_documented(message: str, tmp_path: Path) -> None:
     found, title = {
         "status": lambda: ([field.name for field in fields(Snapshot)], "status"),
         "load": lambda: (summary_json(summary(JobState.COMPLETE)), "summary"),
+        "verify": lambda: (summary_json(verified(JobState.PARTIAL)), "summary"),
         "unload": lambda: (closing_data(status(), job(), REPORT, 0), "summary"),
         "plan": lambda: (plan_fields(tmp_path), "plan"),
     }[message]()
-    of = f" of `{message}`" if title == "summary" else ""
+    of = f" of [^|]*`{message}`" if title == "summary" else ""
     row = re.search(rf'^\| `"message_type": "{title}"`{of}[^|]*\|(.*)\|$', CLI, re.MULTILINE)
     assert row is not None
     assert {*found} - {"message_type"} <= {*re.findall(r"`(\w+)`", row[1])}

@@ -38,6 +38,7 @@ def test_the_shipped_example_is_right() -> None:
     "step",
     [
         '["load", "/in/{due:%Y}/*.csv", "-t", "k.t", "--max-errors", "0.1%", "--max-rows", 5]',
+        '["verify", "/in/{due:%Y}/*.csv", "-t", "k.t", "--nulls", "unset"]',
         '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
         '["count", "-t", "k.t", "--where", "a > 1"]',
         '["query", "SELECT count(*) FROM k.t", "-o", "/out/n.csv"]',
@@ -69,6 +70,10 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
         ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it is of embedded workers"),
         ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["verify", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["verify", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
+        ('["verify", "a.csv", "-t", "t"]', "no keyspace: give --keyspace"),
+        ('["verify", "a.csv", "-t", "k.t", "--max-errors", "x"]', "max_errors"),
         ('["load", "--urlfile", "-", "-t", "k.t"]', "-: a step has no standard input"),
         ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
         ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),

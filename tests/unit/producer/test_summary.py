@@ -55,6 +55,12 @@ def summary(
     )
 
 
+def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summary:
+    """The same of a verification."""
+    found = summary(state, reasons=reasons)
+    return replace(found, job=replace(found.job, kind="verify"))
+
+
 @pytest.mark.parametrize(
     ("state", "code", "verdict"),
     [
@@ -273,3 +279,28 @@ def test_a_job_that_nobody_started_has_no_rate() -> None:
     assert summary_json(ended)["elapsed_s"] == 0
     assert summary_json(ended)["rows_per_s"] is None
     assert "- rows/s" in summary_text(ended)
+
+
+def test_a_verification_says_how_many_are_the_same_and_what_the_others_are() -> None:
+    reasons = {"differs total": 3, "differs note": 1, "missing": 2, "cast total": 1}
+    found = verified(JobState.PARTIAL, reasons=reasons)
+    found.report.rejected = 7
+    text = summary_text(found).splitlines()
+    assert text[0].split() == ["source", "units", "same", "not", "same", "size"]
+    assert text[-2:] == [
+        " complete with differences: 200 rows are the same in shop.orders, 4 differ, 2 missing, "
+        "1 rejected",
+        " next     ringhaul errors ld-7f3a9c --export rejects.csv",
+    ]
+    data = summary_json(found)
+    assert (data["kind"], data["rows"], data["missing"], data["differing"]) == ("verify", 200, 2, 4)
+    assert "first_timestamp_us" not in data
+    assert found.exit_code == 1
+
+
+def test_a_verification_in_which_all_are_the_same() -> None:
+    found = verified(JobState.COMPLETE)
+    assert summary_text(found).splitlines()[-1] == (
+        " complete: 200 rows are the same in shop.orders"
+    )
+    assert found.exit_code == 0

@@ -118,7 +118,10 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         ('every = "1h"', "steps is missing"),
         ('every = "1h"\nsteps = []', "steps = []: expected a list of steps"),
         ('every = "1h"\nsteps = ["count"]', "expected a list of steps, each a list of texts"),
-        ('every = "1h"\nsteps = [["rm", "x"]]', "step 1: expected one of load, unload, count"),
+        (
+            'every = "1h"\nsteps = [["rm", "x"]]',
+            "step 1: expected one of load, verify, unload, count",
+        ),
         ('every = "1h"\nsteps = [["count", true]]', "expected texts and numbers"),
         ('every = "1h"\nsteps = [["count", "{deu}"]]', "{deu} is no template"),
         ('every = "1h"\nsteps = [["load", "{files}"]]', "{files} needs arrive"),
@@ -129,6 +132,16 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         (f'overlap = "skip"\n{FILES}', "overlap is about due times"),
         (
             'arrive = "/in"\nsteps = [["load", "/in", "-t", "k.t"]]',
+            "expected one load of the files",
+        ),
+        (
+            'arrive = "/in"\nsteps = [["verify", "{files}", "-t", "k.t"], '
+            '["load", "{files}", "-t", "k.t"]]',
+            "expected one load of the files",
+        ),
+        (
+            'arrive = "/in"\nsteps = [["load", "{files}", "-t", "k.t"], '
+            '["load", "{files}", "-t", "k.u"]]',
             "expected one load of the files",
         ),
         (f'arrive = []\nevery = "1h"\n{STEPS}', "arrive = []: expected a list of texts"),
@@ -219,3 +232,12 @@ def test_values_of_all_kinds_are_refused_in_words() -> None:
                 parse(f"{base}{steps}{key} = {value}")
             except UsageError as error:
                 assert str(error).startswith("s.toml: schedule a")
+
+
+def test_files_that_were_loaded_may_be_verified() -> None:
+    steps = '[["load", "{files}", "-t", "k.t"], ["verify", "{files}", "-t", "k.t"], ["count"]]'
+    found = parse_schedules(f'[schedule.a]\narrive = "/in/*.csv"\nsteps = {steps}', "s.toml")
+    assert found["a"].arguments(0, ("/in/a.csv", "/in/b.csv"))[:2] == [
+        ["load", "/in/a.csv", "/in/b.csv", "-t", "k.t"],
+        ["verify", "/in/a.csv", "/in/b.csv", "-t", "k.t"],
+    ]

@@ -139,6 +139,7 @@ def test_importing_the_application_reads_no_settings(tmp_path: Path) -> None:
 def test_task_names_are_those_that_messages_carry() -> None:
     # A message of an older release must find its task: a name never changes
     assert TaskNames.LOAD_UNIT == "ringhaul.load.unit"
+    assert TaskNames.VERIFY_UNIT == "ringhaul.verify.unit"
     assert TaskNames.READ_UNIT == "ringhaul.read.unit"
     assert TaskNames.ASK_UNIT == "ringhaul.ask.unit"
 
@@ -147,7 +148,10 @@ def test_the_application_has_the_tasks_that_messages_name(tmp_path: Path) -> Non
     found = ask([], RINGHAUL_BROKER_URL="redis://host/0", RINGHAUL_STATE_DIR=str(tmp_path))
     # Their lost processes are told to the ledger, and they are acknowledged when they are done
     kept = {"Request": "tasks.base:UnitRequest", "acks_late": True}
-    names = (TaskNames.LOAD_UNIT, TaskNames.READ_UNIT, TaskNames.ASK_UNIT)
+    names = (
+        *(TaskNames.LOAD_UNIT, TaskNames.VERIFY_UNIT),
+        *(TaskNames.READ_UNIT, TaskNames.ASK_UNIT),
+    )
     assert found["tasks"] == dict.fromkeys(names, kept)
 
 

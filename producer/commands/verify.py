@@ -1,0 +1,63 @@
+"""`ringhaul verify`: options in, exit code out. The work is in `producer.run_load`: a verification
+is a load that compares rows instead of writing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import rich_click as click
+
+from producer.commands.record_options import record_options
+from producer.known_job import begins_job
+from producer.options import connection_options, following_options, given_options, sharing_options
+
+#: Options of a load that are about writing, as they are where nobody gives them.
+_NOT_GIVEN = {
+    **{"ttl": 0, "ttl_field": None, "timestamp": None, "timestamp_field": None},
+    **{"strategy": None, "dry_run": False, "profile_dir": None},
+}
+
+
+def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a verification as those of a load."""
+    return {**_NOT_GIVEN, **options}
+
+
+@click.command("verify")
+@record_options
+@click.option(
+    "--nulls",
+    type=click.Choice(["unset", "tombstone"]),
+    default="tombstone",
+    show_default=True,
+    help="Of a field without a value: tombstone: nor has the column one; unset: it may have any.",
+)
+@click.option(
+    "--max-errors",
+    metavar="N|N%",
+    help="Stop when more records are not the same [1000]; -1: never.",
+)
+@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
+@click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
+@sharing_options
+@following_options
+@connection_options
+@begins_job("verify")
+def verify_command(**options: Any) -> int:
+    """Compare CSV, JSON Lines or Parquet files with a table, record by record; change nothing.
+
+    SOURCE and the options are those of a load. Records whose row is missing, or differs in a
+    column, are listed by `ringhaul errors JOB`, and exported by it to be loaded.
+    """
+    from producer.beginning import begin_load
+
+    asked = as_of_a_load(options)
+    with ExitStack() as stack:
+        begun = begin_load(stack, asked, "verify")
+        # Only now: its imports take as long as what was begun.
+        from producer.run_load import run_load
+
+        return run_load(asked, begun, given_options(), "verify")

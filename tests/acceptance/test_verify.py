@@ -1,0 +1,241 @@
+"""`ringhaul verify`: a file is what the table holds, or each record that is not is told, exported
+and mended by a load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from tests.acceptance.command import Finished, Ringhaul, wait_until
+from tests.acceptance.oracle import assert_table, create_table, read_rows
+from tests.services import fresh_keyspace
+
+ROWS = 3000
+COLUMNS = "id int PRIMARY KEY, v text, n double, tags set<text>"
+
+
+def records(first: int = 0) -> str:
+    lines = [f'{i},v{i},{i / 7!r},"[""b"",""a""]"' for i in range(first, ROWS)]
+    return "id,v,n,tags\n" + "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def module_table(cassandra_session: Session) -> Iterator[str]:
+    with fresh_keyspace(cassandra_session) as keyspace:
+        yield create_table(cassandra_session, keyspace, COLUMNS)
+
+
+@pytest.fixture
+def table(fleet: Ringhaul, cassandra_session: Session, module_table: str) -> str:
+    """A table with the records of `in.csv`."""
+    cassandra_session.execute(f"TRUNCATE {module_table}")
+    (fleet.cwd / "in.csv").write_text(records())
+    assert fleet.run("load", "in.csv", "-t", module_table).code == 0
+    return module_table
+
+
+@pytest.fixture
+def ledger(fleet: Ringhaul) -> Iterator[Ledger]:
+    with connect(fleet.env["RINGHAUL_BROKER_URL"]) as client:
+        yield Ledger(client)
+
+
+def assert_compared(done: Finished, *, same: int, missing: int = 0, differing: int = 0) -> str:
+    """The summary says exactly this; the job."""
+    found, others = done.summary, missing + differing
+    assert (found["kind"], found["rows"], found["rejected"]) == ("verify", same, others), done
+    assert (found["missing"], found["differing"]) == (missing, differing)
+    assert found["records"] == same + others
+    assert found["state"] == ("PARTIAL" if others else "COMPLETE")
+    assert found["exit_code"] == done.code == int(others > 0)
+    return str(found["job"])
+
+
+def test_differences_are_told_exported_and_mended_by_a_load(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a table that was loaded, then all of it is the same
+    before = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
+    done = fleet.run("verify", "in.csv", "-t", table)
+    assert (done.code, done.out) == (0, "")
+    assert done.err.splitlines()[-1] == f" complete: 3,000 rows are the same in {table}"
+    assert f"verify {table}   1 file" in done.err.splitlines()[0]
+    # and nothing was written
+    after = sorted(map(repr, read_rows(cassandra_session, table, "id, v, n, writetime(v)")))
+    assert after == before
+
+    # When some rows change
+    for change in (
+        f"DELETE FROM {table} WHERE id = 7",
+        f"UPDATE {table} SET v = 'other', n = 0.5 WHERE id = 8",
+        f"DELETE tags FROM {table} WHERE id = 2999",
+        f"INSERT INTO {table} (id, v) VALUES (123456, 'not in the file')",
+    ):
+        cassandra_session.execute(change)
+    done = fleet.run("verify", "in.csv", "-t", table, "--json", "--unit-size", "10K")
+    job = assert_compared(done, same=ROWS - 3, missing=1, differing=2)
+    assert done.summary["units"] > 1
+    assert done.summary["reject_reasons"] == {"missing": 1, "differs v": 1, "differs tags": 1}
+
+    # Then each is told with its line, its column, and both values
+    path = fleet.cwd / "in.csv"
+    lines = fleet.run("errors", job).out.splitlines()
+    assert [line.split("  byte ")[0] for line in lines] == [f"{path}:{n}" for n in (9, 10, 3001)]
+    assert lines[0].endswith("  missing  no row has this key")
+    assert lines[1].endswith(
+        '  differs  column v: the table has "other", the source "v8"; so does n'
+    )
+    assert lines[2].endswith(
+        '  differs  column tags: the table has no value, the source "["b","a"]"'
+    )
+
+    # When they are exported and loaded
+    assert fleet.run("errors", job, "--export", "wrong.csv").code == 0
+    wrong = (fleet.cwd / "wrong.csv").read_text().splitlines()
+    assert wrong == [records().splitlines()[n] for n in (0, 8, 9, 3000)]
+    assert fleet.run("load", "wrong.csv", "-t", table).code == 0
+    # Then the table is the file's again
+    assert_compared(fleet.run("verify", "in.csv", "-t", table, "--json"), same=ROWS)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_what_was_unloaded_is_verified_in_each_form(
+    fleet: Ringhaul, cassandra_session: Session, table: str, form: str
+) -> None:
+    assert fleet.run("unload", "-t", table, "-o", "out", "--format", form).code == 0
+    assert_compared(fleet.run("verify", "out", "-t", table, "--json"), same=ROWS)
+    cassandra_session.execute(f"UPDATE {table} SET n = 1 WHERE id = 70")
+    job = assert_compared(
+        fleet.run("verify", "out", "-t", table, "--json"), same=ROWS - 1, differing=1
+    )
+    (told,) = [json.loads(line) for line in fleet.run("errors", job, "--json").out.splitlines()]
+    assert (told["stage"], told["column"]) == ("differs", "n")
+    assert told["reason"].startswith('the table has "1", the source "10"')
+
+
+def test_which_records_and_columns_are_compared(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    cassandra_session.execute(f"UPDATE {table} SET v = 'x' WHERE id = 5")
+    cassandra_session.execute(f"UPDATE {table} SET n = null WHERE id = 6")
+
+    def differing(*options: object, same: int = ROWS) -> int:
+        done = fleet.run("verify", "in.csv", "-t", table, "--json", *options)
+        found: int = done.summary["differing"]
+        assert_compared(done, same=same - found, differing=found)
+        return found
+
+    assert differing() == 2
+    assert differing("--skip-columns", "v") == 1
+    assert differing("--mapping", "id=id,tags=tags") == 0
+    assert differing("--skip-rows", 6, same=ROWS - 6) == 1
+    assert differing("--max-rows", 6, same=6) == 1
+    done = fleet.run("verify", "in.csv", "-t", table, "--json", "--where", "id < 6")
+    found = done.summary
+    assert (found["rows"], found["differing"], found["filtered"]) == (5, 1, ROWS - 6)
+    # A field without a value says that the column has none, or nothing
+    (fleet.cwd / "sparse.csv").write_text("id,v\n1,\n2,v2\n")
+    sparse = fleet.run("verify", "sparse.csv", "-t", table, "--json")
+    assert_compared(sparse, same=1, differing=1)
+    sparse = fleet.run("verify", "sparse.csv", "-t", table, "--json", "--nulls", "unset")
+    assert_compared(sparse, same=2)
+
+
+def test_of_records_with_one_key_the_table_has_the_last(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    (fleet.cwd / "twice.csv").write_text("id,v\n1,first\n1,last\n")
+    assert fleet.run("load", "twice.csv", "-t", table).code == 0
+    done = fleet.run("verify", "twice.csv", "-t", table, "--json")
+    job = assert_compared(done, same=1, differing=1)
+    assert ":2  " in fleet.run("errors", job).out
+
+
+def test_standard_input_and_records_that_cannot_be_read(fleet: Ringhaul, table: str) -> None:
+    done = fleet.run(
+        *("verify", "-", "-t", table, "--json"),
+        stdin=b"id,v\n1,v1\nx,v2\n3,other\n999999,v\n",
+    )
+    found = done.summary
+    assert (done.code, found["rows"], found["rejected"]) == (1, 1, 3)
+    assert (found["missing"], found["differing"]) == (1, 1)
+    assert found["reject_reasons"] == {"cast id": 1, "differs v": 1, "missing": 1}
+
+
+def test_too_many_differences_stop_it_and_it_can_go_on(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    cassandra_session.execute(f"TRUNCATE {table}")
+    done = fleet.run(
+        *("verify", "in.csv", "-t", table, "--json", "--unit-size", "10K", "--max-errors", 100)
+    )
+    assert (done.code, done.summary["state"]) == (3, "STOPPED")
+    job = done.summary["job"]
+    again = fleet.run("resume", job, "--max-errors", -1, "--json")
+    assert_compared(again, same=0, missing=ROWS)
+
+
+def test_a_verification_is_a_job_like_others(fleet: Ringhaul, ledger: Ledger, table: str) -> None:
+    # Given one that is slow, left to the workers
+    left = fleet.run(
+        *("verify", "in.csv", "-t", table, "--detach", "--rate", 500, "--unit-size", "10K"),
+        *("--job-id", "nightly-check"),
+    )
+    assert (left.code, left.out.strip()) == (7, "nightly-check")
+    # Then it is listed, and may be paused and sped up
+    listed = fleet.run("status").out.splitlines()
+    assert any(line.split()[:2] == ["nightly-check", "verify"] for line in listed)
+    assert fleet.run("pause", "nightly-check").code == 0
+    wait_until(lambda: ledger.status("nightly-check").paused, "the pause")
+    assert fleet.run("throttle", "nightly-check", "--off").code == 0
+    done = fleet.run("resume", "nightly-check", "--json")
+    assert done.code in (0, 7), done
+    # When the command is repeated, then it tells the end of that job
+    again = fleet.run("verify", "in.csv", "-t", table, "--job-id", "nightly-check", "--json")
+    assert_compared(again, same=ROWS)
+    # and a load by that id is refused
+    load = fleet.run("load", "in.csv", "-t", table, "--job-id", "nightly-check")
+    assert load.code == 2
+    assert "there is a job of this id, and it is a verify" in load.err
+
+
+def test_it_starts_workers_of_its_own_where_there_are_none(
+    embedded: Ringhaul, cassandra_session: Session, module_table: str
+) -> None:
+    path = embedded.cwd / "one.csv"
+    path.write_text("id,v\n1,v1\n")
+    cassandra_session.execute(f"TRUNCATE {module_table}")
+    done = embedded.run("verify", path, "-t", module_table, "-c", 1)
+    assert done.code == 1, done
+    assert done.err.splitlines()[-2] == (
+        f" complete with differences: 0 rows are the same in {module_table}, 1 missing"
+    )
+    assert_table(cassandra_session, module_table, "id", [])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--ttl", "5"], "No such option '--ttl'"),
+        (["--skip-columns", "id"], "id"),
+        (["--nulls", "no"], "'no' is not one of 'unset', 'tombstone'"),
+        (["--consistency", "ANY"], "ANY"),
+        (["--consistency", "THREE"], "THREE"),
+        (["--columns", "id,w", "--no-header"], "w"),
+        (["--max-errors", "x"], "max_errors"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    fleet: Ringhaul, module_table: str, tmp_path: Path, options: list[str], told: str
+) -> None:
+    (tmp_path / "in.csv").write_text("id,v\n1,v1\n")
+    refused = fleet.run("verify", tmp_path / "in.csv", "-t", module_table, *options)
+    assert (refused.code, refused.out) == (2, ""), refused
+    assert told in refused.err
+    assert "Traceback" not in refused.err

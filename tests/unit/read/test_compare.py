@@ -1,0 +1,153 @@
+"""Cells of a source beside those of a table: the same, or not, and what is said of it."""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+import pytest
+
+from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
+from ringhaul.cql.types import CqlType, parse_type
+from ringhaul.read.compare import differing, plain, texts, told
+
+TEXT, INT = CqlType("text"), CqlType("int")
+
+
+def cell(*parts: bytes | None) -> bytes:
+    """Values behind their lengths."""
+    return b"".join(
+        struct.pack(">i", -1 if part is None else len(part)) + (part or b"") for part in parts
+    )
+
+
+def collection(*parts: bytes | None, each: int = 1) -> bytes:
+    return struct.pack(">i", len(parts) // each) + cell(*parts)
+
+
+def differences(
+    kind: CqlType, pairs: list[tuple[bytes | None, bytes | None]], *, frozen: bool = False
+) -> list[bool]:
+    expected = Cells.variable(pa.array([pair[0] for pair in pairs], pa.binary()))
+    actual = pa.array([pair[1] for pair in pairs], pa.binary())
+    found: list[bool] = differing(expected, actual, kind, frozen=frozen).tolist()
+    return found
+
+
+def test_bytes_are_the_same_or_not_and_nothing_is_no_empty_value() -> None:
+    pairs = [(b"a", b"a"), (b"a", b"b"), (b"", b""), (None, None), (None, b""), (b"", None)]
+    assert differences(TEXT, pairs) == [False, True, False, False, True, True]
+
+
+def test_cells_of_one_width() -> None:
+    expected = Cells.fixed(pa.array([1, 2, 3]).to_numpy().astype(">i4"))
+    actual = pa.array([b"\0\0\0\1", None, b"\0\0\0\4"], pa.binary())
+    assert differing(expected, actual, INT, frozen=False).tolist() == [False, True, True]
+
+
+def test_an_unset_cell_says_nothing_of_the_tables() -> None:
+    values = pa.array([None, None, b"a"], pa.binary())
+    actual = pa.array([b"x", None, b"x"], pa.binary())
+    unset = Cells.variable(values.drop_null()).spread(values.is_valid().to_numpy(False), -2)
+    assert unset.lengths.tolist() == [UNSET_LENGTH, UNSET_LENGTH, 1]
+    assert differing(unset, actual, TEXT, frozen=False).tolist() == [False, False, True]
+    null = Cells.variable(values)
+    assert null.lengths.tolist() == [NULL_LENGTH, NULL_LENGTH, 1]
+    assert differing(null, actual, TEXT, frozen=False).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("cql", "left", "right", "same"),
+    [
+        ("set<text>", collection(b"b", b"a", b"b"), collection(b"a", b"b"), True),
+        ("set<text>", collection(b"b", b"a"), collection(b"a", b"c"), False),
+        ("list<text>", collection(b"b", b"a"), collection(b"a", b"b"), False),
+        (
+            "map<text, int>",
+            collection(b"b", b"1", b"a", b"2", each=2),
+            collection(b"a", b"2", b"b", b"1", each=2),
+            True,
+        ),
+        # Of two entries with one key the later one is kept.
+        (
+            "map<text, int>",
+            collection(b"a", b"1", b"a", b"2", each=2),
+            collection(b"a", b"2", each=2),
+            True,
+        ),
+        (
+            "map<text, int>",
+            collection(b"a", b"1", b"b", b"2", each=2),
+            collection(b"a", b"2", b"b", b"1", each=2),
+            False,
+        ),
+        # What is within other values has a form of its own, too.
+        (
+            "tuple<int, frozen<set<text>>>",
+            cell(b"1", collection(b"b", b"a")),
+            cell(b"1", collection(b"a", b"b")),
+            True,
+        ),
+        (
+            "list<frozen<map<text, frozen<set<text>>>>>",
+            collection(collection(b"k", collection(b"b", b"a"), each=2)),
+            collection(collection(b"k", collection(b"a", b"b"), each=2)),
+            True,
+        ),
+        # Fields that were added to a type later are not there in older values.
+        ("tuple<int, text>", cell(b"1"), cell(b"1", None), True),
+        ("tuple<int, text>", cell(b"1"), cell(b"1", b""), False),
+    ],
+)
+def test_values_that_the_server_keeps_in_a_form_of_its_own(
+    cql: str, left: bytes, right: bytes, same: bool
+) -> None:
+    assert differences(parse_type(cql), [(left, right), (right, left)]) == [not same] * 2
+
+
+@pytest.mark.parametrize(
+    ("cql", "empty"),
+    [("list<int>", collection()), ("set<int>", collection()), ("map<int, int>", collection())],
+)
+def test_an_empty_collection_is_no_value_unless_it_is_frozen(cql: str, empty: bytes) -> None:
+    pairs: list[tuple[bytes | None, bytes | None]] = [(empty, None), (None, empty), (empty, empty)]
+    assert differences(parse_type(cql), pairs) == [False, False, False]
+    assert differences(parse_type(cql), pairs, frozen=True) == [True, True, False]
+
+
+def test_a_user_defined_type_without_a_field_is_no_value_unless_it_is_frozen() -> None:
+    kind = parse_type("point", {"point": (("x", "int"), ("y", "text"))})
+    pairs: list[tuple[bytes | None, bytes | None]] = [(cell(None, None), None)]
+    assert differences(kind, pairs) == [False]
+    assert differences(kind, pairs, frozen=True) == [True]
+    assert differences(kind, [(cell(b"1", None), cell(b"1"))]) == [False]
+
+
+@pytest.mark.parametrize("broken", [b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\5ab"])
+def test_what_is_no_cell_is_never_read_beyond_its_end(broken: bytes) -> None:
+    with pytest.raises((struct.error, ValueError)):
+        plain(parse_type("set<text>"), broken)
+
+
+def test_values_are_told_as_an_unload_writes_them() -> None:
+    assert texts(INT, Cells.variable(pa.array([b"\0\0\0\7", None], pa.binary()))) == ["7", None]
+    kind = parse_type("set<text>")
+    assert texts(kind, Cells.variable(pa.array([collection(b"a", b"b")]))) == ['["a","b"]']
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        ("7", "8", 'the table has "7", the source "8"'),
+        (None, "", 'the table has no value, the source ""'),
+        ("x", None, 'the table has "x", the source no value'),
+        (
+            "a" * 100 + "bcd",
+            "a" * 100 + "x",
+            f'the table has "{"a" * 20}bcd", the source "{"a" * 20}x" from character 81 on',
+        ),
+        ("b" * 100, "a", f'the table has "{"b" * 64}...", the source "a"'),
+    ],
+)
+def test_what_differs_is_told(actual: str | None, expected: str | None, words: str) -> None:
+    assert told(actual, expected) == words
