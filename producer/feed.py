@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from producer.words import count_text
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
@@ -93,8 +94,8 @@ class Feeder:
                 return
             if sealed > count:
                 raise SourceChanged(
-                    f"the input makes {count:,} units now and made {sealed:,} when the job began: "
-                    "a file was changed since; load it again as a new job"
+                    f"the input makes {count_text(count, 'unit')} now and made {sealed:,} when the "
+                    "job began: a file was changed since; load it again as a new job"
                 )
             count = self._append(sealed)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from config.settings import Settings
 from producer.plan_sources import LOOK_BYTES, LoadRequest
 from producer.transform_prints import prints_to_stderr
+from producer.words import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.sources import open_parquet
@@ -129,8 +130,8 @@ def _with_result(
     results = tuple(dict.fromkeys(results))
     if errors and not any(len(piece.rows) for piece in pieces):
         raise UsageError(
-            f"{source.file.path}: nothing comes of the first {batch.num_rows:,} records: "
-            f"{errors[min(errors)]}"
+            f"{source.file.path}: nothing comes of the first "
+            f"{count_text(batch.num_rows, 'record')}: {errors[min(errors)]}"
         )
     if not results:
         raise UsageError(

@@ -288,7 +288,7 @@ def test_a_step_that_fails_stops_the_chain_and_somebody_is_told(
         steps = [
             ["count", "-t", "{etl.table}"],
             ["load", "in-{{due:%Y-%m-%d}}.csv", "-t", "{etl.table}"],
-            ["count", "-t", "{etl.table}"],
+            ["verify", "in-{{due:%Y-%m-%d}}.csv", "-t", "{etl.table}"],
         ]
         [[schedule.{etl.name}.notify]]
         on = ["success", "failure"]

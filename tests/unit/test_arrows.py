@@ -44,6 +44,7 @@ PURE = (
     "ringhaul.load.write.window",
     "ringhaul.query",
     "ringhaul.read.answers",
+    "ringhaul.read.compare",
     "ringhaul.read.conditions",
     "ringhaul.read.cursor",
     "ringhaul.read.effect",

@@ -121,7 +121,7 @@ def test_a_file_that_makes_fewer_units_than_before_fails_the_job(
     # Then that is told, and the feeder does not go round for ever
     status = ledger.status(JOB)
     assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
-    assert str(feeder.error).startswith("the input makes 1 units now and made 5")
+    assert str(feeder.error).startswith("the input makes 1 unit now and made 5")
 
 
 def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(

@@ -293,7 +293,7 @@ def test_an_empty_file_among_others_is_a_source(plan: Plan, tmp_path: Path, head
     assert units == [(1, 0, 1), (2, 1, UNCOUNTED), (4, 1, 1)]
     shown = dry_run_text(job, 1)
     assert "part-0.csv: 0 records, 0 rejected" in shown
-    assert "part-1.csv: 1 records, 0 rejected" in shown
+    assert "part-1.csv: 1 record, 0 rejected" in shown
 
 
 def test_an_empty_file_beside_other_formats(plan: Plan, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_fields_can_be_named(plan: Plan, tmp_path: Path) -> None:
     assert plan(double, header=False, columns=("a", "b")).sources[0].fields == ("a", "b")
     (tmp_path / "x.csv").unlink()
     (tmp_path / "x.jsonl").write_text('{"b": 5}\n')
-    with pytest.raises(UsageError, match="nothing comes of the first 1 records: t:0: KeyError"):
+    with pytest.raises(UsageError, match="nothing comes of the first 1 record: t:0: KeyError"):
         plan(double)
     assert plan(double, columns=("a", "b")).sources[0].fields == ("a", "b")
 
@@ -183,7 +183,7 @@ def test_columns_of_functions_of_rows_are_those_of_the_first_rows_or_said(
     ("function", "told"),
     [
         (lambda batch: batch.to_pydict(), "gave a dict where a pyarrow.RecordBatch is wanted"),
-        (lambda batch: 1 / 0, "nothing comes of the first 1 records: t:0: ZeroDivisionError"),
+        (lambda batch: 1 / 0, "nothing comes of the first 1 record: t:0: ZeroDivisionError"),
         (
             lambda batch: pa.RecordBatch.from_pydict({"x": [1]}),
             "after t:0: no column is one of shop.orders (there are x; the table has id, n,",
@@ -213,7 +213,7 @@ def test_a_field_may_not_be_named_as_the_column_of_records(plan: Plan, tmp_path:
 def test_some_bad_records_at_the_beginning_are_no_obstacle(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"a,b\n1\n2,\xff\n3,x\n")
     picky = each_row(lambda row: {"id": int(row["a"]), "n": int(row["b"])})
-    with pytest.raises(UsageError, match="nothing comes of the first 1 records"):
+    with pytest.raises(UsageError, match="nothing comes of the first 1 record"):
         plan(picky)
     (tmp_path / "x.csv").write_bytes(b"a,b\n1\n2,\xff\n3,x\n4,4\n")
     assert plan(picky).sources[0].results == ("id", "n")

@@ -28,7 +28,7 @@ def write(folder: Path, steps: str, more: str = "") -> Path:
 def test_the_shipped_example_is_right() -> None:
     found = read_schedule_file(EXAMPLE)
     assert list(found.schedules) == ["nightly", "totals", "drop-box"]
-    assert [step[0] for step in found.schedules["nightly"].steps] == ["load", "count", "unload"]
+    assert [step[0] for step in found.schedules["nightly"].steps] == ["load", "verify", "unload"]
     assert len(found.schedules["nightly"].notify) == 2
     assert found.schedules["drop-box"].arrive
     assert found.folder == EXAMPLE.parent
