@@ -115,6 +115,13 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
     return Closing(exit_code=code, text="\n".join(lines), data=data)
 
 
+def _given_up(status: JobStatus, job: AskJob) -> str:
+    """What became of units that were cut short and are not done again."""
+    verb, whose = ("was", "its") if status.bad == 1 else ("were", "their")
+    what = "are not answered" if job.repeatable else "may have been applied or not"
+    return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
+
+
 def _asked(job: AskJob) -> str:
     return "keys" if job.kind == "lookup" else "rows of values"
 
@@ -131,12 +138,11 @@ def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
             doubted = f", {sums.doubted:,} in doubt" if sums.doubted else ""
             return [f" complete with rejects: {sums.rejected:,} rejected{doubted}", listed]
         case JobState.QUARANTINED:
-            what = "may have been applied or not" if not job.repeatable else "are not answered"
-            lost = f" {count_text(status.bad, 'unit')} lost their worker; their rows {what}"
-            return [lost, *resume]
+            return [f" {_given_up(status, job)}", *resume]
         case JobState.CANCELLED:
             return [f" cancelled: {part}", *resume]
         case JobState.FAILED:
-            return [f" failed: {status.last_error}", f" so far {part}", *resume]
+            lost = [f" {_given_up(status, job)}"] if status.bad else []
+            return [f" failed: {status.last_error}", f" so far {part}", *lost, *resume]
         case _:
             return unfinished(status, part)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -99,7 +100,7 @@ def _name(parameter: click.Parameter) -> str:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    spell = _place if name in _PLACES else str
+    spell = _list if name == "urlfile" else _place if name in _PLACES else str
     text = _joined(map(spell, value)) if isinstance(value, tuple) else spell(value)
     if len(text) <= _CHARS_MAX:
         return text
@@ -118,6 +119,15 @@ def _place(text: str) -> str:
     if text == "-" or os.environ.get(STEP_VARIABLE):
         return text
     return os.path.abspath(text)
+
+
+def _list(text: str) -> str:
+    """The place of a list of files, and by its content which files these are."""
+    try:
+        content = "" if text == "-" else Path(text).read_text("utf-8", "surrogateescape")
+    except OSError:
+        return _place(text)  # told when it is read
+    return f"{_place(text)}({_digest(content)})" if content else _place(text)
 
 
 def _digest(text: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 from producer.feed import split_sources
 from producer.plan_sources import first_block
+from ringhaul.formats.header import SourceEmpty
+from ringhaul.formats.split import Block
 from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.load.unit import LoadUnit
 
@@ -80,12 +83,23 @@ def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[Loa
     return math.ceil(left_bytes / max(1, unit_bytes))
 
 
+def _first_block(job: LoadJob) -> Block | None:
+    """The first records of the first source of text that has any."""
+    for source in job.sources:
+        if source.format != "parquet" and not source.file.whole:
+            with suppress(SourceEmpty):
+                return first_block(source.file, source.dialect(job))
+    return None
+
+
 def _wanted_max(job: LoadJob) -> int:
     """About how many units hold as many records as are wanted, by the first ones of the input."""
     source = job.sources[0]
     if job.ordinal_end == ORDINAL_END or source.format == "parquet" or source.file.whole:
         return ORDINAL_END
-    block = first_block(source.file, source.dialect(job))
+    block = _first_block(job)
+    if block is None:
+        return ORDINAL_END
     record_bytes = block.size_bytes / max(1, block.records_count)
     wanted_bytes = (job.ordinal_end - job.ordinal_first) * record_bytes
     return math.ceil(wanted_bytes / job.unit_bytes)

@@ -43,7 +43,7 @@ def publish_end(
     if job is None:
         return
     output = (result or job.result_output) if _has_result(job) else None
-    if output is not None and output.path != job.result_output.path:
+    if output is not None and _goes_elsewhere(output, job.result_output):
         _write(ledger, status, job, output)
         return  # what the job was told is still to be done
     if again or (output is not None and not output.path):
@@ -51,6 +51,11 @@ def publish_end(
         ledger.note_published(status.job)
     else:
         _write_once(ledger, status, job, output)
+
+
+def _goes_elsewhere(output: ResultOutput, told: ResultOutput) -> bool:
+    """Whether what the job was told is still to be done when the result is written to `output`."""
+    return output.path != told.path or bool(output.path and output.form != told.form)
 
 
 def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:

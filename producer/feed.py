@@ -95,7 +95,7 @@ class Feeder:
             if sealed > count:
                 raise SourceChanged(
                     f"the input makes {count_text(count, 'unit')} now and made {sealed:,} when the "
-                    "job began: a file was changed since; load it again as a new job"
+                    "job began: a file was changed since; start again with a new job"
                 )
             count = self._append(sealed)
 

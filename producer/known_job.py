@@ -103,6 +103,7 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
         if running and not status.sealed and kind in ("unload", "count", "query"):
             return None, True
         if not running and status.state not in (JobState.FAILED, JobState.QUARANTINED):
+            _refuse_gone_rows(ledger, status)
             return _tell_end(options, ledger, status), False
     if running and kind in ("lookup", "exec"):
         return _follow_asking(options, loaded), False
@@ -123,11 +124,30 @@ def _refuse_other(options: Mapping[str, Any], status: JobStatus) -> None:
         )
 
 
+def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
+    """Raise `UsageError` for a job that is complete and gave its rows to the standard output of the
+    command that began it: to say that it is would leave the one of this command empty."""
+    from ringhaul.ledger.states import JobState
+    from tasks.kinds import job_of
+    from tasks.publish import KIND_LABEL
+
+    complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
+    if not complete or status.labels.get(KIND_LABEL) not in ("unload", "lookup", "exec"):
+        return
+    job: Any = job_of(ledger.job_spec(status.job))
+    if job.output is not None and job.streams:
+        raise UsageError(
+            f"--job-id {status.job}: the rows of this job went to the standard output of the "
+            "command that began it; give another id, or a folder with -o"
+        )
+
+
 def _resume(options: Mapping[str, Any], kind: str) -> int:
     """Run what is missing of a job, or follow it while others do."""
     from producer.ledgers import reading_ledger
     from producer.outputs import STDOUT
     from producer.run_resume import run_resume
+    from ringhaul.ledger.reading import JobOver
     from ringhaul.ledger.states import SETTLED, JobState
     from ringhaul.read.job import RESULT_KINDS
 
@@ -138,12 +158,11 @@ def _resume(options: Mapping[str, Any], kind: str) -> int:
         told["result_format"] = options["result_format"]
     try:
         return run_resume({**options, **told, "job": options["job_id"], "max_errors": None})
-    except UsageError:
+    except JobOver:  # just now, or for good: it must not be done twice
         with reading_ledger(None) as ledger:
             status = ledger.status(options["job_id"])
             if status.state not in (*SETTLED, JobState.FAILED):
                 raise
-            # It came to its end just now, or must not be done twice.
             return _tell_end(options, ledger, status)
 
 

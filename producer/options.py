@@ -45,6 +45,9 @@ LOAD_FLAGS = {
     "unit_size": "load.unit_bytes",
     "workers": "worker.concurrency",
 }
+#: The object of a context in which the command of a schedule's step is only parsed: it will run in
+#: another folder, and at another time.
+AS_STEP = object()
 #: A `--broker` that turns off the one that is configured, with all that is of it alone.
 NO_BROKER = "none"
 _OF_THE_BROKER = (
@@ -140,6 +143,8 @@ def following_options(command: Command) -> Command:
 
 def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file that cannot be made, before there is a job. One that is there is click's."""
+    if context.obj is AS_STEP:
+        return path
     if path is not None and not path.exists():
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no folder {path.parent}")

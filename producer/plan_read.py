@@ -133,10 +133,14 @@ def _read(session: Session, wanted: Wanted) -> Read:
 
 
 def plan_units(session: Session, read: Read, slots: int) -> list[str]:
-    """The token ranges of each unit, in token order; none if it is known that no row is wanted."""
+    """The token ranges of each unit, in token order; none if it is known that no row is wanted.
+
+    Raises `ClusterError` as `read_ring` does.
+    """
     table = read.table
     where = None if read.select is None else read.select.where
     bounds = FULL_RING
+    ring = read_ring(session, table.keyspace)  # which refuses other tokens than Murmur3's
     if where is not None:
         if where.nothing:
             return []
@@ -145,7 +149,7 @@ def plan_units(session: Session, read: Read, slots: int) -> list[str]:
         if where.tokens:
             bounds = TokenRange(*where.tokens)
     units = plan_ranges(
-        read_ring(session, table.keyspace),
+        ring,
         read_estimates(session, table.keyspace, table.table),
         units_min=UNITS_PER_SLOT * slots,
         bytes_per_unit=UNIT_BYTES,

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from producer.again import Again, read_bytes
 from producer.stdin_spool import told_path
 from producer.whole_file import whole_file
-from ringhaul.errors import SourceChanged, SourceMissing, UsageError
+from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
 from ringhaul.formats.sources import check_unchanged
@@ -149,7 +149,12 @@ def refuse_source(path: str, sources: Iterable[str]) -> None:
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     if path == "-":
-        yield sys.stdout.buffer
+        try:
+            yield sys.stdout.buffer
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputUnusable(f"standard output cannot be written: {error.strerror}") from error
         return
     with whole_file(path) as out:
         yield out

@@ -201,12 +201,13 @@ def _run(
                 **asked.facts,
             )
             made.append(job)
-            return _plan(options, job, asked, output, spans, slots)
+            planned = _plan(options, job, asked, output, spans, slots)
+            # What was spooled is the job's from the moment on at which there is one.
+            return replace(planned, on_created=unused.pop_all)
 
         places = "" if to_stdout else output.url
         code = run_read(options, begun, plan, files=sources, output=places)
         if "-" in files:
-            unused.pop_all()  # what was spooled is the job's
             (job,) = made
             ledger, state_dir = open_ledger(settle({}, None).settings), loaded.settings.state_dir
             drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,6 @@ from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobTaken
 from ringhaul.load.job import LoadJob
 from tasks.connect import open_ledger
 from tasks.publish import KIND_LABEL, QUEUE_LABEL
@@ -80,12 +79,8 @@ def run_load(
                 told = dry_run_text(job, crew.slots, transforms)
             print(as_standard_input(told, spool))
             return EXIT_COMPLETE
-        unused.pop_all()
-    try:
-        return _run(begun, options, request, job, crew)
-    except JobTaken:  # by a command that did the same at the same time, from a spool of its own
-        spool.unlink(missing_ok=True)
-        raise
+        # What was spooled is the job's from the moment on at which there is one.
+        return _run(begun, options, request, job, crew, on_created=unused.pop_all)
 
 
 def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
@@ -131,6 +126,8 @@ def _run(
     request: LoadRequest,
     job: LoadJob,
     crew: Crew,
+    *,
+    on_created: Callable[[], object],
 ) -> int:
     """Create the job, feed it and follow it."""
     job_id, embedded = begun.job_id, begun.worker is not None
@@ -149,6 +146,7 @@ def _run(
         error_limit=ErrorLimit.parse(request.max_errors),
         **sharing(options),
     )
+    on_created()
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
     if "-" in options["sources"]:

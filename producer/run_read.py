@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 BATCH_UNITS = 500
 
 
+def nothing() -> None:
+    """There is nothing to be done."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A job that can be created, and what follows its end."""
@@ -51,6 +55,7 @@ class Plan:
     target: str
     #: For people, after the job's id.
     headline: str
+    on_created: Callable[[], object] = nothing
     on_look: Callable[[Ledger, JobStatus], None] | None = None
     on_end: Callable[[Ledger, JobStatus], None] | None = None
     #: The rows come out of this command, so that its own workers must read them.
@@ -123,6 +128,7 @@ def _run(
     ledger = open_ledger(settle({}, None).settings)  # an embedded broker is among them by now
     queue = label if worker is None else private_queue(job_id)
     create_job(ledger, job_id, plan, queue, asked=options[ASKED], **sharing(options))
+    plan.on_created()
     if options["job_id"] is not None:
         _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)

@@ -30,7 +30,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.reading import JobOver, JobStatus
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.load.job import LoadJob
 from ringhaul.read.ask import AskJob
@@ -181,7 +181,7 @@ def _resume_ask(
     if options["max_errors"]:
         raise UsageError(f"--max-errors is of loads: {job.kind} never stops for rejects")
     if not job.repeatable:
-        raise UsageError(
+        raise JobOver(
             f"{job_id} runs a statement that must not be done twice, and nobody can tell how much "
             "of a unit that was cut short was done: start it anew with the values that are left"
         )
@@ -223,10 +223,10 @@ def _resume_ask(
 
 
 def refuse_over(status: JobStatus) -> None:
-    """Raise `UsageError` for a job that is over for good, before anything else that may be wrong:
+    """Raise `JobOver` for a job that is over for good, before anything else that may be wrong:
     its sources may be gone by right."""
     if status.state is not JobState.RUNNING and status.state not in RESUMABLE:
-        raise UsageError(f"job {status.job} cannot be resumed: it is {status.state}")
+        raise JobOver(f"job {status.job} cannot be resumed: it is {status.state}")
 
 
 def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:

@@ -13,7 +13,7 @@ import rich_click as click
 from click.exceptions import Exit
 
 from config.settings import Settings
-from producer.options import given_options
+from producer.options import AS_STEP, given_options
 from producer.schedule_output import FOLDERS, check_output
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
@@ -146,7 +146,7 @@ def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: 
     def parsed(due_ms: int) -> click.Context:
         arguments = schedule.arguments(due_ms, ("/file",))[number - 1]
         try:
-            return command.make_context(step[0], arguments[1:])
+            return command.make_context(step[0], arguments[1:], obj=AS_STEP)
         except Exit:
             raise UsageError("a step is no call for help") from None
         except click.ClickException as error:

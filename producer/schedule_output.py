@@ -26,6 +26,12 @@ _FULL = "the second run would find this folder full"
 _DIFFERS = "put {due} into it, or a {due:%Y-%m-%d} that differs from run to run"
 
 
+def _has_answers(statement: str) -> bool:
+    """Those of a condition say whether it held."""
+    effect = effect_of(statement)
+    return effect.reads or effect.conditional
+
+
 def check_output(
     schedule: Schedule, command: str, params: Mapping[str, Any], output: str, now_ms: int
 ) -> str | None:
@@ -36,8 +42,8 @@ def check_output(
     if the output is no folder.
     """
     if params["output"] == "-":
-        if command == "exec" and not effect_of(params["statement"]).reads:
-            return None  # it has no answers
+        if command == "exec" and not _has_answers(params["statement"]):
+            return None
         raise UsageError("-o: a step writes to a folder, not to standard output")
 
     def filled(due_ms: int) -> str:

@@ -11,7 +11,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_CRASH
+from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
 
 #: New objects before the garbage collector looks for cycles. Modules are some 250,000 objects that
 #: stay, and Python's own 700 have it look through them again and again while they are read.
@@ -51,5 +51,5 @@ def leave(code: int) -> NoReturn:
             pass
         except OSError as error:  # a full disk under it: not a success
             print(f"error: output cannot be written: {error}", file=sys.__stderr__, flush=True)
-            code = code if code != EXIT_COMPLETE else EXIT_CRASH
+            code = code if code != EXIT_COMPLETE else EXIT_FATAL
     os._exit(code)

@@ -252,7 +252,7 @@ def _export_name(job: LoadJob) -> str:
 def _records_line(summary: Summary) -> str:
     """What became of the records where they do not become a row each."""
     job, report = summary.job, summary.report
-    figures = [f"{report.loaded:,} loaded"]
+    figures = [f"{report.loaded:,} {'the same' if summary.verifies else 'loaded'}"]
     if job.transforms:
         figures.append(f"{report.dropped:,} dropped by {' and '.join(job.transforms)}")
     if job.where:

@@ -5,14 +5,17 @@ What the user gives on the command line comes first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
-from ringhaul.formats.suffixes import SUFFIXES, format_of
-from ringhaul.read.manifest import MANIFEST, Manifest, read_manifest
-from ringhaul.storage.access import is_url, shown
+from ringhaul.formats.find import named
+from ringhaul.formats.remote import read_small
+from ringhaul.formats.suffixes import format_of, suffixes_of
+from ringhaul.read.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
 _SAID = {
@@ -29,9 +32,9 @@ def manifest_options(
     """Options of `load` that the manifests of its sources stand for, and what to tell of them.
 
     `given`: the options that the user gave, which stay as they are. Raises `UsageError` where
-    sources of one load are written in different ways.
+    sources of one load are written in different ways, and what `read_small` does.
     """
-    found = {source: _written(source) for source in options["sources"]}
+    found = _found(options["sources"])
     known = {source: written for source, written in found.items() if written is not None}
     if not known:
         return {}, ""
@@ -44,26 +47,62 @@ def manifest_options(
         other = others[0] if odd == first else first
         raise UsageError(
             f"{shown(odd)} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
-            f"{shown(other)} is not: load them one after the other, or give the options"
+            f"{shown(other)} is not: take them one after the other, or give the options"
         )
     told = _told(changes)
     said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
     return changes, said if told else ""
 
 
+def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
+    """The sources, in place of a glob what it matches, each with the manifest that it has."""
+    found: dict[str, Manifest | None] = {}
+    for source in sources:
+        try:
+            files, places = named(source)
+        except UsageError:
+            continue  # The sources' own look tells, with the place in a list of them.
+        found |= dict.fromkeys(files)
+        found |= {place: _written(place) for place in places}
+    return found
+
+
 def _written(source: str) -> Manifest | None:
-    """The manifest of a folder of CSV that ringhaul has written."""
-    if is_url(source):
-        if source.lower().endswith(tuple(end for ends in SUFFIXES.values() for end in ends)):
-            return None
-    elif not Path(source, MANIFEST).is_file():
+    """The manifest of a folder of CSV that ringhaul has written.
+
+    Raises `SourceUnavailable` and `SourceChanged`: without it the rows could be taken for others.
+    """
+    if not _may_have_manifest(source):
         return None
     try:
-        manifest = read_manifest(source)
+        manifest = _read_web(source) if _is_web(source) else read_manifest(source)
     except (UsageError, OutputUnusable, OutputUnavailable):
         # Something else has this name, or there is no such folder: the sources' own look tells.
         return None
     return manifest if manifest is not None and manifest.format.kind == "csv" else None
+
+
+def _may_have_manifest(source: str) -> bool:
+    if not is_url(source):
+        return Path(source, MANIFEST).is_file()
+    if _is_web(source):
+        return source.endswith("/")
+    # To look below each object of a list would double the requests.
+    return not source.lower().endswith(suffixes_of("auto"))
+
+
+def _is_web(source: str) -> bool:
+    return is_url(source) and scheme_of(source) in WEB_SCHEMES
+
+
+def _read_web(folder: str) -> Manifest | None:
+    """As `read_manifest`, which knows only folders that can be written to. None: there is none, or
+    none of ours. `folder`: with a slash at its end. Raises as `read_small` does."""
+    try:
+        fields = json.loads(read_small(folder + MANIFEST) or b"null")
+        return Manifest.from_json(fields) if fields["version"] == VERSION else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _changes(

@@ -82,8 +82,9 @@ def py_spy() -> str:
     found = str(beside) if beside.is_file() else shutil.which("py-spy")
     if not found:
         raise UsageError(
-            "profile pyspy needs the program py-spy, which is not installed: "
-            'pip install "ringhaul[profile]", or use cprofile, which comes with Python'
+            "profile pyspy needs the program py-spy, which is not installed: install ringhaul with "
+            'its extra profile (pip install "/path/to/ringhaul[profile]"), or use cprofile, which '
+            "comes with Python"
         )
     return found
 

@@ -30,9 +30,9 @@ def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--nulls",
     type=click.Choice(["unset", "tombstone"]),
-    default="tombstone",
+    default="unset",
     show_default=True,
-    help="Of a field without a value: tombstone: nor has the column one; unset: it may have any.",
+    help="Of a field without a value: unset: it says nothing; tombstone: nor has the column one.",
 )
 @click.option(
     "--max-errors",
@@ -49,8 +49,8 @@ def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
 def verify_command(**options: Any) -> int:
     """Compare CSV, JSON Lines or Parquet files with a table, record by record; change nothing.
 
-    SOURCE and the options are those of a load. Records whose row is missing, or differs in a
-    column, are listed by `ringhaul errors JOB`, and exported by it to be loaded.
+    SOURCE and the options are those of a load. Records that a load would change something with are
+    listed by `ringhaul errors JOB`, and exported by it to be loaded.
     """
     from producer.beginning import begin_load
 

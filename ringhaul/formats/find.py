@@ -11,7 +11,8 @@ import json
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
@@ -53,6 +54,22 @@ def find_sources(
     ]
 
 
+def named(arg: str) -> tuple[list[str], list[str]]:
+    """The files that a glob matches, and the folders that count as if they were named.
+
+    Of what is no glob, ([], [it]): it may be a file or a folder. Raises as `find_sources` does.
+    """
+    if not is_remote(arg):
+        path = local_path(arg)
+        is_glob = glob.has_magic(path) and not os.path.lexists(path)
+        return _matches(path) if is_glob else ([], [path])
+    if scheme_of(arg) in WEB_SCHEMES or not glob.has_magic(arg):
+        return [], [arg]
+    found, folders = _remote_matches(arg)
+    files = [file.path for file in found]
+    return files, _counting(folders, files)
+
+
 def local_path(arg: str) -> str:
     """A path, also of a `file://` URL. Raises `UsageError` if it is of another host."""
     if not is_url(arg):
@@ -70,11 +87,23 @@ def _find_local(arg: str, file_format: str) -> list[str]:
     if os.path.lexists(arg):
         return [arg]
     if glob.has_magic(arg):
-        found = _matches(arg, file_format)
+        files, folders = _matches(arg)
+        found = sorted(chain(files, *_in_folders(folders, arg, file_format)))
         if not found:
             raise SourceMissing(f"{arg}: no file matches")
         return found
     raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
+
+
+def _in_folders(folders: Iterable[str], pattern: str, file_format: str) -> Iterator[list[str]]:
+    """What is in each of the folders that a glob matches. With `**` there may be nothing: it comes
+    to all that there are."""
+    for folder in folders:
+        try:
+            yield _in_folder(folder, file_format)
+        except _NothingBelow:
+            if "**" not in pattern:
+                raise
 
 
 def _in_folder(folder: str, file_format: str) -> list[str]:
@@ -102,22 +131,38 @@ def _raise_missing(error: OSError) -> NoReturn:
     raise SourceMissing(f"{error.filename}: {error.strerror or error}") from error
 
 
-def _matches(pattern: str, file_format: str) -> list[str]:
-    """What a glob matches, a folder among it as if it were named, such as `2026-01-31.csv/`.
+def _matches(pattern: str) -> tuple[list[str], list[str]]:
+    """The files that a glob matches, and the folders, such as `2026-01-31.csv/`; both sorted.
 
     What is neither, such as a link that leads nowhere, is refused where it is opened.
     """
     _check_readable(os.path.dirname(pattern))
     matches = expand(pattern)
-    folders = [path for path in matches if os.path.isdir(path)]
-    files = sorted(set(matches) - set(folders))
-    found, taken = [*files], tuple[str, ...]()
+    within = {path for path in matches if os.path.isdir(path)}
+    files = sorted(set(matches) - within)
+    # `*` comes upon what a file system keeps for itself, too.
+    folders = [path for path in matches if path in within and not _is_kept_aside(path, pattern)]
+    return files, _counting(folders, files)
+
+
+def _is_kept_aside(path: str, pattern: str) -> bool:
+    """Whether a folder is no place for data, and the glob does not name it."""
+    name = os.path.basename(path.rstrip("/"))
+    return is_aside(name) and not name.startswith(".") and name not in pattern
+
+
+def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Which folders that a glob matches count as if they were named; `files`: it matches, sorted.
+
+    With `**` the glob has gone into some folders itself, and said which files it wants; what lies
+    below one that counts is found there.
+    """
+    counting, taken = list[str](), tuple[str, ...]()
     for folder in folders:
-        # With `**` the glob has gone into the folder itself, and said which files it wants.
         if not _any_below(folder, files) and not folder.startswith(taken):
-            found += _in_folder(folder, file_format)
+            counting.append(folder)
             taken = (*taken, os.path.join(folder, ""))
-    return sorted(found)
+    return counting
 
 
 def _any_below(folder: str, paths: Sequence[str]) -> bool:
@@ -156,18 +201,21 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
     if scheme_of(arg) in WEB_SCHEMES:
         parts = _unloaded_remote(folder) if arg.endswith("/") else None
         return parts or remote.list_files(arg)
-    found, folders = remote.list_matches(arg)
+    found, folders = _remote_matches(arg)
     if not found and not folders:
         what = "no object matches" if glob.has_magic(arg) else "no such object or folder"
         raise SourceMissing(f"{shown(arg)}: {what}")
     if [file.path for file in found] == [arg]:
         return found
     if glob.has_magic(arg):
-        paths, taken = [file.path for file in found], tuple[str, ...]()
-        for matched in (f"{folder.rstrip('/')}/" for folder in folders):
-            if not _any_below(matched, paths) and not matched.startswith(taken):
+        for matched in _counting(folders, [file.path for file in found]):
+            try:
                 found += _find_remote(matched, file_format)
-                taken = (*taken, matched)
+            except _NothingBelow:  # see `_in_folders`
+                if "**" not in arg:
+                    raise
+        if not found:
+            raise SourceMissing(f"{shown(arg)}: no object matches")
         return sorted(found)
     if any(file.path == folder + MANIFEST for file in found):
         parts = _unloaded_remote(folder, {file.path: file for file in found})
@@ -184,8 +232,18 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
     return wanted
 
 
-def _nothing_below(folder: str, suffixes: tuple[str, ...]) -> UsageError:
-    return UsageError(
+def _remote_matches(url: str) -> tuple[list[RemoteFile], list[str]]:
+    """What a URL names: files, and the folders that a glob matches, each with a slash."""
+    found, folders = remote.list_matches(url)
+    return found, [f"{folder.rstrip('/')}/" for folder in folders]
+
+
+class _NothingBelow(UsageError):
+    """A folder holds no file to load."""
+
+
+def _nothing_below(folder: str, suffixes: tuple[str, ...]) -> _NothingBelow:
+    return _NothingBelow(
         f"{folder}: the directory holds no {', '.join(suffixes)} file, plain or "
         f"compressed ({', '.join(DECOMPRESSORS)}); name the files, or use a glob"
     )

@@ -128,7 +128,7 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
             and not any(part.startswith(".") for part in name[len(path) :].split("/"))
             and not name.endswith("/")  # how some tools show a folder
         }
-    hidden = path.rpartition("/")[2].startswith(".")
+    named = {part for part in path.split("/") if part.startswith(".")}
     try:
         matches = store.glob(path, detail=True)
     except ValueError as error:  # such as of `**` within a name
@@ -136,7 +136,7 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
     return {
         name: info
         for name, info in matches.items()
-        if hidden or not name.rstrip("/").rpartition("/")[2].startswith(".")
+        if named or not any(part.startswith(".") for part in name.split("/"))
     }
 
 
@@ -180,12 +180,12 @@ def check_unchanged(file: RemoteFile) -> None:
         raise SourceChanged(
             f"{shown(file.path)}: the file is {now.size_bytes:,} bytes now "
             f"and was {file.size_bytes:,} when the job began; "
-            "load it again once nothing writes to it"
+            "start again once nothing writes to it"
         )
     if not same_version(now.version, file.version):
         raise SourceChanged(
             f"{shown(file.path)}: the file was replaced since the job began "
-            f"({file.version} then, {now.version} now); load it again as a new job"
+            f"({file.version} then, {now.version} now); start again with a new job"
         )
 
 

@@ -72,7 +72,7 @@ def check_unchanged(source: SourceFile) -> None:
         raise SourceChanged(
             f"{source.path}: the file is {size_bytes:,} bytes now "
             f"and was {source.size_bytes:,} when the job began; "
-            "load it again once nothing writes to it"
+            "start again once nothing writes to it"
         )
 
 

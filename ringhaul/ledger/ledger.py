@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import redis
 
-from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
-from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobTaken, Live, Reader
+from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, Live, Reader
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import RESUMABLE, JobState
 
@@ -220,13 +219,13 @@ class Ledger(Reader):
         """
         before = self.status(job)
         if before.state not in RESUMABLE:
-            raise UsageError(f"job {job} cannot be resumed: it is {before.state}")
+            raise JobOver(f"job {job} cannot be resumed: it is {before.state}")
         limit: tuple[str | int, str | int] = ("", "")
         if error_limit is not None:
             limit = (error_limit.records_max, error_limit.per_million_max)
         epoch, state = self._script("resume", job, before.epoch, *limit)
         if epoch != before.epoch + 1:
-            raise UsageError(f"job {job} was resumed by another command: it is {state.decode()}")
+            raise JobOver(f"job {job} was resumed by another command: it is {state.decode()}")
         self._list(job)
         count_open_units(self.caller)
         return int(epoch)

@@ -7,8 +7,8 @@ if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
 end
 if redis.call('HGET', META, 'state') == 'RUNNING' then
   reclaim(unit)
-  if ARGV[3] ~= '' and redis.call('HGET', META, 'state') == 'RUNNING' then
-    finish('FAILED', ARGV[3])
+  if ARGV[3] ~= '' then
+    finish('FAILED', ARGV[3]) -- also where the job was over with this unit, which was given up
   end
 else
   end_lease(unit)

@@ -33,6 +33,10 @@ class JobTaken(UsageError):
     """The id of a new job is that of another one."""
 
 
+class JobOver(UsageError):
+    """The job cannot be gone on with: nothing of it is to be done any more."""
+
+
 class JobMissing(UsageError):
     """The ledger knows no job of this id."""
 

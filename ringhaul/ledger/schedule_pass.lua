@@ -1,7 +1,7 @@
 -- Settles due times that get no run, and puts the last of them into the history.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :runs (zset) and :records (hash)
 -- ARGV: run id, its due time in ms, the `settled_ms` that was decided on, record, runs that are kept,
---   run that leaves the history for it ('': none)
+--   run that leaves the history for it ('': none), TTL in s of what is kept of a schedule
 -- Answers 1; 0: another beat has settled more, nothing was done.
 local BASE = string.sub(KEYS[1], 1, -6)
 local RUNS, RECORDS = BASE .. 'runs', BASE .. 'records'
@@ -27,5 +27,8 @@ if redis.call('HSETNX', RECORDS, ARGV[1], ARGV[4]) == 1 then
       end
     end
   end
+end
+for _, part in ipairs({ 'state', 'runs', 'records' }) do
+  redis.call('EXPIRE', BASE .. part, ARGV[7])
 end
 return 1

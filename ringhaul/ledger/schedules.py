@@ -127,7 +127,7 @@ class ScheduleBook:
         `instead_of`: leaves the history for it.
         """
         old = "" if instead_of is None else instead_of.id
-        words = (run.id, run.due_ms, settled_ms, _pack(run), RUNS_KEPT, old)
+        words = (run.id, run.due_ms, settled_ms, _pack(run), RUNS_KEPT, old, keys.SCHEDULE_TTL_S)
         return bool(self._script("schedule_pass", run.schedule, *words))
 
     def take_over(self, name: str, lease_ms: int) -> Run | None:
@@ -165,7 +165,9 @@ class ScheduleBook:
     def pause(self, name: str) -> None:
         """No run begins from now on."""
         now_ms = self.standing(name).now_ms
-        self._caller.command("HSETNX", keys.schedule_key(name, "state"), "paused_ms", now_ms)
+        key = keys.schedule_key(name, "state")
+        self._caller.command("HSETNX", key, "paused_ms", now_ms)
+        self._caller.command("EXPIRE", key, keys.SCHEDULE_TTL_S)
 
     def resume(self, name: str) -> None:
         """Runs begin again, from the next due time on. One that is not paused stays as it is."""

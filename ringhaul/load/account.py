@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ringhaul.errors import TooManyRejects
@@ -111,11 +111,15 @@ class Account:
         """To be called before so many rows are sent: waits while the job's limit is used up."""
         self._pacing.pay(rows, int(rows * self._row_bytes))
 
-    def refuse(self, rows: EncodedRows, row: int, fault: Fault) -> None:
-        """The record of a row is a reject, whatever becomes of its other rows."""
-        if self._tally.refuse(rows, row):
-            record = int(rows.records[row])
-            self._rejects.add([self._encoder.reject(rows.block, record, *fault)])
+    def refuse(self, rows: EncodedRows, faults: Mapping[int, Fault]) -> None:
+        """The records of rows, given by their index, are rejects, whatever becomes of their other
+        rows."""
+        first = {
+            int(rows.records[row]): faults[row]
+            for row in sorted(faults)
+            if self._tally.refuse(rows, row)
+        }
+        self._rejects.add(self._encoder.rejects(rows.block, first))
 
     def outcome(self) -> UnitOutcome:
         """What the unit did, when every row is done or refused. Once.

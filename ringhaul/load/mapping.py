@@ -79,7 +79,8 @@ def _way_out(field: str, column: str) -> str:
     function = field.partition("(")[0].lower()
     if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
         option, told = _ROW_FUNCTIONS[function]
-        return f"If it is {told}, give {option} {shlex.quote(field)}; or leave it out with {skip}"
+        taken = f"{option} {shlex.quote(field)}"
+        return f"If it is {told}, load takes {taken}; or leave it out with {skip}"
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
 

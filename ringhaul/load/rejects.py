@@ -32,8 +32,8 @@ class Reject:
     offset: int  #: byte offset of the record in the file (in the decoded stream of a .gz etc.)
     length: int  #: bytes of the record without its line end
     line: int  #: 1-based physical line on which the record starts; 0: of a table
-    #: split | parse | transform | cast | key | write; of what is asked for also read | doubt |
-    #: missing | condition
+    #: split | parse | transform | cast | key | write; of what is compared also missing | differs |
+    #: read; of what is asked for also read | doubt | missing | condition
     stage: str
     column: str | None  #: the column at fault, where one is known
     reason: str

@@ -6,7 +6,7 @@ value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -102,7 +102,7 @@ class RowEncoder:
             found = [rows for rows in encoded if rows is not None]
             yield Part(
                 found,
-                self._rejects(block, faults),
+                self.rejects(block, faults),
                 shaped.records,
                 _distinct([rows.records for rows in found]),
                 shaped.dropped,
@@ -128,21 +128,21 @@ class RowEncoder:
         ]
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)
-        return rows, self._rejects(block, faults), asked_count
+        return rows, self.rejects(block, faults), asked_count
 
     def reject(
         self, block: AnyBlock, record: int, stage: str, column: str | None, reason: str
     ) -> Reject:
         """The reject of one record of a block."""
-        return self._rejects(block, {record: (stage, column, reason)})[0]
+        return self.rejects(block, {record: (stage, column, reason)})[0]
 
     def _asked(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
         """Which records of the block the job asks for."""
         ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
         return (ordinals >= self._job.ordinal_first) & (ordinals < self._job.ordinal_end)
 
-    def _rejects(self, block: AnyBlock, faults: dict[int, Fault]) -> list[Reject]:
-        """The rejects of a block in their order."""
+    def rejects(self, block: AnyBlock, faults: Mapping[int, Fault]) -> list[Reject]:
+        """The rejects of a block, which are given by their records, in their order."""
         records = sorted(faults)
         rejects = []
         for record, line in zip(records, self._fields.lines(block, records), strict=True):

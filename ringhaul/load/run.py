@@ -68,7 +68,7 @@ def _run_unit(
     account = Account(unit, job, encoder, hooks)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
-        account.refuse(rows, row, ("write", None, reason))
+        account.refuse(rows, {row: ("write", None, reason)})
 
     options = bounds.options(strategy, consistency_level(job.consistency))
     writer_hooks = WriterHooks(

@@ -29,6 +29,7 @@ from ringhaul.load.rejects import Reject, RejectLog
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write.plane import Plane
+from ringhaul.load.write.wire import WireUnsupported
 from ringhaul.read.ask import AskJob, SpanUnit, join_extra
 from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
@@ -142,9 +143,11 @@ class _AskUnit:
             if files is not None:
                 files.roll()
                 outcome.parts, outcome.undo = list(files.parts), partial(_withdraw, files)
-        except BaseException:
+        except BaseException as error:
             if files is not None:
                 _withdraw(files)
+            if isinstance(error, WireUnsupported):
+                raise error.without_fallback(job.kind) from error
             raise
         finally:
             self._engine.close()

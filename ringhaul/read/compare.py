@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +26,17 @@ Mask = NDArray[np.bool_]
 #: A value in a form in which equal ones are equal.
 Plain: TypeAlias = "bytes | tuple[Plain, ...] | None"
 
+#: Of values that read the same.
+_BYTES_SHOWN = 32
 #: Characters that two values have in common and that are shown in front of where they differ.
 _COMMON_SHOWN = 20
+
+
+class Shown(NamedTuple):
+    """A cell for people."""
+
+    cell: bytes | None
+    text: str | None  #: None also of an empty cell of a type that has no empty value
 
 
 def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen: bool) -> Mask:
@@ -60,8 +69,7 @@ def plain(kind: CqlType, cell: bytes | None, *, frozen: bool = True) -> Plain:
     if take is None:
         return cell
     value = take(kind, cell)
-    empty = not value or (kind.name == "udt" and not any(part is not None for part in value))
-    return None if empty and not frozen else value
+    return value if value or frozen else None
 
 
 def _list(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
@@ -82,13 +90,19 @@ def _map(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
 
 
 def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
-    """A tuple's, or those of a user-defined type: what is not there at the end is null."""
+    """A tuple's, or those of a user-defined type: what is not there at the end is null.
+
+    There may be more fields than the type had when it was looked up.
+    """
     parts, at = [], 0
     while at < len(cell):
         part, at = _sized(cell, at)
         parts.append(part)
-    parts += [None] * (len(kind.of) - len(parts))
-    return tuple(plain(of, part) for of, part in zip(kind.of, parts, strict=True))
+    known = [plain(of, part) for of, part in zip(kind.of, parts, strict=False)]
+    fields = [*known, *parts[len(kind.of) :]]
+    while fields and fields[-1] is None:
+        fields.pop()
+    return tuple(fields)
 
 
 #: Types with others in them, but for vectors, which are what they are to the last byte.
@@ -125,6 +139,16 @@ def _sized(cell: bytes, at: int) -> tuple[bytes | None, int]:
     return cell[at + 4 : at + 4 + length], at + 4 + length
 
 
+def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
+    """Cells for people."""
+    missing = cells.lengths < 0
+    raw = cells.values.to_pylist()
+    return [
+        Shown(None if missing[row] else raw[row], text)
+        for row, text in enumerate(texts(kind, cells))
+    ]
+
+
 def texts(kind: CqlType, cells: Cells) -> list[str | None]:
     """Values as text, as an unload writes them; None: there is no value."""
     # numba: only where something differs
@@ -139,18 +163,27 @@ def texts(kind: CqlType, cells: Cells) -> list[str | None]:
     return found
 
 
-def told(actual: str | None, expected: str | None) -> str:
+def told(actual: Shown, expected: Shown) -> str:
     """In words, that two values differ, and where if they are long."""
+    here, there = actual.text, expected.text
+    if here == there:  # such as two kinds of NaN, or a whole number with zeros in front
+        return f"the table has {_bytes(actual)}, the source {_bytes(expected)}"
     cut = 0
-    if actual is not None and expected is not None:
-        longest = max(len(actual), len(expected))
+    if here is not None and there is not None:
+        longest = max(len(here), len(there))
         if longest > SHOWN_CHARACTERS_MAX:
-            pairs = zip(actual, expected, strict=False)
+            pairs = zip(here, there, strict=False)
             common = next((i for i, (a, b) in enumerate(pairs) if a != b), longest)
-            cut = max(0, min(common, len(actual), len(expected)) - _COMMON_SHOWN)
+            cut = max(0, min(common, len(here), len(there)) - _COMMON_SHOWN)
     where = f" from character {cut + 1} on" if cut else ""
-    return f"the table has {_value(actual, cut)}, the source {_value(expected, cut)}{where}"
+    return f"the table has {_value(here, cut)}, the source {_value(there, cut)}{where}"
 
 
 def _value(text: str | None, cut: int) -> str:
     return "no value" if text is None else shown(text[cut:])
+
+
+def _bytes(cell: Shown) -> str:
+    if cell.cell is None:
+        return "no value"
+    return f"{shown(cell.text or '')} (bytes 0x{cell.cell[:_BYTES_SHOWN].hex()})"

@@ -21,6 +21,11 @@ def never(number: int) -> bool:
     return False
 
 
+def always() -> bool:
+    """Whatever there is."""
+    return True
+
+
 def untold(number: int, reason: str) -> None:
     """Nobody is told."""
 
@@ -59,6 +64,8 @@ class RequestHooks:
     #: Called with the number of a row whose answer has more than one page: whether the caller asks
     #: in another way for what is not on the first one, so that this is the last.
     cut_off: Callable[[int], bool] = never
+    #: Whether the caller takes more rows beside those that were asked for and are not answered.
+    takes_more: Callable[[], bool] = always
     #: (number, what is there instead) of a row whose condition did not hold. It is answered.
     on_not_applied: Callable[[int, str], None] = untold
 

@@ -173,6 +173,8 @@ class Requests(Dispatcher[None]):
         return Unfinished(np.concatenate([none, *unsent]), np.concatenate([none, *sent]))
 
     def _wants_more(self) -> bool:
+        if not self._hooks.takes_more():
+            return False
         queued = sum(
             segment.last - segment.first for queue in self._queues.values() for segment in queue
         )

@@ -26,8 +26,10 @@ from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write.base import Target, WriteBounds, WriteStats
+from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
+from ringhaul.load.write.wire import WireUnsupported
 from ringhaul.read.answers import Answers
-from ringhaul.read.compare import differing, texts, told
+from ringhaul.read.compare import differing, shown_cells, told
 from ringhaul.read.effect import Effect
 from ringhaul.read.replies import Ints, page, row_numbers
 from ringhaul.read.request_terms import ReadOptions, RequestHooks, untold
@@ -83,7 +85,7 @@ def run_verify_unit(
     """Compare the records of one unit with the table; `written` are the rows that are the same.
 
     A record with a row that is not there, or is another, is a reject. `target`: of the plan's
-    statement. Raises as `run_load_unit` does, and `WireUnsupported` where the server does not speak
+    statement. Raises as `run_load_unit` does, and `ClusterError` where the server does not speak
     what the data plane needs.
     """
     source = job.sources[unit.source]
@@ -114,7 +116,7 @@ class _Verification:
         account: Account,
     ) -> None:
         self._plan, self._account = plan, account
-        self._types = [plan.table.types[name] for name in plan.compared]
+        self._types = [plan.table.parsed_type(name) for name in plan.compared]
         self._frozen = [plan.table.type_of(n).startswith("frozen<") for n in plan.compared]
         self._places = [plan.columns.index(name) for name in plan.compared]
         self._key = [plan.columns.index(name) for name in plan.table.primary_key]
@@ -134,6 +136,7 @@ class _Verification:
             on_reject=self._unreadable,
             on_doubt=untold,  # no read is
             leave=account.leave,
+            takes_more=self._takes_more,
         )
         self._requests = Requests(target, _READ, len(plan.fetched), options, told_of)
         stats = self._requests.stats
@@ -144,6 +147,8 @@ class _Verification:
             for answers in self._requests.answers(self._values(self._account.rows())):
                 self._take(answers)
             self._tell()
+        except WireUnsupported as error:
+            raise error.without_fallback("verify") from error
         finally:
             self._requests.close()
         self._stats.retries = self._requests.stats.retries
@@ -162,7 +167,9 @@ class _Verification:
         batch = self._decoder.decode(page(answers.pieces, len(self._plan.fetched)))
         came, finished = row_numbers(answers.pieces), answers.finished()
         for asked in self._asked:
-            self._compare(asked, *self._of(asked, came, batch))
+            here = np.flatnonzero(_within(asked, came))
+            if len(here):
+                self._compare(asked, *self._in_order(asked, here, came, batch))
             done = finished[_within(asked, finished)] - asked.begin
             for row in done[~asked.found[done]].tolist():
                 asked.faults[row] = ("missing", None, "no row has this key")
@@ -173,15 +180,17 @@ class _Verification:
         """Tell of the rows that are not the same, as far as all before them are known."""
         while self._asked and not self._asked[0].left:
             asked = self._asked.pop(0)
-            for row in sorted(asked.faults):
-                self._account.refuse(asked.rows, row, asked.faults[row])
+            self._account.refuse(asked.rows, asked.faults)
 
-    def _of(
-        self, asked: _Asked, came: Ints, batch: pa.RecordBatch
+    def _takes_more(self) -> bool:
+        """Blocks are kept until all their rows are compared: no more of them than a load keeps."""
+        return len(self._asked) <= BLOCKS_KEPT_MAX
+
+    def _in_order(
+        self, asked: _Asked, here: Ints, came: Ints, batch: pa.RecordBatch
     ) -> tuple[NDArray[np.bool_], pa.RecordBatch]:
-        """Which of the rows asked for came, and these, in their order."""
-        at = np.flatnonzero(_within(asked, came))
-        at = at[np.argsort(came[at], kind="stable")]
+        """Which of the rows asked for came, which are at `here`, and these in their order."""
+        at = here[np.argsort(came[here], kind="stable")]
         mask = np.zeros(len(asked.rows), np.bool_)
         mask[came[at] - asked.begin] = True
         return mask, batch.take(pa.array(at))
@@ -217,8 +226,8 @@ class _Verification:
         kind = self._types[column]
         wanted = np.zeros(len(asked.rows), np.bool_)
         wanted[rows[at]] = True
-        expected = texts(kind, self._expected(asked, column, wanted))
-        actual = texts(kind, Cells.variable(batch.column(column).take(pa.array(at))))
+        expected = shown_cells(kind, self._expected(asked, column, wanted))
+        actual = shown_cells(kind, Cells.variable(batch.column(column).take(pa.array(at))))
         for row, here, there in zip(at, actual, expected, strict=True):
             reason = told(here, there) + self._besides(also[row])
             asked.faults[int(rows[row])] = ("differs", self._plan.compared[column], reason)

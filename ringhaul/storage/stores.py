@@ -11,12 +11,12 @@ from typing import Any
 from ringhaul.errors import UsageError
 from ringhaul.storage.access import OBJECT_STORES, access, check_url, scheme_of, shown
 
-#: What brings a scheme's client, as pip is asked for it.
+#: What brings a scheme's client.
 _PACKAGES = {
-    "s3": 'pip install "ringhaul[s3]"',
-    "s3a": 'pip install "ringhaul[s3]"',
-    "gs": 'pip install "ringhaul[gcs]"',
-    "gcs": 'pip install "ringhaul[gcs]"',
+    "s3": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
+    "s3a": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
+    "gs": 'install ringhaul with its extra gcs (pip install "/path/to/ringhaul[gcs]")',
+    "gcs": 'install ringhaul with its extra gcs (pip install "/path/to/ringhaul[gcs]")',
 }
 CONNECT_TIMEOUT_S = 5
 #: Of silence.

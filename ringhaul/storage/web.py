@@ -264,8 +264,9 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
     raise SourceMissing(f"{shown(asked)}: is redirected more than {REDIRECTIONS_MAX} times")
 
 
-#: What a server says of a file that is stored compressed, and how such a file's name ends.
-_STORED = {
+#: What a server says of a file that is compressed, and how the name of a stored one ends. Others,
+#: such as `utf-8` or `aws-chunked`, are said by mistake: the bytes are the file's.
+_STORED: Mapping[str, str | None] = {
     "gzip": ".gz",
     "x-gzip": ".gz",
     "zstd": ".zst",
@@ -273,17 +274,18 @@ _STORED = {
     "bzip2": ".bz2",
     "x-xz": ".xz",
     "xz": ".xz",
+    **dict.fromkeys(("deflate", "compress", "br")),
 }
 
 
 def _check_encoding(url: str, response: http.client.HTTPResponse) -> None:
     """Refuse what was compressed on the way although it was asked for as it is."""
-    encoding = response.headers.get("Content-Encoding", "").strip().lower()
-    if encoding in ("", "identity"):
-        return
-    suffix = _STORED.get(encoding)
-    # Many servers say so of a file that lies there compressed: its name tells that, too.
-    if suffix is None or not urlsplit(url).path.lower().endswith(suffix):
+    said = response.headers.get("Content-Encoding", "").lower().split(",")
+    for encoding in filter(_STORED.__contains__, map(str.strip, said)):
+        suffix = _STORED[encoding]
+        # Many servers say so of a file that lies there compressed: its name tells that, too.
+        if suffix is not None and urlsplit(url).path.lower().endswith(suffix):
+            continue
         raise SourceMissing(
             f"{shown(url)}: the server sends the file compressed ({encoding}) although it is asked "
             "for as it is (Accept-Encoding: identity); turn that off at the server, or pipe it in "
@@ -375,7 +377,7 @@ def _connected(host: str, port: int) -> socket.socket:
 def _changed(url: str) -> SourceChanged:
     return SourceChanged(
         f"{shown(url)}: the file is not the one that the job began with; "
-        "load it again once nothing changes it"
+        "start again once nothing changes it"
     )
 
 

@@ -318,12 +318,12 @@ CHANGES = {
     "grows": (
         lengthen,
         "the file is {now:,} bytes now and was {then:,} when the job began; "
-        "load it again once nothing writes to it",
+        "start again once nothing writes to it",
     ),
     "shrinks": (
         shorten,
         "the file is {now:,} bytes now and was {then:,} when the job began; "
-        "load it again once nothing writes to it",
+        "start again once nothing writes to it",
     ),
     "is removed": (
         os.unlink,

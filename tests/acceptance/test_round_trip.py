@@ -67,7 +67,9 @@ class Trip:
         loaded = self.fleet.run("load", first, "-t", copy, "--json", "--allow-nul")
         assert (loaded.code, loaded.summary["rows"]) == (0, rows), self._told(loaded)
         # What was loaded is what the files hold, whatever form the server gives it.
-        verified = self.fleet.run("verify", first, "-t", copy, "--json", "--allow-nul")
+        verified = self.fleet.run(
+            *("verify", first, "-t", copy, "--json", "--allow-nul", "--nulls", "tombstone")
+        )
         assert (verified.code, verified.summary["rows"]) == (0, rows), self._told(verified)
         self._unload(copy, second, form, rows)
         if form == "parquet":

@@ -359,6 +359,7 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
     # and so do the commands that read
     out = etl.folder / "out"
     unload = ("unload", "-t", etl.table, "-o", out, "--job-id", f"{etl.name}-unload")
+    printed = ("unload", "-t", etl.table, "--job-id", f"{etl.name}-printed", "-o", "-")
     count = ("count", "-t", etl.table, "--job-id", f"{etl.name}-count")
     largest = ("query", f"SELECT max(id) FROM {etl.table}", "--job-id", f"{etl.name}-query")
     for _ in range(2):
@@ -367,6 +368,11 @@ def test_a_command_with_a_job_id_may_be_repeated(etl: Etl, cassandra_session: Se
         assert etl.ringhaul.run(*count).out.splitlines()[-1] == "600"
         assert read_csv_folder(out) == rows
     assert len(etl.jobs()) == 4
+    # but not those whose rows went to the standard output of the command before
+    assert len(etl.ringhaul.run(*printed).out.splitlines()) == 601
+    again = etl.ringhaul.run(*printed)
+    assert (again.code, again.out) == (2, ""), again
+    assert "went to the standard output of the command that began it" in again.err
     # A job of another kind is not gone on with
     other = etl.ringhaul.run("count", "-t", etl.table, "--job-id", job)
     assert (other.code, "it is a load" in other.err) == (2, True)

@@ -19,6 +19,7 @@ from cassandra.cluster import Cluster
 from cassandra.pool import Host
 
 from ringhaul.cql.frames import (
+    PROTOCOL_VERSION,
     RESPONSE_VERSION,
     FrameError,
     Opcode,
@@ -31,7 +32,7 @@ from ringhaul.cql.frames import (
     read_error,
     startup_body,
 )
-from ringhaul.errors import RinghaulError
+from ringhaul.errors import ClusterError, RinghaulError
 from ringhaul.load.write.window import Window, Work
 
 READ_BYTES = 256 * 1024
@@ -48,6 +49,13 @@ class WireError(Exception):
 
 class WireUnsupported(RinghaulError):
     """The server does not speak what the data plane needs; the driver strategies still work."""
+
+    def without_fallback(self, command: str) -> ClusterError:
+        """The same of work for which the driver has no other way."""
+        return ClusterError(
+            f"{command} needs version {PROTOCOL_VERSION} of the native protocol, and the cluster "
+            f"does not speak it: {self}"
+        )
 
 
 class Wire(Generic[Work]):

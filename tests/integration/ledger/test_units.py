@@ -132,6 +132,19 @@ def test_an_attempt_that_lost_its_unit_does_not_fail_the_job(ledger: Ledger) -> 
     assert (status.state, status.last_error, status.leased) == (JobState.FAILED, "gone", 0)
 
 
+def test_the_reason_is_kept_of_a_job_whose_only_unit_cannot_be_done(ledger: Ledger) -> None:
+    # Given a job of what must not be done twice, all of whose units are begun
+    job = new_job(ledger, 1, max_starts=1)
+    ledger.issue(job, 1)
+    ledger.claim(job, 0, 1, "a", LEASE_MS)
+    # When its unit ends half way, for a reason that will not go away
+    assert ledger.lost(job, 0, "a", fatal="no right to write") is Lease.OK
+    status = ledger.status(job)
+    # Then that is what the job failed for, and the unit is not done again
+    assert (status.state, status.last_error) == (JobState.FAILED, "no right to write")
+    assert (status.bad, status.leased, status.left) == (1, 0, 0)
+
+
 def test_a_checkpoint_outlives_its_attempt_and_goes_with_the_commit(ledger: Ledger) -> None:
     job = new_job(ledger, 1)
     ledger.issue(job, 1)

@@ -1,4 +1,5 @@
-"""A server that refuses what the pipeline speaks: rows go through the driver, and it is said."""
+"""A server that refuses what the data plane speaks: rows are written through the driver, and it is
+said; what has no other way ends at once, with the reason."""
 
 from __future__ import annotations
 
@@ -104,3 +105,24 @@ def test_the_command_loads_all_the_same(
         # And the worker's log says why, once
         (log,) = (tmp_path / "state" / "logs").glob("*.log")
         assert log.read_text().count("writing through the driver (token-batch) instead") == 1
+
+
+@pytest.mark.parametrize("command", ["verify", "lookup", "exec"])
+def test_what_needs_the_data_plane_says_so(
+    newest_session: Session, newest_only: Endpoints, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "keys.csv").write_text("id\n1\n")
+    ringhaul = Ringhaul(cluster_env(newest_only, tmp_path / "state"), tmp_path)
+    with fresh_keyspace(newest_session) as keyspace:
+        table = create_table(newest_session, keyspace, "id int PRIMARY KEY, v text")
+        arguments = {
+            "verify": ("keys.csv", "-t", table),
+            "lookup": ("-t", table, "--keys", "keys.csv", "-o", "out/"),
+            "exec": (f"DELETE FROM {table} WHERE id = ? IF EXISTS", "--params", "keys.csv",
+                     "-o", "out/"),
+        }[command]  # fmt: skip
+        done = ringhaul.run(command, *arguments, "--workers", 1)
+    assert done.code == 4, done
+    assert f"{command} needs version 4 of the native protocol" in done.err
+    assert "127.0.0.1 speaks another protocol: " in done.err
+    assert "Traceback" not in done.err

@@ -281,6 +281,9 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     assert ledger.status(JOB).published
     assert resume(output="s.csv", result_format="auto") == ""
     assert Path("s.csv").read_text() == "count\n3\n"
+    # In another form it is another one, at the same place, too.
+    assert resume(output=str(path), result_format="csv") == ""
+    assert path.read_text() == "count\n3\n"
     # A command that is given again says all of it, by what it does not say, too.
     assert _tell_end(OPTIONS | {"as_json": False}, ledger, status) == 0
     assert capfd.readouterr().out == "count\n3\n"

@@ -12,8 +12,11 @@ from cassandra.cluster import Session
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import ClusterError, TooManyRejects
 from ringhaul.load.account import UnitHooks, UnitOutcome
+from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import WriteBounds
+from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
+from ringhaul.read import verify as verify_module
 from ringhaul.read.requests import QUEUED_ROWS_MAX
 from ringhaul.read.verify import VerifyPlan, run_verify_unit
 from tests.integration.load.conftest import connected_target, make_table
@@ -215,3 +218,27 @@ def test_a_table_that_is_gone_is_told(
             WriteBounds(request_timeout_s=10, retries_max=1),
             UnitHooks(tick=lambda rows, rejected, input_bytes: None),
         )
+
+
+def test_blocks_are_kept_no_longer_than_their_rows_are_asked_for(
+    worker_session: Session,
+    orders: TableSchema,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given records that are long, so that a thousand of them are many blocks
+    path = tmp_path / "long.csv"
+    path.write_text("".join(f'{i // 7},{i},,{"x" * 2000},"[]"\n' for i in range(1000)))
+    kept: list[int] = []
+    take = verify_module._Verification._take
+
+    def watched(self: Any, answers: Any) -> None:
+        kept.append(len(self._asked))
+        take(self, answers)
+
+    monkeypatch.setattr(verify_module._Verification, "_take", watched)
+    outcome = verify(worker_session, orders, path, block_bytes=8192)
+    # Then all of them are told of, with a few blocks at a time
+    assert (outcome.records, outcome.rejected) == (1000, 1000)
+    assert max(kept) <= BLOCKS_KEPT_MAX + 1
+    assert [r.line for r in unpack_rejects(outcome.rejects_blob)] == list(range(1, 1001))

@@ -55,6 +55,23 @@ def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) 
         assert names(find_sources([f"{folder}/{arg}"]), folder) == found, arg
 
 
+def test_a_glob_of_all_depths_passes_over_folders_that_hold_nothing(folder: Path) -> None:
+    # Given the top of a disk, with a folder of the file system's own and others without a file
+    disk = folder / "disk"
+    for name in ("data", "empty", "lost+found", "hidden"):
+        (disk / name).mkdir(parents=True)
+    (disk / "data" / "x.csv").write_bytes(b"id\n1\n")
+    (disk / "hidden" / ".y.csv").write_bytes(b"id\n1\n")
+    for arg in ("disk/**", "disk/**/*", "disk/**/*.csv"):
+        assert names(find_sources([f"{folder}/{arg}"]), folder) == ["disk/data/x.csv"], arg
+    # but one that a glob names without going into all is no mistake of the disk's
+    with pytest.raises(UsageError, match=r"disk/empty: the directory holds no"):
+        find_sources([f"{folder}/disk/e*"])
+    (disk / "data" / "x.csv").unlink()
+    with pytest.raises(SourceMissing, match="no file matches"):
+        find_sources([f"{folder}/disk/**"])
+
+
 def test_a_folder_is_found_by_itself_and_not_by_a_link_to_it(folder: Path) -> None:
     (folder / "in" / "real").mkdir(parents=True)
     (folder / "in" / "real" / "x.dat").write_bytes(b"1\n")

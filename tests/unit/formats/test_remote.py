@@ -107,6 +107,21 @@ def test_an_object_whose_name_looks_like_a_glob(store: fsspec.AbstractFileSystem
     assert names(find_sources(["memory://b/x[1].csv"])) == ["b/x[1].csv"]
 
 
+def test_what_lies_in_a_hidden_folder_is_taken_only_by_its_name(
+    store: fsspec.AbstractFileSystem,
+) -> None:
+    # Given what a job that died has left beside its output
+    store.pipe("/out/part-0.csv", b"id\n1\n")
+    store.pipe("/out/.staging-1/part-0.csv", b"id\n1\n")
+    store.pipe("/out/.staging-1/deep/part-0.csv", b"id\n1\n")
+    for pattern in ("out/**/*.csv", "out/**", "out/"):
+        assert names(find_sources([f"memory://{pattern}"])) == ["out/part-0.csv"]
+    with pytest.raises(SourceMissing):
+        find_sources(["memory://out/*/part-*.csv"])
+    found = find_sources(["memory://out/.staging-*/part-*.csv"])
+    assert names(found) == ["out/.staging-1/part-0.csv"]
+
+
 @pytest.mark.parametrize(
     ("url", "error", "told"),
     [

@@ -65,8 +65,8 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             {},
             (),
             "a.csv: field 'writetime(n)' has no column 'writetime(n)' in shop.orders. If it is "
-            "when rows were written, give --timestamp-field 'writetime(n)'; or leave it out with "
-            "--skip-columns 'writetime(n)'",
+            "when rows were written, load takes --timestamp-field 'writetime(n)'; or leave it out "
+            "with --skip-columns 'writetime(n)'",
         ),
         (
             ("id", "n", "TTL(n)"),

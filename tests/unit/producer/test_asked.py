@@ -102,3 +102,16 @@ def test_what_a_job_keeps_of_it_is_short_and_has_no_secret() -> None:
     long = json.loads(asked(("query", "SELECT " + "a, " * 9999)))["SELECT"]
     assert len(long) < 300
     assert "(30,004 characters, " in long
+
+
+def test_a_list_of_files_is_told_by_what_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("load", "--urlfile", "today.txt", "-t", "k.t")
+    Path("today.txt").write_text("a.csv\n")
+    before = asked(command)
+    assert differences(before, asked(command)) == []
+    Path("today.txt").write_text("b.csv\n")
+    (difference,) = differences(before, asked(command))
+    assert difference.startswith(f"--urlfile '{tmp_path}/today.txt(")

@@ -14,7 +14,7 @@ import pytest
 from producer import counted_units, dry_run
 from producer.dry_run import dry_run_json, dry_run_text
 from producer.feed import split_sources
-from producer.plan import plan_source
+from producer.plan import plan_source, plan_sources, with_empty
 from producer.plan_sources import LoadRequest
 from producer.words import count_text
 from ringhaul.formats.find import find_sources
@@ -97,6 +97,24 @@ def test_it_is_looked_for_behind_a_long_beginning(
     # but not for ever
     monkeypatch.setattr(dry_run, "SAMPLE_BLOCKS_MAX", 10)
     assert sampled(job) == ["0 records, 0 rejected"]
+
+
+def test_parts_without_a_record_are_passed_over_as_by_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a set of parts whose first one is empty, and more records wanted than are counted
+    (tmp_path / "part-0.csv").write_text("")
+    (tmp_path / "part-1.csv").write_text("id,v\n" + "1,x\n" * 10_000)
+    monkeypatch.setattr(counted_units, "READ_BYTES_MAX", 1 << 12)
+    monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 10)
+    request = LoadRequest(keyspace="shop", table="orders", max_rows=5000)
+    files = find_sources([str(tmp_path)])
+    found = plan_sources(request, files, TABLE)
+    sources = with_empty(request, files, found, [source for source in found if source])
+    job = load_job(TABLE, *sources, ordinal_end=5000, unit_bytes=1000)
+    plan = dry_run_json(job, 2)
+    assert plan["units_more"]
+    assert plan["units"] <= 25
 
 
 def test_a_later_row_group_of_parquet(tmp_path: Path) -> None:

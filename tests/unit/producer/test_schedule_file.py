@@ -38,6 +38,9 @@ def test_the_shipped_example_is_right() -> None:
     "step",
     [
         '["load", "/in/{due:%Y}/*.csv", "-t", "k.t", "--max-errors", "0.1%", "--max-rows", 5]',
+        '["exec", "UPDATE k.t SET a = 1 WHERE d = ?", "--params", "p.csv"]',
+        # A folder of the step's own, which may be another than this one
+        '["count", "-t", "k.t", "--where", "a > 1", "--summary", "no/{due}/sum.json"]',
         '["verify", "/in/{due:%Y}/*.csv", "-t", "k.t", "--nulls", "unset"]',
         '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
         '["count", "-t", "k.t", "--where", "a > 1"]',
@@ -78,6 +81,11 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
         ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
         ('["unload", "-t", "k.t", "-o", "-"]', "not to standard output"),
+        # Whether the condition held is an answer
+        (
+            '["exec", "UPDATE k.t SET a = 1 WHERE d = ? IF a = 0", "--params", "p.csv"]',
+            "not to standard output",
+        ),
         ('["lookup", "-t", "k.t", "--keys", "a.csv"]', "not to standard output"),
         ('["unload", "-t", "k.t", "-o", "/out"]', FULL),
         # What differs is another argument, or does not differ from one hour to the next

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ringhaul.errors import EXIT_COMPLETE, EXIT_CRASH, EXIT_REJECTS
+from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_REJECTS
 
 LEAVE = "from producer.startup import leave; print('said'); leave({code})"
 
@@ -31,7 +31,7 @@ def test_what_was_written_comes_out_before_the_process_ends(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(EXIT_COMPLETE, EXIT_CRASH), (EXIT_REJECTS, EXIT_REJECTS)]
+    ("code", "told"), [(EXIT_COMPLETE, EXIT_FATAL), (EXIT_REJECTS, EXIT_REJECTS)]
 )
 def test_output_that_cannot_be_written_is_no_success(code: int, told: int) -> None:
     with open("/dev/full", "w") as full:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from producer.unloaded import manifest_options
-from ringhaul.errors import UsageError
+from ringhaul.errors import SourceUnavailable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.read.manifest import Manifest, write_manifest
+from ringhaul.storage import web
+from ringhaul.storage.access import SCHEMES, Access, access, set_access
+from tests.web_server import running_web_server
 
 DEFAULTS: dict[str, Any] = {
     "file_format": "auto",
@@ -23,7 +28,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def folder(path: Path, **fmt: Any) -> str:
+def folder(path: Path | str, **fmt: Any) -> str:
     manifest = Manifest(
         job="ul-1a2b3c",
         keyspace="shop",
@@ -95,11 +100,101 @@ def test_sources_of_two_dialects_are_refused(tmp_path: Path, odd_first: bool) ->
         with pytest.raises(UsageError) as told:
             asked(*sources)
         assert str(told.value) == (
-            f"{odd} is CSV with delimiter ';', says its manifest.json, and {other} is not: load "
+            f"{odd} is CSV with delimiter ';', says its manifest.json, and {other} is not: take "
             "them one after the other, or give the options"
         )
         # Given, it is the dialect of all.
         assert asked(*sources, given=("delimiter",), delimiter=";")[1] == ""
+
+
+def test_what_a_glob_matches_counts_as_if_it_were_named(tmp_path: Path) -> None:
+    for name in "ab":
+        folder(tmp_path / "dumps" / name, null="NULL")
+    (tmp_path / "dumps" / "more.jsonl").touch()
+    for pattern in ("dumps/*", "d*/[ab]", "dumps/*/"):
+        changes, told = asked(str(tmp_path / pattern))
+        assert changes == {"null_strings": ("NULL",), "allow_nul": True}
+        assert told.startswith(f"{tmp_path / 'dumps' / 'a'}")
+    assert asked(f"file://{tmp_path}/dumps/*")[0] == changes
+
+
+@pytest.mark.parametrize("usual", ["dumps/b", "dumps/b.csv"])
+def test_a_glob_over_two_dialects_is_refused(tmp_path: Path, usual: str) -> None:
+    odd = folder(tmp_path / "dumps" / "a", null="NULL")
+    other = tmp_path / usual
+    if other.suffix:
+        other.touch()
+    else:
+        folder(other)
+    with pytest.raises(UsageError) as refusal:
+        asked(str(tmp_path / "dumps/*"))
+    assert str(refusal.value) == (
+        f"{odd} is CSV with null 'NULL', says its manifest.json, and {other} is not: take them "
+        "one after the other, or give the options"
+    )
+    assert asked(str(tmp_path / "dumps/*"), given=("null_strings",), null_strings=("NULL",)) == (
+        {"allow_nul": True},
+        "",
+    )
+
+
+def test_a_folder_whose_name_looks_like_a_glob_is_a_folder(tmp_path: Path) -> None:
+    assert asked(folder(tmp_path / "[ab]", null="NULL"))[0]["null_strings"] == ("NULL",)
+    assert asked(f"file://{tmp_path}/[ab]")[0]["null_strings"] == ("NULL",)
+
+
+def test_what_a_glob_names_that_cannot_be_looked_at_is_left_to_the_sources_own_look() -> None:
+    assert asked("none-[ab]/*", "file://elsewhere/*", "nothing://b/*", "https://h/*") == ({}, "")
+
+
+@pytest.fixture
+def access_to_all() -> Iterator[None]:
+    before = access()
+    set_access(Access(schemes=(*SCHEMES, "memory"), private_addresses=True))
+    yield
+    set_access(before)
+
+
+@pytest.mark.usefixtures("access_to_all")
+def test_a_glob_of_a_store(tmp_path: Path) -> None:
+    store = fsspec.filesystem("memory")
+    store.store.clear()
+    for name in ("a", "b.csv"):
+        folder("memory://dumps/" + name, null="NULL")
+    store.pipe("/dumps/more.jsonl", b"{}\n")
+    assert asked("memory://dumps/*") == (
+        {"null_strings": ("NULL",), "allow_nul": True},
+        "memory://dumps/a/: CSV with null 'NULL', as its manifest.json says",
+    )
+    store.pipe("/dumps/1.csv", b"1\n")
+    with pytest.raises(UsageError, match=r"memory://dumps/1\.csv is not: take them"):
+        asked("memory://dumps/*")
+    store.store.clear()
+
+
+@pytest.mark.usefixtures("access_to_all")
+def test_a_folder_of_a_web_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_PAUSES_S", (0.0,))
+    written = Path(folder(tmp_path, null="NULL"), "manifest.json").read_bytes()
+    with running_web_server() as server:
+        server.files = {
+            "a/manifest.json": written,
+            "later/manifest.json": written.replace(b'"version": 1', b'"version": 2'),
+            "page/manifest.json": b"<html>",
+            "list/manifest.json": b"[]",
+        }
+        changes, told = asked(f"{server.url}/a/")
+        assert changes == {"null_strings": ("NULL",), "allow_nul": True}
+        assert told == f"{server.url}/a/: CSV with null 'NULL', as its manifest.json says"
+        for name in ("later", "page", "list", "none"):
+            assert asked(f"{server.url}/{name}/") == ({}, "")
+        server.requests.clear()
+        assert asked(f"{server.url}/a.csv", f"{server.url}/a") == ({}, "")
+        assert not server.requests, "without a slash it is a file"
+        # A later look may find the rows, and would take NULL for a text.
+        server.statuses["a/manifest.json"] = [503] * 9
+        with pytest.raises(SourceUnavailable):
+            asked(f"{server.url}/a/")
 
 
 def test_a_source_that_holds_a_secret_is_told_without_it(tmp_path: Path) -> None:

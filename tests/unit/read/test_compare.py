@@ -9,7 +9,7 @@ import pytest
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.types import CqlType, parse_type
-from ringhaul.read.compare import differing, plain, texts, told
+from ringhaul.read.compare import Shown, differing, plain, shown_cells, told
 
 TEXT, INT = CqlType("text"), CqlType("int")
 
@@ -121,6 +121,9 @@ def test_a_user_defined_type_without_a_field_is_no_value_unless_it_is_frozen() -
     assert differences(kind, pairs) == [False]
     assert differences(kind, pairs, frozen=True) == [True]
     assert differences(kind, [(cell(b"1", None), cell(b"1"))]) == [False]
+    # A field that the type was given since is there, and has no value or one
+    assert differences(kind, [(cell(b"1", b"a"), cell(b"1", b"a", None))]) == [False]
+    assert differences(kind, [(cell(b"1", b"a"), cell(b"1", b"a", b"new"))]) == [True]
 
 
 @pytest.mark.parametrize("broken", [b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\5ab"])
@@ -130,9 +133,10 @@ def test_what_is_no_cell_is_never_read_beyond_its_end(broken: bytes) -> None:
 
 
 def test_values_are_told_as_an_unload_writes_them() -> None:
-    assert texts(INT, Cells.variable(pa.array([b"\0\0\0\7", None], pa.binary()))) == ["7", None]
-    kind = parse_type("set<text>")
-    assert texts(kind, Cells.variable(pa.array([collection(b"a", b"b")]))) == ['["a","b"]']
+    cells = Cells.variable(pa.array([b"\0\0\0\7", None, b""], pa.binary()))
+    assert shown_cells(INT, cells) == [Shown(b"\0\0\0\7", "7"), Shown(None, None), Shown(b"", None)]
+    kind, cell = parse_type("set<text>"), collection(b"a", b"b")
+    assert shown_cells(kind, Cells.variable(pa.array([cell]))) == [Shown(cell, '["a","b"]')]
 
 
 @pytest.mark.parametrize(
@@ -150,4 +154,14 @@ def test_values_are_told_as_an_unload_writes_them() -> None:
     ],
 )
 def test_what_differs_is_told(actual: str | None, expected: str | None, words: str) -> None:
-    assert told(actual, expected) == words
+    here, there = (Shown(text and text.encode(), text) for text in (actual, expected))
+    assert told(here, there) == words
+
+
+def test_what_reads_the_same_is_told_by_its_bytes() -> None:
+    assert told(Shown(b"\0\1", "1"), Shown(b"\1", "1")) == (
+        'the table has "1" (bytes 0x0001), the source "1" (bytes 0x01)'
+    )
+    assert told(Shown(b"", None), Shown(None, None)) == (
+        'the table has "" (bytes 0x), the source no value'
+    )

@@ -122,7 +122,7 @@ def test_py_spy_that_is_not_installed_is_told(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match=r'pip install "ringhaul\[profile\]"'):
+    with pytest.raises(UsageError, match=r'pip install "/path/to/ringhaul\[profile\]"'):
         prepare_profiles(settings(tmp_path, profile="pyspy"))
     # One on the PATH will do
     (tmp_path / "py-spy").write_text("#!/bin/sh\n")
