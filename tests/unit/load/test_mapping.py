@@ -73,7 +73,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             {},
             (),
             "a.csv: field 'TTL(n)' has no column 'TTL(n)' in shop.orders. If it is how long they "
-            "live, give --ttl-field 'TTL(n)'; or leave it out with --skip-columns 'TTL(n)'",
+            "live, load takes --ttl-field 'TTL(n)'; or leave it out with --skip-columns 'TTL(n)'",
         ),
         (
             ("id", "n", "max(n)"),
