@@ -320,7 +320,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(
     (fleet.cwd / "in.csv").write_text("p,when,v,x\n?,,,\n1,2024-01-01,a,?\n")
     done = fleet.run("load", "in.csv", "-t", table, "-m", "p=p,when=c,v=v", "--dry-run",
                      "--skip-rows", 1)  # fmt: skip
-    assert "1 records, 0 rejected" in done.out
+    assert "1 record, 0 rejected" in done.out
 
 
 def test_the_summary_is_shown_as_asked_for(
