@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, cast
 
 from celery import Task
@@ -30,13 +31,23 @@ def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
 
 def run_load(attempt: Attempt) -> Done:
     """One attempt of a load's unit."""
+    return run_records(attempt, _statement, run_load_unit)
+
+
+def run_records(
+    attempt: Attempt,
+    statement_of: Callable[[LoadJob, LoadUnit], str],
+    run_unit: Callable[..., UnitOutcome],
+) -> Done:
+    """One attempt of a unit of records, by a statement for its source; `run_unit`: `run_load_unit`,
+    or what takes the same."""
     child = attempt.child
     job = cast(LoadJob, child.job(attempt.job_id))
     unit = LoadUnit.unpack(attempt.spec)
-    outcome = run_load_unit(
+    outcome = run_unit(
         unit,
         job,
-        child.target(_statement(job, unit), job.table.keyspace),
+        child.target(statement_of(job, unit), job.table.keyspace),
         child.bounds,
         UnitHooks(
             tick=attempt.tick,
@@ -45,13 +56,6 @@ def run_load(attempt: Attempt) -> Done:
         ),
         transforms_of(child.settings, job.transforms),
     )
-    return done_with(attempt, unit, outcome)
-
-
-def done_with(attempt: Attempt, unit: LoadUnit, outcome: UnitOutcome) -> Done:
-    """What is committed of a unit whose records were loaded, or compared with the table."""
-    child = attempt.child
-    job = cast(LoadJob, child.job(attempt.job_id))
     result = _result(child, unit, attempt.number, outcome)
     return Done(
         result=result.pack(),
