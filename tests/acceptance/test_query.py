@@ -200,7 +200,7 @@ def test_embedded_query_with_a_large_group_by_spills(
 ) -> None:
     """One group a row; the partial tables of units are files, not Redis values."""
     sql = f"SELECT user, day, max(amount) AS m FROM {table} GROUP BY user, day"
-    finished = embedded.run("query", sql, RINGHAUL_QUERY_PARTIAL_BYTES_MAX="65536")
+    finished = embedded.run("query", sql, RINGHAUL_QUERY_PARTIAL_BYTES_MAX="1024")
     found = {(row["user"], int(row["day"])): Decimal(row["m"]) for row in result(finished)}
     assert found == {(row[0], row[1]): row[4] for row in rows}
     job = re.search(r"qy-[0-9a-f]{6}", finished.err)
