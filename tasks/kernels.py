@@ -15,12 +15,14 @@ def warm_up() -> None:
     """
     try:
         from ringhaul.cql import decode, spell
+        from ringhaul.formats import write
         from ringhaul.read import replies
 
         for name in ("tasks.reading", "tasks.asking", "tasks.verifying"):
             importlib.import_module(name)
         decode.warm_up()
         spell.warm_up()
+        write.warm_up()
         replies.warm_up()
     except Exception:
         log.exception("the compiled kernels of the read side cannot be loaded")

@@ -11,6 +11,6 @@ __all__ = ["json_of", "json_strings", "text_of", "warm_up"]
 
 def warm_up() -> None:
     """Load the kernels of this process, or compile them where nobody has done so before."""
-    from ringhaul.cql.spell import doubles, kernels
+    from ringhaul.cql.spell import digits, kernels
 
-    assert kernels and doubles
+    assert digits and kernels

@@ -1,5 +1,7 @@
-"""Whole numbers, floating point and booleans as text: by Arrow's own formatters, but for doubles
-that have few decimals.
+"""Whole numbers, floating point and booleans as text.
+
+By kernels where a process has them, and for doubles that have few decimals; else, and for all other
+doubles, by Arrow's own formatters.
 
 The sign of a NaN and the bits of its payload have no text.
 """
@@ -9,17 +11,25 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from ringhaul.cql.spell.fixed import validity
+from ringhaul.cql.spell.fixed import numbers_of, validity
 
-_KERNELS = "ringhaul.cql.spell.doubles"
-#: Loading the kernels takes a second, and they save 50 ns a value: a command that prints the result
-#: of a query does not load them. A process that spells many has done so (`warm_up`).
+_KERNELS = "ringhaul.cql.spell.digits"
+#: Loading the kernels takes a second, and they save 15 to 50 ns a value: a command that prints the
+#: result of a query does not load them. A process that spells many has done so (`warm_up`).
 _FEW_DOUBLES = 100_000
 
 
 def spell_integers(array: pa.Array) -> pa.StringArray:
-    return array.cast(pa.string())
+    if _KERNELS not in sys.modules:
+        return array.cast(pa.string())
+    from ringhaul.cql.spell.digits import INTEGER_BYTES_MAX, digit_triples, put_integers
+
+    values = numbers_of(array if array.type == pa.int64() else array.cast(pa.int64()), np.int64)
+    offsets, out = _room(len(values), INTEGER_BYTES_MAX)
+    put_integers(values, digit_triples(), offsets, out)
+    return _texts(array, offsets, out)
 
 
 def spell_booleans(array: pa.BooleanArray) -> pa.StringArray:
@@ -44,14 +54,23 @@ def _short_doubles(array: pa.DoubleArray) -> pa.StringArray | None:
     """The same text, of a column whose values all have few decimals; None: another one's."""
     if len(array) < _FEW_DOUBLES and _KERNELS not in sys.modules:
         return None
-    from ringhaul.cql.spell.doubles import DOUBLE_BYTES_MAX, put_short_doubles
+    from ringhaul.cql.spell.digits import DOUBLE_BYTES_MAX, digit_triples, put_short_doubles
 
-    values = array.fill_null(0.0).to_numpy()
-    offsets = np.empty(len(values) + 1, np.int32)
-    out = np.empty(len(values) * DOUBLE_BYTES_MAX, np.uint8)
-    if put_short_doubles(values, offsets, out) < len(values):
+    values = numbers_of(array.fill_null(0.0) if array.null_count else array, np.float64)
+    offsets, out = _room(len(values), DOUBLE_BYTES_MAX)
+    if put_short_doubles(values, digit_triples(), offsets, out) < len(values):
         return None
+    return _texts(array, offsets, out)
+
+
+def _room(count: int, width: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """What a kernel fills: where values begin and end, and their bytes, `width` of each at most."""
+    return np.empty(count + 1, np.int32), np.empty(count * width, np.uint8)
+
+
+def _texts(like: pa.Array, offsets: NDArray[np.int32], out: NDArray[np.uint8]) -> pa.StringArray:
+    """What a kernel has written, without the room that is left; null where `like` is."""
     data = pa.py_buffer(out[: offsets[-1]].copy())
     return pa.StringArray.from_buffers(
-        len(values), pa.py_buffer(offsets), data, validity(array), array.null_count
+        len(like), pa.py_buffer(offsets), data, validity(like), like.null_count
     )

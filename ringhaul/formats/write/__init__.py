@@ -3,4 +3,11 @@
 from ringhaul.formats.write.options import OutputFormat, refuse_blank_lines
 from ringhaul.formats.write.writer import RowWriter, open_writer
 
-__all__ = ["OutputFormat", "RowWriter", "open_writer", "refuse_blank_lines"]
+__all__ = ["OutputFormat", "RowWriter", "open_writer", "refuse_blank_lines", "warm_up"]
+
+
+def warm_up() -> None:
+    """Load the kernels of this process, or compile them where nobody has done so before."""
+    from ringhaul.formats.write import row_kernels
+
+    assert row_kernels

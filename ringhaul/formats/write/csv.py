@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.write.options import OutputFormat
+from ringhaul.formats.write.rows import rows_of
 
 #: Types whose text may hold any character.
 _TEXTS = ("ascii", "text", "varchar")
@@ -25,6 +26,8 @@ _VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
 _NO_VALUES = ("", "NULL", "Null", "null", "None", "none", "NA", "NIL", "nil")
 #: A byte order mark at the very beginning of a file is dropped by readers, unless it is quoted.
 _BOM = "\ufeff"
+#: What may need quotes at the edges of a value, and nowhere else.
+_EDGES = (b" ", b"\t", _BOM.encode())
 
 
 class CsvLines:
@@ -40,27 +43,24 @@ class CsvLines:
         self._types = list(types)
         special = re.escape(fmt.delimiter) + re.escape(fmt.quote)
         self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
-        self._special_bytes = np.zeros(256, np.bool_)
-        self._special_bytes[list(f"{fmt.delimiter}{fmt.quote}\r\n".encode())] = True
+        self._special_bytes = [byte.encode() for byte in (fmt.delimiter, fmt.quote, "\r", "\n")]
         self._harmless = not any(map(_VALUE.fullmatch, (fmt.delimiter, fmt.quote))) and (
             fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null)
         )
         fields = [self._quoted(pa.array([name], pa.string())) for name in names]
-        self.head = self._glued(fields)[0].as_py().encode() if fmt.header else b""
+        self.head = self._row_texts(fields)[0].as_py().encode() if fmt.header else b""
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
-        return self._glued(
+        return self._row_texts(
             [
                 self._field(cql_type, column)
                 for cql_type, column in zip(self._types, batch.columns, strict=True)
             ]
         )
 
-    def _glued(self, fields: list[pa.StringArray]) -> pa.StringArray:
-        *others, last = fields
-        replace = {"null_handling": "replace", "null_replacement": self._null}
-        ended = pc.binary_join_element_wise(last, "\n", "", **replace)
-        return pc.binary_join_element_wise(*others, ended, self._delimiter, **replace)
+    def _row_texts(self, fields: list[pa.StringArray]) -> pa.StringArray:
+        before = ["", *[self._delimiter] * (len(fields) - 1)]
+        return rows_of(fields, before, "\n", self._null)
 
     def _field(self, cql_type: CqlType, column: pa.Array) -> pa.StringArray:
         text = text_of(cql_type, column)
@@ -91,17 +91,15 @@ class CsvLines:
             return True
         offsets = np.frombuffer(offsets_buffer, np.int32)
         offsets = offsets[text.offset : text.offset + len(text) + 1]
-        data = np.frombuffer(data_buffer, np.uint8)[: offsets[-1]]
         firsts, ends = offsets[:-1], offsets[1:]
-        if (firsts == ends).any():  # empty, or null
-            if not text.null_count:
-                return True
-            full = firsts < ends
-            if int(full.sum()) + text.null_count < len(text):
-                return True
-            firsts, ends = firsts[full], ends[full]
-        first, last = data[firsts], data[ends - 1]
-        if (first <= 0x20).any() or (last <= 0x20).any() or (first == 0xEF).any():
+        if np.count_nonzero(firsts == ends) > text.null_count:  # some are empty and not null
             return True
-        data = data[offsets[0] :]
-        return any(bool((data == byte).any()) for byte in np.flatnonzero(self._special_bytes))
+        data = data_buffer.slice(offsets[0], offsets[-1] - offsets[0]).to_pybytes()
+        if any(byte in data for byte in self._special_bytes):
+            return True
+        if not any(edge in data for edge in _EDGES):
+            return False
+        full = firsts < ends
+        shown = np.frombuffer(data, np.uint8)
+        first, last = shown[(firsts - offsets[0])[full]], shown[(ends - offsets[0])[full] - 1]
+        return bool(np.any((first <= 0x20) | (last <= 0x20) | (first == _EDGES[-1][0])))

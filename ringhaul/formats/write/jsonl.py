@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ringhaul.cql.spell import json_of, json_strings
 from ringhaul.cql.types import CqlType
+from ringhaul.formats.write.rows import rows_of
 
 
 class JsonLines:
@@ -23,9 +23,8 @@ class JsonLines:
         self._types = list(types)
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
-        pieces: list[pa.StringArray | str] = []
-        for before, cql_type, column in zip(self._before, self._types, batch.columns, strict=True):
-            pieces += [before, json_of(cql_type, column)]
-        return pc.binary_join_element_wise(
-            *pieces, "}\n", "", null_handling="replace", null_replacement="null"
-        )
+        fields = [
+            json_of(cql_type, column)
+            for cql_type, column in zip(self._types, batch.columns, strict=True)
+        ]
+        return rows_of(fields, self._before, "}\n", "null")

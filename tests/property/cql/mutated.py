@@ -1,18 +1,25 @@
 """Garbled pages of every type by the thousand: a script, to run with numba's own bounds checks.
 
 `NUMBA_BOUNDSCHECK=1 python -m tests.property.cql.mutated 12000` prints how many pages were decoded
-and how many refused. Any error but `HostilePage` ends it.
+and how many refused. What was decoded is written as CSV and JSON Lines, which has kernels too. Any
+error but `HostilePage` ends it.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import struct
 import sys
 
+import pyarrow as pa
+
+from ringhaul.cql import spell
 from ringhaul.cql.decode import HostilePage, PageDecoder
 from ringhaul.cql.types import SCALARS, CqlType, parse_type
+from ringhaul.formats import write
+from ringhaul.formats.write import OutputFormat, open_writer
 from tests.protocol import long_bytes
 
 INTERESTING = [-(2**31), -(2**16), -2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 255, 2**16, 2**31 - 1]
@@ -34,14 +41,14 @@ NESTED = [
 ]
 
 
-def decode_or_refuse(decoder: PageDecoder, body: bytes) -> bool:
-    """Was it decoded? Then what came out holds to Arrow's own rules."""
+def decode_or_refuse(decoder: PageDecoder, body: bytes) -> pa.RecordBatch | None:
+    """What was decoded, if it was; it holds to Arrow's own rules then."""
     try:
         batch = decoder.decode(body)
     except HostilePage:
-        return False
+        return None
     batch.validate(full=True)
-    return True
+    return batch
 
 
 def value(cql_type: CqlType, rng: random.Random) -> bytes | None:
@@ -84,6 +91,8 @@ def value(cql_type: CqlType, rng: random.Random) -> bytes | None:
 
 
 def main(pages_count: int) -> None:
+    spell.warm_up()
+    write.warm_up()
     rng = random.Random(20)
     types = [CqlType(name) for name in SCALARS] + [parse_type(text) for text in NESTED]
     decoders = [PageDecoder(["c"], [cql_type]) for cql_type in types]
@@ -99,7 +108,13 @@ def main(pages_count: int) -> None:
             replacement = rng.choice(REPLACEMENTS)
             at = rng.randrange(len(body))
             body[at : at + len(replacement)] = replacement
-        decoded += decode_or_refuse(decoders[which], bytes(body))
+        batch = decode_or_refuse(decoders[which], bytes(body))
+        if batch is not None:
+            decoded += 1
+            for kind in ("csv", "jsonl"):
+                open_writer(OutputFormat(kind=kind), io.BytesIO(), ["c"], [types[which]]).write(
+                    batch
+                )
     print(json.dumps({"decoded": decoded, "refused": pages_count - decoded}))
 
 

@@ -77,6 +77,17 @@ def test_doubles_are_the_shortest_that_round_trip(values: list[float]) -> None:
         assert digits(found) == digits(repr(value))
 
 
+@pytest.mark.parametrize("name", ["tinyint", "smallint", "int", "bigint", "counter"])
+def test_whole_numbers_at_every_count_of_digits(name: str) -> None:
+    powers = [10**digits for digits in range(19)]
+    array_type = CqlType(name).arrow()
+    most = 2 ** (array_type.bit_width - 1)
+    near = {-most, most - 1, *(sign * n + d for n in powers for sign in (1, -1) for d in (-1, 0))}
+    values = [value for value in near if -most <= value < most]
+    texts = text_of(CqlType(name), sliced(pa.array([*values, None], array_type), 3))
+    assert texts.to_pylist() == [*map(str, values), None]
+
+
 #: Doubles that were decimals once, at and beyond the bounds of what is spelled by the kernel.
 DECIMALS = st.builds(
     lambda digits, scale: float(f"{digits}e-{scale}"),

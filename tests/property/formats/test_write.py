@@ -18,8 +18,10 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer
+from ringhaul.formats.write import OutputFormat, open_writer, rows, warm_up
 from tests.property.cql.arrow_values import TORTURE, column, plain, types, values_of
+
+warm_up()  # else few rows are put together without the kernels
 
 OPENERS = {
     "none": lambda data: data,
@@ -74,6 +76,21 @@ def tables(
 def clean(text: str) -> str:
     """A name as the reader of a header keeps it."""
     return "n" + text.replace("\0", "").rstrip()
+
+
+FEW_BYTES = st.text(st.sampled_from(["a", ",", "é", "\n"]), max_size=3)
+
+
+@given(st.data())
+def test_rows_of_kernels_are_those_of_arrow(data: st.DataObject) -> None:
+    count, width = data.draw(st.integers(0, 5)), data.draw(st.integers(1, 4))
+    texts = st.lists(st.none() | TORTURE, min_size=count + 2, max_size=count + 2)
+    columns = [pa.array(data.draw(texts), pa.string())[1:-1] for _ in range(width)]
+    before = data.draw(st.lists(FEW_BYTES, min_size=width, max_size=width))
+    after, null = data.draw(FEW_BYTES), data.draw(FEW_BYTES)
+    found = rows.by_kernels(columns, before, after, null)
+    found.validate(full=True)
+    assert found.to_pylist() == rows.by_arrow(columns, before, after, null).to_pylist()
 
 
 @settings(max_examples=400, deadline=None)

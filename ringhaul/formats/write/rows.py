@@ -1,0 +1,79 @@
+"""Columns of text, put side by side as rows of text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_KERNELS = "ringhaul.formats.write.row_kernels"
+#: Loading the kernels takes as long as they save in some millions of rows: a command that prints
+#: the result of a query does without. A process that writes many rows has them (`warm_up`).
+_FEW_ROWS = 1_000_000
+#: What the offsets of a text column reach.
+_BYTES_MAX = 2**31 - 1
+
+
+def rows_of(
+    columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
+) -> pa.StringArray:
+    """One text a row: each column's value behind what stands `before` it, and `after` the last.
+
+    `null` stands for a value that is null. All rows together have less than 2 GiB.
+    """
+    by_kernels_pays = len(columns[0]) >= _FEW_ROWS or _KERNELS in sys.modules
+    return (by_kernels if by_kernels_pays else by_arrow)(columns, before, after, null)
+
+
+def by_arrow(
+    columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
+) -> pa.StringArray:
+    """`rows_of` without kernels."""
+    pieces = [piece for pair in zip(before, columns, strict=True) for piece in pair]
+    return pc.binary_join_element_wise(
+        *pieces, after, "", null_handling="replace", null_replacement=null
+    )
+
+
+def by_kernels(
+    columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
+) -> pa.StringArray:
+    """`rows_of` by the kernels."""
+    from ringhaul.formats.write.row_kernels import put_column
+
+    heads = [_bytes(text.encode()) for text in before]
+    tails = [_bytes(b"")] * (len(columns) - 1) + [_bytes(after.encode())]
+    values = [
+        _values(column.fill_null(null) if column.null_count else column) for column in columns
+    ]
+    ends = np.zeros(len(columns[0]) + 1, np.int64)
+    ends[1:] = sum(map(len, heads)) + len(tails[-1])
+    for offsets, _ in values:
+        ends[1:] += np.diff(offsets)
+    np.cumsum(ends, out=ends)
+    if ends[-1] > _BYTES_MAX:
+        raise ValueError(f"rows of {ends[-1]} bytes at once")
+    out = np.empty(ends[-1], np.uint8)
+    places = ends[:-1].copy()
+    for head, (offsets, data), tail in zip(heads, values, tails, strict=True):
+        put_column(head, data, offsets, tail, places, out)
+    return pa.StringArray.from_buffers(
+        len(places), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(out)
+    )
+
+
+def _values(column: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Where the values begin and end, and the bytes."""
+    _, offsets, data = column.buffers()
+    if not len(column):
+        return np.zeros(1, np.int32), _bytes(b"")
+    firsts = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    return firsts, _bytes(b"" if data is None else data)
+
+
+def _bytes(data: bytes | pa.Buffer) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
