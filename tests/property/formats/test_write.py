@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringhaul.cql.spell import text_of
-from ringhaul.cql.types import CqlType
+from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.split import START, read_blocks
@@ -163,3 +164,28 @@ def test_parquet_is_read_back_as_the_same_columns(table: Any, compression: str) 
         assert [text_of(cql_type, chunk).to_pylist() for chunk in (values.combine_chunks(),)] == [
             text_of(cql_type, pa.concat_arrays(before.chunks)).to_pylist()
         ]
+
+
+def test_parquet_has_dictionaries_where_values_repeat() -> None:
+    """Of a column whose values all differ a dictionary costs time and makes the file larger."""
+    columns = {
+        "key": (CqlType("uuid"), [uuid.uuid4().bytes for _ in range(3000)]),
+        "number": (CqlType("bigint"), list(range(3000))),
+        "few": (CqlType("text"), [f"sensor-{number % 50}" for number in range(3000)]),
+        "one": (CqlType("int"), [7, *[None] * 2999]),
+        "none": (CqlType("double"), [None] * 3000),
+        "a.b": (parse_type("list<bigint>"), [[number] for number in range(3000)]),
+    }
+    batch = pa.record_batch([column(*one) for one in columns.values()], names=list(columns))
+    types = [cql_type for cql_type, _ in columns.values()]
+    data = written(OutputFormat(kind="parquet"), types, [batch])
+    group = pq.read_metadata(pa.BufferReader(data)).row_group(0)
+    parts = [group.column(number) for number in range(len(columns))]
+    assert {part.path_in_schema: part.has_dictionary_page for part in parts} == {
+        "key": False,
+        "number": False,
+        "few": True,
+        "one": True,
+        "none": True,
+        "a.b.list.element": True,
+    }
