@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cassandra import ReadTimeout
 from cassandra.cluster import Session
 
 from bench.data import Table
@@ -28,6 +29,8 @@ SETTLE_S = 3.0
 HEAP = "6G"
 #: A count of the whole table in one query runs into the server's time-out.
 COUNT_SLICES = 64
+#: A count that the node did not do in its time is asked for as often as this.
+COUNT_TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,16 @@ class Stage:
         total = 0
         for first, last in ring_slices(COUNT_SLICES):
             where = f"token({key}) > {first} AND token({key}) <= {last}"
-            counted = self.session.execute(f"SELECT count(*) FROM {name} WHERE {where}", timeout=60)
-            total += int(counted.one()[0])
+            total += self._counted(f"SELECT count(*) FROM {name} WHERE {where}")
         return total
+
+    def _counted(self, query: str) -> int:
+        """The answer to a count; a node that still compacts what was loaded is given time."""
+        for _ in range(COUNT_TRIES - 1):
+            with suppress(ReadTimeout):
+                return int(self.session.execute(query, timeout=60).one()[0])
+            time.sleep(SETTLE_S)
+        return int(self.session.execute(query, timeout=60).one()[0])
 
     @contextmanager
     def worker(self, processes: int) -> Iterator[int]:

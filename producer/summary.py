@@ -236,7 +236,7 @@ def _unlike(summary: Summary) -> str:
     """What became of the records that are not the same in the table."""
     missing, differing = summary.missing, summary.differing
     others = summary.report.rejected - missing - differing
-    told = [f", {differing:,} differ"] if differing else []
+    told = [f", {differing:,} {'differs' if differing == 1 else 'differ'}"] if differing else []
     told += [f", {missing:,} missing"] if missing else []
     told += [f", {others:,} rejected"] if others else []
     return "".join(told)
