@@ -33,7 +33,7 @@ from tests.property.cql.pages import Pairs
 
 FORMATS = ["csv", "jsonl", "parquet"]
 #: Each command is a process of its own, most of whose second is its start: so three at a time.
-EXAMPLES = 10
+EXAMPLES = 6
 
 
 class Trip:

@@ -19,10 +19,12 @@ _KERNELS = "ringhaul.cql.spell.digits"
 #: Loading the kernels takes a second, and they save 15 to 50 ns a value: a command that prints the
 #: result of a query does not load them. A process that spells many has done so (`warm_up`).
 _FEW_DOUBLES = 100_000
+#: What the kernels have room for: a text column holds 2 GiB, a number up to 20 bytes.
+_MANY = 100_000_000
 
 
 def spell_integers(array: pa.Array) -> pa.StringArray:
-    if _KERNELS not in sys.modules:
+    if _KERNELS not in sys.modules or len(array) > _MANY:
         return array.cast(pa.string())
     from ringhaul.cql.spell.digits import INTEGER_BYTES_MAX, digit_triples, put_integers
 
@@ -52,7 +54,7 @@ def spell_floats(array: pa.Array) -> pa.StringArray:
 
 def _short_doubles(array: pa.DoubleArray) -> pa.StringArray | None:
     """The same text, of a column whose values all have few decimals; None: another one's."""
-    if len(array) < _FEW_DOUBLES and _KERNELS not in sys.modules:
+    if (len(array) < _FEW_DOUBLES and _KERNELS not in sys.modules) or len(array) > _MANY:
         return None
     from ringhaul.cql.spell.digits import DOUBLE_BYTES_MAX, digit_triples, put_short_doubles
 

@@ -92,14 +92,18 @@ class CsvLines:
         offsets = np.frombuffer(offsets_buffer, np.int32)
         offsets = offsets[text.offset : text.offset + len(text) + 1]
         firsts, ends = offsets[:-1], offsets[1:]
-        if np.count_nonzero(firsts == ends) > text.null_count:  # some are empty and not null
-            return True
+        empty = firsts == ends
+        if empty.any():
+            if not text.null_count:
+                return True
+            if (empty & text.is_valid().to_numpy(zero_copy_only=False)).any():
+                return True
         data = data_buffer.slice(offsets[0], offsets[-1] - offsets[0]).to_pybytes()
         if any(byte in data for byte in self._special_bytes):
             return True
         if not any(edge in data for edge in _EDGES):
             return False
-        full = firsts < ends
+        full = ~empty
         shown = np.frombuffer(data, np.uint8)
         first, last = shown[(firsts - offsets[0])[full]], shown[(ends - offsets[0])[full] - 1]
         return bool(np.any((first <= 0x20) | (last <= 0x20) | (first == _EDGES[-1][0])))

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 _KERNELS = "ringhaul.formats.write.row_kernels"
 #: Loading the kernels takes as long as they save in some millions of rows: a command that prints
 #: the result of a query does without. A process that writes many rows has them (`warm_up`).
-_FEW_ROWS = 1_000_000
+_WORTH_LOADING_ROWS = 1_000_000
+#: To hand a column to a kernel takes as long as it saves in so many rows.
+_WORTH_CALLING_ROWS = 300
 #: What the offsets of a text column reach.
 _BYTES_MAX = 2**31 - 1
 
@@ -25,8 +27,9 @@ def rows_of(
 
     `null` stands for a value that is null. All rows together have less than 2 GiB.
     """
-    by_kernels_pays = len(columns[0]) >= _FEW_ROWS or _KERNELS in sys.modules
-    return (by_kernels if by_kernels_pays else by_arrow)(columns, before, after, null)
+    worth = _WORTH_CALLING_ROWS if _KERNELS in sys.modules else _WORTH_LOADING_ROWS
+    put = by_kernels if len(columns[0]) >= worth else by_arrow
+    return put(columns, before, after, null)
 
 
 def by_arrow(
