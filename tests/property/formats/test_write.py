@@ -20,10 +20,8 @@ from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.formats.write import OutputFormat, open_writer, rows, warm_up
+from ringhaul.formats.write import OutputFormat, open_writer, rows
 from tests.property.cql.arrow_values import TORTURE, column, plain, types, values_of
-
-warm_up()  # else few rows are put together without the kernels
 
 OPENERS = {
     "none": lambda data: data,
