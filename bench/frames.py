@@ -1,10 +1,11 @@
-"""EXECUTE frames made beforehand: of a whole file with ringhaul's own encoder, or of keys."""
+"""Frames made beforehand: of a whole file with ringhaul's own encoder, or of keys."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from cassandra.cluster import Session
 
 from bench.replay import EXECUTE, VERSION
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.batches import batch_frames
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
@@ -30,8 +32,20 @@ _HEADER = np.dtype(
 _VALUES, _SKIP_METADATA = 0x01, 0x02
 
 
-def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int) -> pa.BinaryArray:
-    """One frame for each record. Stream ids repeat 0..streams-1: answers are only counted."""
+class Bound(NamedTuple):
+    """The rows of a file as values of a prepared statement."""
+
+    query_id: bytes
+    values_count: int
+    parts: list[pa.BinaryArray]
+
+    @property
+    def count(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+
+def bound_rows(session: Session, schema: TableSchema, path: Path) -> Bound:
+    """All records of a file, which must be good ones."""
     dialect = CsvDialect()
     file = find_sources([str(path)], dialect)[0]
     with open_whole(file, dialect) as stream:
@@ -49,8 +63,6 @@ def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int
         unit_bytes=1 << 40,
     )
     prepared = session.prepare(insert_statement(schema, fields, 0))
-    # The write timestamp is a value of its own.
-    const = _const(prepared.query_id, _VALUES, len(fields) + 1)
     encoder = RowEncoder(job, source)
     parts = []
     with open_whole(file, dialect) as stream:
@@ -58,8 +70,28 @@ def frames_of(session: Session, schema: TableSchema, path: Path, *, streams: int
         for block in read_blocks(stream, dialect, block_bytes=8 << 20, start=start):
             rows, rejects, _ = encoder.encode(block)
             assert rows is not None and not rejects
-            parts.append(_frames(rows.joined(), const, streams))
-    return pa.concat_arrays(parts)
+            parts.append(rows.joined())
+    # The write timestamp is a value of its own.
+    return Bound(prepared.query_id, len(fields) + 1, parts)
+
+
+def frames_of(bound: Bound, *, streams: int) -> pa.BinaryArray:
+    """One frame for each row. Stream ids repeat 0..streams-1: answers are only counted."""
+    const = _const(bound.query_id, _VALUES, bound.values_count)
+    return pa.concat_arrays([_frames(part, const, streams) for part in bound.parts])
+
+
+def batches_of(bound: Bound, rows: int) -> pa.BinaryArray:
+    """One frame for each `rows` rows, as ringhaul makes them; all on stream 0."""
+    made = []
+    for part in bound.parts:
+        cuts = np.append(np.arange(0, len(part), rows), len(part))
+        frames = batch_frames(
+            part, cuts, bound.query_id, ConsistencyLevel.LOCAL_QUORUM, bound.values_count
+        )
+        buffers = [None, pa.py_buffer(frames.offsets), pa.py_buffer(frames.buffer)]
+        made.append(pa.BinaryArray.from_buffers(pa.binary(), len(frames), buffers))
+    return pa.concat_arrays(made)
 
 
 def asking_frames(query_id: bytes, values: Sequence[bytes], *, streams: int) -> pa.BinaryArray:

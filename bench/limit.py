@@ -1,7 +1,8 @@
-"""The server's own limit of writing: EXECUTE frames encoded beforehand and replayed.
+"""The server's own limit of writing: frames encoded beforehand and replayed.
 
-The denominator of every load figure. `python -m bench.limit HOST PORT KEYSPACE.TABLE FILE` prints
-one JSON line. Native protocol v4 (its specification, section 4): a VOID result is 13 bytes.
+The denominator of every load figure. `python -m bench.limit HOST PORT KEYSPACE.TABLE FILE ROWS`
+prints one JSON line. ROWS to a frame: 1 for EXECUTE frames, or more for batches. Native protocol
+v4 (its specification, section 4): a VOID result is 13 bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench.frames import frames_of
+from bench.frames import batches_of, bound_rows, frames_of
 from bench.replay import WINDOW, replay
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import find_table
@@ -19,14 +20,17 @@ VOID = 13
 
 
 def main() -> None:
-    host, port, name, path = sys.argv[1:5]
+    host, port, name, path, rows = sys.argv[1:6]
     keyspace, _, table = name.partition(".")
     session = open_session(ClusterConfig(contact_points=(host,), port=int(port)))
     schema = find_table(session.cluster.metadata, keyspace, table)
-    frames = frames_of(session, schema, Path(path), streams=WINDOW)
+    bound = bound_rows(session, schema, Path(path))
     close_session(session)
-    spent = replay(host, int(port), frames, voids)
-    print(json.dumps({"rows": len(frames), "work_s": spent.work_s, "cpu_s": spent.cpu_s}))
+    # As many rows unanswered, whatever the frames hold.
+    window = WINDOW // int(rows)
+    frames = frames_of(bound, streams=WINDOW) if rows == "1" else batches_of(bound, int(rows))
+    spent = replay(host, int(port), frames, voids, window=window)
+    print(json.dumps({"rows": bound.count, "work_s": spent.work_s, "cpu_s": spent.cpu_s}))
 
 
 def voids(data: bytes) -> tuple[int, int]:

@@ -8,17 +8,22 @@ from bench.contest import PROCESSES
 from bench.harness import System
 from bench.peers import bulk_loader, cqlsh_copy
 from bench.site import Site
-from bench.systems import limit, ours, ours_embedded
+from bench.systems import limits, ours, ours_embedded
+from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 
 
-def line_up(site: Site, without: Sequence[str] = ()) -> list[System]:
+def line_up(
+    site: Site, without: Sequence[str] = (), *, batch_rows: int = BATCH_PARTITIONS_MAX
+) -> list[System]:
     """The limit, ours in every way it is run, and the tools that people load CSV files with.
 
-    `without`: leaves out the systems with any of these words in their names.
+    `without`: leaves out the systems with any of these words in their names. `batch_rows`: as many
+    as the server does not warn of in one batch.
     """
     systems = [
-        limit(site),
+        *limits(site, batch_rows=batch_rows),
         ours(site),
+        ours(site, strategy="single"),
         ours(site, strategy="token-batch"),
         ours_embedded(site, processes=PROCESSES),
         cqlsh_copy(site, processes=1),

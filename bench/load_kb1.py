@@ -21,7 +21,7 @@ def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
     """Run the bench and print its table."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, KB1, rows, worker_pid), without)
+        return line_up(make_site(stage, KB1, rows, worker_pid), without, batch_rows=4)
 
     lines = contest("load_kb1", f"load of {rows:,} rows of 1 kB", choose, rounds=rounds)
     mine = named(lines, "ringhaul pipeline")

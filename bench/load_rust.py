@@ -20,7 +20,7 @@ from bench.data import SMALL
 from bench.harness import RUST, Run, System, claim
 from bench.site import Site, make_site
 from bench.stage import Stage
-from bench.systems import limit, ours
+from bench.systems import limits, ours
 from config.sections import cache_dir_default
 
 ROWS = 1_000_000
@@ -85,10 +85,11 @@ def run(rows: int, rounds: int) -> None:
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
         site = make_site(stage, SMALL, rows, worker_pid)
         clients = [rust_client(site, program, threads=threads) for threads in THREADS]
-        return [limit(site), ours(site), *clients]
+        return [*limits(site), ours(site), ours(site, strategy="single"), *clients]
 
     lines = contest("load_rust", f"Rust client, {rows:,} small rows", choose, rounds=rounds)
-    mine = named(lines, "ringhaul pipeline")
+    # The same requests as the driver's: one for each row.
+    mine = named(lines, "ringhaul single")
     rust = [line for line in lines if line.family == RUST]
     cpu_times = mine.cpu_us_per_row / min(line.cpu_us_per_row for line in rust)
     rows_s_times = mine.rows_s / max(line.rows_s for line in rust)

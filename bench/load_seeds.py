@@ -15,7 +15,7 @@ from bench.harness import System
 from bench.peers import driver_pattern
 from bench.site import make_site
 from bench.stage import Stage
-from bench.systems import limit, ours
+from bench.systems import limits, ours
 
 ROWS = 1_000_000
 
@@ -39,7 +39,7 @@ def run(rows: int, rounds: int) -> None:
             driver_pattern(site, pattern, f"{pattern} {words}", rows=rows // part)
             for pattern, words, part in PATTERNS
         ]
-        return [limit(site), ours(site), *patterns]
+        return [*limits(site), ours(site), *patterns]
 
     contest("load_seeds", f"patterns over {rows:,} small rows", choose, rounds=rounds)
 

@@ -15,7 +15,7 @@ from bench.line_up import line_up
 from bench.peers import bulk_loader, cqlsh_copy
 from bench.site import make_site
 from bench.stage import Stage
-from bench.systems import limit, ours
+from bench.systems import limits, ours
 
 #: For so many rows the lower ratios are claimed, for more rows the higher ones.
 ROWS = 1_000_000
@@ -29,7 +29,7 @@ def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] =
         if not short:
             return line_up(site, without)
         peers = [cqlsh_copy(site, processes=1), bulk_loader(site, batch_mode="REPLICA_SET")]
-        return [limit(site), ours(site), *peers]
+        return [*limits(site), ours(site), *peers]
 
     lines = contest("load_small", f"load of {rows:,} small rows", choose, rounds=rounds)
     mine = named(lines, "ringhaul pipeline")

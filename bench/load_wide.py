@@ -18,7 +18,7 @@ def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
     """Run the bench, print its table and what a cell costs each system."""
 
     def choose(stage: Stage, worker_pid: int) -> Sequence[System]:
-        return line_up(make_site(stage, WIDE20, rows, worker_pid), without)
+        return line_up(make_site(stage, WIDE20, rows, worker_pid), without, batch_rows=6)
 
     cells = len(WIDE20.columns)
     lines = contest(

@@ -48,14 +48,16 @@ def spending() -> Iterator[Spent]:
     spent.cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def replay(host: str, port: int, frames: pa.BinaryArray, count: Count) -> Spent:
-    """Send all frames, keeping `WINDOW` unanswered on each socket, until all are answered."""
+def replay(
+    host: str, port: int, frames: pa.BinaryArray, count: Count, *, window: int = WINDOW
+) -> Spent:
+    """Send all frames, keeping `window` unanswered on each socket, until all are answered."""
     cuts = [number * len(frames) // SOCKETS for number in range(SOCKETS + 1)]
     selector = selectors.DefaultSelector()
     with spending() as spent:
         for first, last in itertools.pairwise(cuts):
             share = _Share(connect(host, port), frames.slice(first, last - first), count)
-            share.send(WINDOW)
+            share.send(window)
             selector.register(share.socket, selectors.EVENT_READ, share)
         left = len(frames)
         while left:

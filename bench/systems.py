@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.harness import LIMIT, OURS, Run, System
 from bench.site import Site
 from bench.tools import Job, run_program, run_ringhaul
+from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 
 
 def ours(site: Site, *, strategy: str = "pipeline", name: str | None = None) -> System:
@@ -26,11 +27,14 @@ def ours_embedded(site: Site, *, processes: int) -> System:
     return site.system("ringhaul embedded", OURS, run)
 
 
-def limit(site: Site) -> System:
-    """Frames encoded beforehand, replayed: what the server itself can take."""
+def limits(site: Site, *, batch_rows: int = BATCH_PARTITIONS_MAX) -> list[System]:
+    """What the server itself can take: row by row, and in batches."""
+    return [_limit(site, 1, "frames"), _limit(site, batch_rows, "batches")]
 
+
+def _limit(site: Site, rows: int, what: str) -> System:
     def run() -> Run:
-        told, done = run_program(site.stage, "bench.limit", site.name, str(site.path))
+        told, done = run_program(site.stage, "bench.limit", site.name, str(site.path), str(rows))
         site.check(told["rows"])
         return Run(
             rows=told["rows"],
@@ -41,7 +45,7 @@ def limit(site: Site) -> System:
             rss_bytes_max=done.rss_bytes_max,
         )
 
-    return site.system("server's limit (replayed frames)", LIMIT, run)
+    return site.system(f"server's limit (replayed {what})", LIMIT, run)
 
 
 def fill(site: Site) -> None:

@@ -152,7 +152,9 @@ Consistency = Annotated[
     ],
     BeforeValidator(_upper),
 ]
-Strategy = Annotated[Literal["pipeline", "token-batch", "concurrent"], BeforeValidator(_lower)]
+Strategy = Annotated[
+    Literal["pipeline", "single", "token-batch", "concurrent"], BeforeValidator(_lower)
+]
 Profile = Annotated[Literal["off", "cprofile", "pyspy"], BeforeValidator(_lower)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)]
 LogFormat = Annotated[Literal["auto", "console", "json"], BeforeValidator(_lower)]

@@ -21,12 +21,17 @@ from tests import protocol
 
 
 class Execute(NamedTuple):
-    """A request of a client to write a row."""
+    """A request of a client to write a row, or several in a batch."""
 
     connection: int  #: 0-based, in the order in which they were opened
     stream: int
     row: int  #: the first bound value, taken for a bigint
     value: bytes = b""  #: the first bound value, whole
+    batch: tuple[int, ...] = ()  #: rows of a batch; `row` and `value` are of the first of them
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return self.batch or (self.row,)
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,14 @@ def error(request: Execute, code: int, message: str = "as scripted") -> Answer:
 
 
 def first_time(fault: Callable[[Execute], Answer], rows: range | set[int]) -> Script:
-    """A script by which each of these rows meets the fault once."""
+    """A script by which each of these rows meets the fault once, those of a batch together."""
     left, lock = set(rows), threading.Lock()
 
     def script(request: Execute) -> Answer:
         with lock:
-            if request.row not in left:
+            if left.isdisjoint(request.rows):
                 return void(request)
-            left.remove(request.row)
+            left.difference_update(request.rows)
         return fault(request)
 
     return script
@@ -70,6 +75,39 @@ CLOSE = Answer(close=True)
 
 def query_id(statement: str) -> bytes:
     return hashlib.md5(statement.encode(), usedforsecurity=False).digest()
+
+
+def read_execute(connection: int, stream: int, body: bytes) -> tuple[bytes, Execute]:
+    """The statement's id and the request."""
+    id_length = int.from_bytes(body[:2], "big")
+    statement, body = body[2 : 2 + id_length], body[2 + id_length :]
+    # Consistency, flags, count of values, and the length of the first
+    value = body[9 : 9 + max(int.from_bytes(body[5:9], "big", signed=True), 0)]
+    return statement, Execute(connection, stream, int.from_bytes(body[9:17], "big"), value)
+
+
+def read_batch(connection: int, stream: int, body: bytes) -> tuple[bytes, Execute]:
+    """The same of an unlogged batch of one statement, taken to its last byte."""
+    kind, count = struct.unpack_from(">BH", body)
+    assert kind == 1 and count
+    at, statements, firsts = 3, set(), []
+    for _ in range(count):
+        prepared, id_length = struct.unpack_from(">BH", body, at)
+        assert prepared == 1
+        statements.add(body[at + 3 : at + 3 + id_length])
+        at += 3 + id_length
+        (values_count,) = struct.unpack_from(">H", body, at)
+        at += 2
+        values = []
+        for _ in range(values_count):
+            (length,) = struct.unpack_from(">i", body, at)
+            at += 4 + max(length, 0)
+            values.append(body[at - max(length, 0) : at])
+        firsts.append(values[0])
+    [statement] = statements
+    assert len(body) == at + 3  # consistency, flags
+    rows = tuple(int.from_bytes(value[:8], "big") for value in firsts)
+    return statement, Execute(connection, stream, rows[0], firsts[0], rows)
 
 
 class ScriptedServer:
@@ -86,7 +124,7 @@ class ScriptedServer:
         self.known: set[bytes] = set()  #: ids of statements that need no PREPARE
         self.written: Counter[int] = Counter()  #: row -> times it was acknowledged
         self.seen: Counter[int] = Counter()  #: row -> times it was asked for
-        self.unprepared = self.prepares = self.options = self.connections = 0
+        self.unprepared = self.prepares = self.options = self.connections = self.requests = 0
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
@@ -132,32 +170,31 @@ class ScriptedServer:
                 version, _, stream_id, opcode, length = struct.unpack(">BBhBi", head)
                 assert version == 4
                 body = stream.read(length)
-                if opcode != protocol.EXECUTE:
+                if opcode not in (protocol.EXECUTE, protocol.BATCH):
                     connection.sendall(self._answer(opcode, stream_id, body))
                     continue
-                answer = self._execute(number, stream_id, body)
+                read = read_execute if opcode == protocol.EXECUTE else read_batch
+                answer = self._write(*read(number, stream_id, body))
                 connection.sendall(answer.data)
                 if answer.close:
                     break
         with self._lock:
             self._open.discard(connection)
 
-    def _execute(self, connection: int, stream: int, body: bytes) -> Answer:
-        id_length = int.from_bytes(body[:2], "big")
-        statement, body = body[2 : 2 + id_length], body[2 + id_length :]
+    def _write(self, statement: bytes, request: Execute) -> Answer:
         if statement not in self.known:
             with self._lock:
                 self.unprepared += 1
-            return Answer(protocol.error(stream, 0x2500, "Prepared query with ID not found"))
-        # Consistency, flags, count of values, and the length of the first
-        value = body[9 : 9 + max(int.from_bytes(body[5:9], "big", signed=True), 0)]
-        request = Execute(connection, stream, int.from_bytes(body[9:17], "big"), value)
+            return Answer(
+                protocol.error(request.stream, 0x2500, "Prepared query with ID not found")
+            )
         with self._lock:
-            self.seen[request.row] += 1
+            self.seen.update(request.rows)
+            self.requests += 1
         answer = self.script(request)
         if answer.written:
             with self._lock:
-                self.written[request.row] += 1
+                self.written.update(request.rows)
         return answer
 
     def _answer(self, opcode: int, stream: int, body: bytes) -> bytes:

@@ -44,8 +44,8 @@ from producer.options import connection_options, following_options, given_option
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["pipeline", "token-batch", "concurrent"]),
-    help="Single statements to the replicas, or two ways through the driver [pipeline].",
+    type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),
+    help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
 )
 @click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")

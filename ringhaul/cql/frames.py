@@ -42,6 +42,7 @@ class Opcode(IntEnum):
     RESULT = 0x08
     PREPARE = 0x09
     EXECUTE = 0x0A
+    BATCH = 0x0D
     AUTH_CHALLENGE = 0x0E
     AUTH_RESPONSE = 0x0F
     AUTH_SUCCESS = 0x10
@@ -75,9 +76,10 @@ class FrameError(Exception):
 
 
 _HEADER = struct.Struct(">BBhBi")
-_HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1")]
+#: Of a frame, before its length.
+HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1")]
 #: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
-_VOID = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
+_VOID = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
 #: An enum member costs a look-up for each comparison, and this one is made for every answer.
 _RESULT = int(Opcode.RESULT)
@@ -163,7 +165,7 @@ def execute_frames(
         tail.append(("timestamp", ">i8", timestamps))
     head = struct.pack(">H", len(query_id)) + query_id
     head += struct.pack(">HBH", consistency, flags, values_count)
-    layout = np.dtype([*_HEADER_FIELDS, ("length", ">i4"), ("head", "V", len(head))])
+    layout = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("head", "V", len(head))])
     headers = np.empty(len(rows), layout)
     headers["version"] = PROTOCOL_VERSION
     headers["flags"] = 0
@@ -172,13 +174,13 @@ def execute_frames(
     tails = np.empty(len(rows), np.dtype([(name, kind) for name, kind, _ in tail]))
     for name, _, values in tail:
         tails[name] = values
-    headers["length"] = np.diff(_offsets(rows)) + len(head) + tails.dtype.itemsize
+    headers["length"] = np.diff(offsets_of(rows)) + len(head) + tails.dtype.itemsize
     headers["head"] = np.void(head)
     parts = [_binary(headers), rows]
     if tail:
         parts.append(_binary(tails))
     joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
-    return Frames(np.frombuffer(joined.buffers()[2], np.uint8), _offsets(joined))
+    return Frames(np.frombuffer(joined.buffers()[2], np.uint8), offsets_of(joined))
 
 
 def _binary(records: NDArray[np.void]) -> pa.BinaryArray:
@@ -236,6 +238,7 @@ class Reply(NamedTuple):
     stream: int
     opcode: int
     body: bytes  #: what follows tracing id, warnings and payload
+    warnings: Sequence[str] = ()
 
     @property
     def is_void(self) -> bool:
@@ -307,24 +310,24 @@ def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None,
     if end > len(data):
         return None, at
     body = bytes(data[at + HEADER_BYTES : end])
-    return Reply(stream, opcode, _without_extras(flags, body)), end
+    warnings, rest = _extras(flags, body) if flags else ((), body)
+    return Reply(stream, opcode, rest, warnings), end
 
 
-def _without_extras(flags: int, body: bytes) -> bytes:
-    """The body without what the header's flags put before it (section 2.2)."""
+def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
+    """The warnings, and the body without what the header's flags put before it (section 2.2)."""
     if flags & _FLAG_COMPRESSION:
         raise FrameError("the server compresses its answers; it was not asked to")
-    reader = Reader(body)
+    reader, warnings = Reader(body), []
     if flags & _FLAG_TRACING:
         reader.take(16)
     if flags & _FLAG_WARNING:
-        for _ in range(reader.read_short()):
-            reader.read_string()
+        warnings = [reader.read_string() for _ in range(reader.read_short())]
     if flags & _FLAG_PAYLOAD:
         for _ in range(reader.read_short()):
             reader.read_string()
             reader.read_bytes()
-    return reader.rest()
+    return warnings, reader.rest()
 
 
 class ServerError(NamedTuple):
@@ -381,8 +384,13 @@ class Reader:
         length = self.read_int()
         return None if length < 0 else self.take(length)
 
+    @property
+    def left(self) -> int:
+        """Bytes that were not read yet."""
+        return len(self._body) - self._at
+
     def rest(self) -> bytes:
-        return self.take(len(self._body) - self._at)
+        return self.take(self.left)
 
 
 def _string(text: str) -> bytes:
@@ -390,6 +398,7 @@ def _string(text: str) -> bytes:
     return struct.pack(">H", len(raw)) + raw
 
 
-def _offsets(values: pa.BinaryArray) -> NDArray[np.int32]:
+def offsets_of(values: pa.BinaryArray) -> NDArray[np.int32]:
+    """Where each value begins in the data, and where the last one ends."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1]

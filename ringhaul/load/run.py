@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What writes where the server does not speak what the pipeline needs.
+#: Strategies of the data plane, and what writes where the server does not speak what it needs.
+PLANE_STRATEGIES = ("pipeline", "single")
 FALLBACK_STRATEGY = "token-batch"
 
 
@@ -43,8 +44,9 @@ def run_load_unit(
     `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
     """
     encoder = RowEncoder(job, job.sources[unit.source], transforms)
-    if job.strategy != "pipeline" or target.plane.unsupported:
-        strategy = FALLBACK_STRATEGY if job.strategy == "pipeline" else job.strategy
+    on_plane = job.strategy in PLANE_STRATEGIES
+    if not on_plane or target.plane.unsupported:
+        strategy = FALLBACK_STRATEGY if on_plane else job.strategy
         return _run_unit(unit, job, encoder, strategy, target, bounds, hooks)
     try:
         return _run_unit(unit, job, encoder, job.strategy, target, bounds, hooks)

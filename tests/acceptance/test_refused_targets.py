@@ -360,7 +360,7 @@ USAGE = {
     ),
     "no such strategy": (
         ["load", "a.csv", "-t", "k.t", "--strategy", "fast"],
-        "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'token-batch', "
+        "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'single', 'token-batch', "
         "'concurrent'.",
     ),
     "no such command": (["lod"], "No such command 'lod'."),

@@ -12,7 +12,7 @@ from ringhaul.load.write.base import (
     WriterHooks,
 )
 from ringhaul.load.write.concurrent import ConcurrentWriter
-from ringhaul.load.write.pipeline import PipelineWriter
+from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter
 
 WriterFactory = Callable[[Target, WriteOptions, WriterHooks], Writer]
@@ -20,6 +20,7 @@ WriterFactory = Callable[[Target, WriteOptions, WriterHooks], Writer]
 #: Strategy name -> writer. The names are what `--strategy` takes.
 WRITERS: dict[str, WriterFactory] = {
     "pipeline": PipelineWriter,
+    "single": SingleWriter,
     "token-batch": TokenBatchWriter,
     "concurrent": ConcurrentWriter,
 }

@@ -22,10 +22,10 @@ from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.plane import Plane
 from ringhaul.load.write.window import WindowStats
 
-#: Unanswered requests of one process where nothing else is set: single statements (the ceiling of
-#: each wire's window, some 10 ms of a node at full speed), and batches of ten rows through the
-#: driver, where more only wait in the server's queue.
-REQUESTS_IN_FLIGHT = {"pipeline": 1024, "token-batch": 128, "concurrent": 128}
+#: Unanswered requests of one process where nothing else is set: of ours the ceiling of each wire's
+#: window (1,024 single statements are some 10 ms of a node at full speed); through the driver more
+#: only wait in the server's queue.
+REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "concurrent": 128}
 
 
 class WriteFailed(Transient):

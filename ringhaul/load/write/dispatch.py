@@ -101,6 +101,10 @@ class Dispatcher(ABC, Generic[Rows]):
     def _refused(self, work: Work[Rows], index: int, reason: str) -> None:
         """The server will never take this row."""
 
+    def _as_sent(self, segment: Segment[Rows], leave: Leave) -> Segment[Rows]:
+        """What stands at the head of a queue, in the frames that are to be sent now."""
+        return segment
+
     def _sent(
         self, wire: Wire[Work[Rows]], work: Work[Rows], first: int, streams: NDArray[np.int64]
     ) -> None:
@@ -168,21 +172,22 @@ class Dispatcher(ABC, Generic[Rows]):
                 # Last in line: the next time others may have what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
                 return
-            segment = queue[0]
+            segment = queue[0] = self._as_sent(queue[0], leave)
             begin = segment.first
             frames, window = segment.work.frames, wire.window
             while segment.first < segment.last:
                 room = min(window.room(), self._requests_left(leave))
                 if not room:
                     break
-                count = min(room, segment.last - segment.first, leave.rows)
+                last = min(segment.first + room, segment.last)
+                count = segment.work.fit(segment.first, last, leave.rows)
                 last = segment.first + count
                 size = frames.bytes_between(segment.first, last)
                 if size > window.bytes_room:
                     count = frames.fit(segment.first, last, window.bytes_room)
                     last = segment.first + count
                     size = frames.bytes_between(segment.first, last)
-                now_s = self._throttle(count)
+                now_s = self._throttle(segment.work.rows_between(segment.first, last))
                 streams = window.sent(segment.work, segment.first, count, size, now_s)
                 frames.set_streams(segment.first, last, streams)
                 self._sent(wire, segment.work, segment.first, streams)
@@ -208,10 +213,10 @@ class Dispatcher(ABC, Generic[Rows]):
         free = leave.requests - sum(wire.window.requests for wire in self._plane.open_wires())
         return free if free >= min(BLOCK_REQUESTS, max(leave.requests // 2, 1)) else 0
 
-    def _throttle(self, count: int) -> float:
+    def _throttle(self, rows: int) -> float:
         """Wait for leave to send; the time when it was given."""
         before_s = time.monotonic()
-        self._callbacks.throttle(count)
+        self._callbacks.throttle(rows)
         now_s = time.monotonic()
         self._paced = self._paced or now_s - before_s > PACED_S
         return now_s
@@ -349,13 +354,7 @@ class Dispatcher(ABC, Generic[Rows]):
             raise WriteFailed(
                 f"{self.request} failed {work.tries + 1} times, the last time with: {reason}"
             )
-        again = Work(
-            work.rows,
-            work.frames.take(indexes),
-            work.order[indexes],
-            work.replica_set,
-            work.tries + 1,
-        )
+        again = work.again(indexes)
         due = time.monotonic() + backoff_s(again.tries, self._jitter)
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 

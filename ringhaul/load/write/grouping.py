@@ -3,14 +3,11 @@
 The server warns of an unlogged batch that touches more than 10 partitions and of one over 5 KiB
 that spans partitions (`unlogged_batch_across_partitions_warn_threshold`,
 `batch_size_warn_threshold`). It counts a batch's size as it would store it, which is more than
-what is sent: 8 bytes of timestamp per cell and per row (`Row.dataSize`), and as much again when
-a TTL is set.
+what is sent (`Row.dataSize` and `Cell.dataSize` of Cassandra 5.0, which count more than those of
+older versions).
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,21 +17,22 @@ BATCH_PARTITIONS_MAX = 10
 #: A batch of one partition is one mutation and never warned of; this only bounds one request.
 BATCH_ROWS_MAX = 100
 
-
-class Group(NamedTuple):
-    """Rows first..last-1 of `order` form one batch for one replica set."""
-
-    replica_set: int
-    first: int
-    last: int
+#: What the server counts besides values: of a cell 20 bytes (timestamp, TTL, expiry), of which the
+#: length that is bound with each value makes up for 4, and of a row its timestamp and deletions.
+_CELL_BYTES = 16
+_ROW_BYTES = 64
+#: An element of a list, bound as 4 bytes and its value, is a cell with a path of 16 bytes.
+_ELEMENT_GROWTH = 8
 
 
 def stored_bytes(
-    row_bytes: npt.NDArray[np.int64], cells: int, *, ttl: bool
+    row_bytes: npt.NDArray[np.int64], cells: int, many_bytes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Upper bound of what the server counts for rows of `row_bytes` bound bytes each."""
-    per_cell = 12 if ttl else 4  # beside the 4 bytes of length that row_bytes already holds
-    return row_bytes + (per_cell + 4) * cells + 24
+    """Upper bound of what the server counts for rows of `row_bytes` bound bytes each.
+
+    `many_bytes`: of them, those of values that may be stored in a cell for each of their elements.
+    """
+    return row_bytes + _CELL_BYTES * cells + _ROW_BYTES + _ELEMENT_GROWTH * many_bytes
 
 
 def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -44,29 +42,36 @@ def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> np
 
 def group_rows(
     sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
-) -> Iterator[Group]:
-    """Greedy batches over rows already in `order_rows` order; they tile the rows.
+) -> npt.NDArray[np.int64]:
+    """Where greedy batches begin, and where the last one ends: batch i is rows cuts[i]:cuts[i + 1].
 
-    `sizes` are `stored_bytes`. A row larger than a batch goes alone.
+    Rows of one replica set stand together, and rows of one partition had better. `sizes` are
+    `stored_bytes`. A row larger than a batch goes alone.
     """
     count = len(sets)
     if not count:
-        return
-    set_starts = np.flatnonzero(np.diff(sets, prepend=sets[0] - 1))
-    # Number of the partition each row belongs to, and the first row of each partition.
-    new_partition = np.ones(count, dtype=bool)
-    new_partition[1:] = (tokens[1:] != tokens[:-1]) | (sets[1:] != sets[:-1])
-    partition = np.cumsum(new_partition) - 1
-    partition_starts = np.append(np.flatnonzero(new_partition), count)
+        return np.zeros(1, np.int64)
+    rows = np.arange(count)
+    new_set = sets[1:] != sets[:-1]
+    set_ends = _ends(new_set, 1)
+    partition_ends = _ends(new_set | (tokens[1:] != tokens[:-1]), BATCH_PARTITIONS_MAX)
     total = np.concatenate(([0], np.cumsum(sizes)))
-    for set_first, set_last in zip(set_starts, np.append(set_starts[1:], count), strict=True):
-        first = int(set_first)
-        while first < set_last:
-            by_partitions = partition_starts[
-                min(partition[first] + BATCH_PARTITIONS_MAX, len(partition_starts) - 1)
-            ]
-            by_bytes = np.searchsorted(total, total[first] + BATCH_BYTES_MAX, side="right") - 1
-            last = int(min(by_partitions, by_bytes, set_last, first + BATCH_ROWS_MAX))
-            last = max(last, first + 1)
-            yield Group(int(sets[first]), first, last)
-            first = last
+    size_ends = np.searchsorted(total, total[:-1] + BATCH_BYTES_MAX, side="right") - 1
+    ends = np.minimum.reduce([set_ends, partition_ends, size_ends, rows + BATCH_ROWS_MAX])
+    # A batch begins where the one before it ends: only following them says which rows those are.
+    following = np.maximum(ends, rows + 1).tolist()
+    cuts = [0]
+    while cuts[-1] < count:
+        cuts.append(following[cuts[-1]])
+    return np.array(cuts)
+
+
+def _ends(changes: npt.NDArray[np.bool_], runs: int) -> npt.NDArray[np.int64]:
+    """Of each row, where the run that it is in and those after it end, `runs` in all.
+
+    `changes`: where a row is not of the same run as the one before it, from the second row on.
+    """
+    number = np.concatenate(([0], np.cumsum(changes)))
+    ends = np.append(np.flatnonzero(changes) + 1, len(number))
+    found: npt.NDArray[np.int64] = ends[np.minimum(number + runs, len(ends)) - 1]
+    return found

@@ -1,12 +1,15 @@
-"""`pipeline`: single statements at the server's own speed.
+"""`pipeline`: rows in small batches at the server's own speed, and `single`: one by one.
 
-The rows of a block become EXECUTE frames in one buffer; whole runs of them are handed to the
-replica's socket at once, and the answers are counted column-wise. On the server single statements
-cost no more than batches; what made them slow was the cost of each in the client.
+The rows of a block become frames in one buffer; whole runs of them are handed to the replica's
+socket at once, and the answers are counted column-wise. A batch saves the server what a request
+costs beside its row, which is a third of everything for small rows; it stays below what the server
+warns of (see `grouping`), and the coordinator is a replica of all of it.
 
 The order of things: `write` queues a block's frames by replica set and returns when they are on
 their way, `flush` when every one was answered. In between `dispatch.py` sends what the windows
-have room for and reads what has come. An answer that is not VOID finds its row by its stream id.
+have room for and reads what has come. An answer that is not VOID finds its rows by its stream id;
+the rows of a batch that is refused for what is in it go again one by one, so that the one at fault
+is named.
 
 When a replica is slow the others must not wait for it: `write` asks for more rows as soon as some
 wire has nothing to do, as long as the rows kept (queued, unanswered, to be tried again) are those
@@ -15,54 +18,93 @@ of a few blocks.
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 import weakref
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringhaul.cql.frames import FrameError, Opcode, Reply, execute_frames
+from ringhaul.cql.batches import batch_frames, entries_of
+from ringhaul.cql.frames import (
+    STREAMS_MAX,
+    FrameError,
+    Frames,
+    Opcode,
+    Reply,
+    ServerError,
+    execute_frames,
+    offsets_of,
+)
+from ringhaul.load.pacing import Leave
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks, WriteStats
+from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.dispatch import Dispatcher
+from ringhaul.load.write.grouping import BATCH_ROWS_MAX, group_rows
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
 from ringhaul.load.write.work import Segment, Work
 
+log = logging.getLogger(__name__)
+
 #: Blocks whose rows are kept at most; one of 4 MiB of text takes some 30 MiB in all its forms.
 BLOCKS_KEPT_MAX = 3
+#: Rows to a batch, on average, from which on batches are made.
+BATCH_ROWS_WORTH = 2
+#: Rows that a worker process sends first, to hear whether a server warns of their batches, and how
+#: long the others wait for that before they go one by one.
+TRIAL_ROWS = 100
+TRIAL_WAIT_S = 0.25
+#: Words about batches, and not of a column `batch_id` or a table `shop.batch`.
+_OF_BATCHES = re.compile(r"(?<![.\w'\"])batch(es)?(?![.\w'\"])", re.IGNORECASE)
+
+
+class _Placed(NamedTuple):
+    """Rows of a block, those of one replica set together."""
+
+    rows: EncodedRows
+    joined: pa.BinaryArray  #: bound values of each
+    order: NDArray[np.int64]  #: which row of the block each is
+    sets: NDArray[np.int32]
+    tokens: NDArray[np.int64]
+
+    def part(self, first: int, last: int) -> _Placed:
+        """Some of them."""
+        joined, cut = self.joined.slice(first, last - first), slice(first, last)
+        return _Placed(self.rows, joined, self.order[cut], self.sets[cut], self.tokens[cut])
 
 
 class PipelineWriter(Dispatcher[EncodedRows]):
-    """See the module; the interface is `base.Writer`."""
+    """`pipeline`: see the module; the interface is `base.Writer`."""
+
+    #: Whether rows may share a request.
+    batches = True
 
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
         self.stats = WriteStats()
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
+        self._sizes = BatchSizes(target.prepared)
+        #: Of each wire, how many rows the request of a stream id is of.
+        self._rows_by_stream: WeakKeyDictionary[Wire[Work[EncodedRows]], NDArray[np.int64]] = (
+            WeakKeyDictionary()
+        )
         super().__init__(target, options, hooks, WindowStats(latencies=self.stats.latencies))
 
     def write(self, rows: EncodedRows) -> None:
-        sets, _ = self._routing.assign(rows.keys)
-        joined = rows.joined()
-        counts = np.bincount(sets)
-        if np.count_nonzero(counts) == 1:
-            order = np.arange(len(sets))
-        else:
-            order = np.argsort(sets, kind="stable")
-            joined = joined.take(order)
-        frames = execute_frames(
-            joined,
-            self._target.prepared.query_id,
-            self._options.consistency,
-            len(rows.columns),
-        )
-        first = 0
-        for replica_set in np.flatnonzero(counts).tolist():
-            last = first + int(counts[replica_set])
-            work = Work(rows, frames, order, replica_set, 0)
-            self._enqueue(Segment(work, first, last))
-            first = last
+        placed = self._place(rows)
+        tried = 0
+        if self._may_share(self._hooks.leave()) and not self._plane.batches_tried:
+            tried = min(TRIAL_ROWS, len(rows))
+            if self._queue(placed.part(0, tried)):
+                self._hear_of_trial()
+        rest = placed.part(tried, len(rows))
+        self._queue(rest, alone=tried > 0 and not self._plane.batches_tried)
         self._blocks.append(weakref.ref(rows))
         while self._pending() and (self._full() or (self._queues and not self._starving())):
             self._turn()
@@ -71,6 +113,76 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         while self._pending():
             self._turn()
         self.stats.window = self._window_stats
+
+    def _place(self, rows: EncodedRows) -> _Placed:
+        sets, tokens = self._routing.assign(rows.keys)
+        joined = rows.joined()
+        if not (sets != sets[:1]).any():
+            return _Placed(rows, joined, np.arange(len(sets)), sets, tokens)
+        order = np.argsort(sets, kind="stable")
+        return _Placed(rows, joined.take(order), order, sets[order], tokens[order])
+
+    def _queue(self, placed: _Placed, *, alone: bool = False) -> bool:
+        """Queue rows, in batches if that is worth it and none is to go `alone`; whether it was."""
+        rows, joined, order, sets, _ = placed
+        if not len(order):
+            return False
+        cuts = None if alone else self._cuts(placed)
+        query_id, consistency = self._target.prepared.query_id, self._options.consistency
+        if cuts is None:
+            frames = self._singles(joined, rows)
+        else:
+            frames = batch_frames(joined, cuts, query_id, consistency, len(rows.columns))
+        begins = np.flatnonzero(np.diff(sets, prepend=-1)).tolist()
+        for begin, end in zip(begins, [*begins[1:], len(sets)], strict=True):
+            first, last = (begin, end) if cuts is None else np.searchsorted(cuts, [begin, end])
+            work = Work(rows, frames, order, int(sets[begin]), 0, cuts)
+            self._enqueue(Segment(work, int(first), int(last)))
+        return cuts is not None
+
+    def _hear_of_trial(self) -> None:
+        """Wait until a batch was taken or spoken against, but not for long."""
+        until_s = time.monotonic() + TRIAL_WAIT_S
+        while self._plane.batches and not self._plane.batches_tried:
+            if not self._pending() or time.monotonic() > until_s:
+                return
+            self._turn()
+
+    def _cuts(self, placed: _Placed) -> NDArray[np.int64] | None:
+        """The batches of some rows; None: they go one by one, as they do where few share one."""
+        if not self._may_share(self._hooks.leave()):
+            return None
+        row_bytes = np.diff(offsets_of(placed.joined)).astype(np.int64)
+        sizes = self._sizes.of(placed.rows, placed.order, row_bytes)
+        cuts = group_rows(placed.sets, placed.tokens, sizes)
+        return cuts if len(row_bytes) >= BATCH_ROWS_WORTH * (len(cuts) - 1) else None
+
+    def _may_share(self, leave: Leave) -> bool:
+        """Whether rows may share a request.
+
+        Not for a server that warns of it, nor while a rate limit lets only a few rows go at once:
+        all of a batch would wait together.
+        """
+        return self.batches and self._plane.batches and leave.rows >= BATCH_ROWS_MAX
+
+    def _as_sent(self, segment: Segment[EncodedRows], leave: Leave) -> Segment[EncodedRows]:
+        """Batches that were made before they were not wanted any more are taken apart."""
+        if segment.work.cuts is None or self._may_share(leave):
+            return segment
+        return self._apart(segment)
+
+    def _apart(self, segment: Segment[EncodedRows]) -> Segment[EncodedRows]:
+        """The rows of some batches, each in a request of its own."""
+        work, numbers = segment.work, range(segment.first, segment.last)
+        offsets, data = work.frames.offsets, work.frames.buffer
+        entries = [entries_of(data[offsets[i] : offsets[i + 1]].tobytes()) for i in numbers]
+        frames = self._singles(pa.concat_arrays(entries), work.rows)
+        order = np.concatenate([work.rows_of(i) for i in numbers])
+        return Segment(work._replace(frames=frames, order=order, cuts=None), 0, len(order))
+
+    def _singles(self, joined: pa.BinaryArray, rows: EncodedRows) -> Frames:
+        prepared, consistency = self._target.prepared, self._options.consistency
+        return execute_frames(joined, prepared.query_id, consistency, len(rows.columns))
 
     def _again(self, work: Work[EncodedRows], indexes: NDArray[np.int64], reason: str) -> None:
         super()._again(work, indexes, reason)
@@ -81,26 +193,72 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._blocks = [block for block in self._blocks if block() is not None]
         return len(self._blocks) > BLOCKS_KEPT_MAX
 
+    def _sent(
+        self,
+        wire: Wire[Work[EncodedRows]],
+        work: Work[EncodedRows],
+        first: int,
+        streams: NDArray[np.int64],
+    ) -> None:
+        of_stream = self._rows_by_stream.get(wire)
+        if of_stream is None:
+            of_stream = self._rows_by_stream[wire] = np.ones(STREAMS_MAX, np.int64)
+        begin = int(streams[0])
+        cuts = work.cuts
+        of_stream[begin : begin + len(streams)] = (
+            1 if cuts is None else np.diff(cuts[first : first + len(streams) + 1])
+        )
+
     def _take(self, wire: Wire[Work[EncodedRows]], looked_at_s: float) -> None:
         parsed = wire.pull()
         now_s = time.monotonic()
         wire.window.answered(parsed.voids, now_s, looked_at_s)
-        self.stats.written += len(parsed.voids)
+        if len(parsed.voids):
+            rows = int(self._rows_by_stream[wire][parsed.voids].sum())
+            self._written(rows, len(parsed.voids))
         for reply in parsed.others:
             if not self._control(wire, reply):
                 self._take_other(wire, reply, now_s, looked_at_s)
 
+    def _written(self, rows: int, answers: int) -> None:
+        self.stats.written += rows
+        # More rows than answers: some batch was taken.
+        self._plane.batches_tried = self._plane.batches_tried or rows > answers
+
     def _take_other(
         self, wire: Wire[Work[EncodedRows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
-        """The answer to a row that is not a plain VOID."""
+        """The answer to a request that is not a plain VOID."""
         if reply.is_void:
-            wire.window.answered_one(reply.stream, now_s, looked_at_s)
-            self.stats.written += 1
+            work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
+            for warning in reply.warnings:
+                self._heed(work, warning)
+            self._written(len(work.rows_of(index)), 1)
             return
         if reply.opcode != Opcode.ERROR:
             raise FrameError(f"an INSERT was answered by message {reply.opcode:#04x}")
         self._take_error(wire, reply, now_s, looked_at_s)
 
+    def _erred(self, work: Work[EncodedRows], index: int, error: ServerError) -> None:
+        super()._erred(work, index, error)
+        self._heed(work, error.message)
+
     def _refused(self, work: Work[EncodedRows], index: int, reason: str) -> None:
-        self._hooks.on_reject(work.rows, int(work.order[index]), reason)
+        if work.cuts is None:
+            self._hooks.on_reject(work.rows, int(work.order[index]), reason)
+            return
+        self._heed(work, reason)
+        self._enqueue(self._apart(Segment(work, index, index + 1)))
+
+    def _heed(self, work: Work[EncodedRows], words: str) -> None:
+        """No more batches to servers that would rather have none."""
+        if work.cuts is not None and self._plane.batches and _OF_BATCHES.search(words):
+            # Said once: the plane remembers.
+            self._plane.batches = False
+            log.warning("writing row by row, not in batches: the server says: %s", words)
+
+
+class SingleWriter(PipelineWriter):
+    """`single`: the pipeline with a request for each row."""
+
+    batches = False

@@ -95,6 +95,8 @@ class Plane:
         """Bounds are of each wire: requests unanswered, and their bytes."""
         #: Some server does not speak the data plane's protocol: leave it to the driver.
         self.unsupported = False
+        #: Rows may be sent in batches: no server has spoken against one; and some batch was taken.
+        self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
         self._requests_max, self._bytes_max = requests_max, bytes_max
         self._wires: dict[Host, Wire[Any]] = {}

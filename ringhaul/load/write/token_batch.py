@@ -24,6 +24,7 @@ from cassandra.pool import Host
 from cassandra.protocol import BatchMessage, ProtocolHandler
 from cassandra.query import BatchStatement, BatchType
 
+from ringhaul.cql.batches import entry_head
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
 from ringhaul.load.pacing import TICK_S
@@ -35,12 +36,21 @@ from ringhaul.load.write.base import (
     WriterHooks,
     WriteStats,
 )
-from ringhaul.load.write.grouping import Group, group_rows, order_rows, stored_bytes
+from ringhaul.load.write.batch_sizes import BatchSizes
+from ringhaul.load.write.grouping import group_rows, order_rows
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.load.write.routing import Routing
 
 #: The driver's own time-out comes first; a request without an answer this long after it is lost.
 LATE_S = 3.0
+
+
+class Group(NamedTuple):
+    """Rows first..last-1 of `order` form one batch for one replica set."""
+
+    replica_set: int
+    first: int
+    last: int
 
 
 class EncodedBatch(NamedTuple):
@@ -121,12 +131,9 @@ class TokenBatchWriter:
         self._routing = Routing(session, target.keyspace)
         self._options = options
         self._hooks = hooks
-        self._ttl = "AND TTL" in prepared.query_string
-        markers = len(prepared.column_metadata)
-        query_id = prepared.query_id
+        self._sizes = BatchSizes(prepared)
         self._entry_head = pa.scalar(
-            struct.pack(">BH", 1, len(query_id)) + query_id + struct.pack(">H", markers),
-            pa.binary(),
+            entry_head(prepared.query_id, len(prepared.column_metadata)), pa.binary()
         )
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
         self._flights: dict[int, _Flight] = {}  # by number, in the order they were sent
@@ -149,9 +156,12 @@ class TokenBatchWriter:
         offsets = np.frombuffer(offset_buffer, dtype=np.int32)[
             entries.offset : entries.offset + len(entries) + 1
         ]
-        sizes = stored_bytes(np.diff(offsets).astype(np.int64), len(rows.columns), ttl=self._ttl)
+        sizes = self._sizes.of(rows, order, np.diff(offsets).astype(np.int64))
         buffer = memoryview(data)
-        for group in group_rows(sets[order], tokens[order], sizes):
+        sets = sets[order]
+        cuts = group_rows(sets, tokens[order], sizes)
+        for first, last in itertools.pairwise(cuts.tolist()):
+            group = Group(int(sets[first]), first, last)
             request = _Request(rows, order, offsets, buffer, group, 0)
             while self._is_full(request):
                 self._take_answer()

@@ -30,7 +30,7 @@ from ringhaul.load.pacing import FREE, Leave
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write import dispatch, plane, retry
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
-from ringhaul.load.write.pipeline import PipelineWriter
+from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.plane import Plane
 from tests.scripted_server import ScriptedServer, query_id, scripted_servers
 
@@ -100,6 +100,7 @@ class Client:
     on_tick: Callable[[], None] = lambda: None
     on_throttle: Callable[[int], None] = lambda rows: None
     leave: Leave = FREE
+    batches: bool = False  #: by `pipeline` and not by `single`
 
     def writer(self) -> PipelineWriter:
         options = WriteOptions(
@@ -115,7 +116,8 @@ class Client:
             on_reject=self._reject,
             leave=lambda: self.leave,
         )
-        return PipelineWriter(Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks)
+        made = PipelineWriter if self.batches else SingleWriter
+        return made(Target(self.session, self.plane, PREPARED, KEYSPACE), options, hooks)
 
     def load(self, rows: int, *, block: int = 500, first: int = 0) -> PipelineWriter:
         """Load rows as one unit, in blocks of `block`."""

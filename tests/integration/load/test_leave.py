@@ -1,4 +1,4 @@
-"""What the limits of a job leave to a unit of `pipeline`: rows at once, requests in flight."""
+"""What the limits of a job leave to a unit: rows at once, requests in flight."""
 
 from __future__ import annotations
 

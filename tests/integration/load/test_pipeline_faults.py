@@ -150,6 +150,7 @@ def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
     assert [server.seen[row] for row in sorted(bad)] == [1, 2, 1]
 
 
+@pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize(
     "fault",
     [
@@ -197,9 +198,10 @@ def test_a_row_that_the_server_refuses_is_told_of_by_its_number(
     ],
 )
 def test_rows_of_a_broken_connection_are_sent_again(
-    server: ScriptedServer, client: Client, fault: Callable[[Execute], Answer]
+    server: ScriptedServer, client: Client, fault: Callable[[Execute], Answer], batches: bool
 ) -> None:
     # Given a server whose connection breaks at the 50th row and later once more
+    client.batches = batches
     server.script = first_time(fault, {50, 1234})
     writer = client.load(ROWS)
     # Then all rows were written over three connections, each counted once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cassandra import ConsistencyLevel
 from cassandra.protocol import (
     AuthenticateMessage,
     AuthResponseMessage,
+    BatchMessage,
     ErrorMessage,
     ExecuteMessage,
     OptionsMessage,
@@ -21,11 +23,12 @@ from cassandra.protocol import (
     StartupMessage,
     SupportedMessage,
 )
-from cassandra.query import UNSET_VALUE
+from cassandra.query import UNSET_VALUE, BatchType
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringhaul.cql import frames
+from ringhaul.cql.batches import batch_frames, entries_of
 from ringhaul.cql.cells import Cells, join_rows
 from ringhaul.cql.frames import (
     FrameError,
@@ -100,6 +103,37 @@ def test_frames_taken_to_be_sent_again_are_the_same(
     taken = made.take(np.array(picked))
     sent = bytes(taken.set_streams(0, len(taken), np.array(picked)))
     assert sent == b"".join(driver_frame(ExecuteMessage(b"id", rows[i], 1), i) for i in picked)
+
+
+@given(
+    st.integers(1, 4).flatmap(rows_of), st.binary(min_size=1, max_size=32), CONSISTENCIES, st.data()
+)
+def test_every_batch_is_what_the_driver_sends_and_can_be_taken_apart(
+    rows: list[list[Any]], query_id: bytes, consistency: int, data: st.DataObject
+) -> None:
+    # Given rows of any values, of which a slice is cut into batches anywhere
+    first = data.draw(st.integers(0, len(rows) - 1))
+    joined = join_rows([cells(list(column)) for column in zip(*rows, strict=True)]).slice(first)
+    rows = rows[first:]
+    inner = data.draw(st.lists(st.booleans(), min_size=len(rows) - 1, max_size=len(rows) - 1))
+    cuts = [0, *(at for at, cut in enumerate(inner, 1) if cut), len(rows)]
+    made = batch_frames(joined, np.array(cuts), query_id, consistency, len(rows[0]))
+    # When they get their stream ids
+    streams = data.draw(st.lists(STREAMS, min_size=len(made), max_size=len(made)))
+    sent = bytes(made.set_streams(0, len(made), np.array(streams, np.int64)))
+    # Then they are the driver's
+    batches = [rows[begin:end] for begin, end in pairwise(cuts)]
+    assert sent == b"".join(
+        driver_frame(
+            BatchMessage(BatchType.UNLOGGED, [(True, query_id, row) for row in batch], consistency),
+            stream,
+        )
+        for batch, stream in zip(batches, streams, strict=True)
+    )
+    # And each gives its rows back
+    for i, (begin, end) in enumerate(pairwise(cuts)):
+        frame_of_batch = made.buffer[made.offsets[i] : made.offsets[i + 1]].tobytes()
+        assert entries_of(frame_of_batch).to_pylist() == joined[begin:end].to_pylist()
 
 
 @given(st.text(max_size=200), STREAMS, st.one_of(st.none(), st.binary(max_size=40)))

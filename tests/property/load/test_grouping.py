@@ -40,34 +40,43 @@ def ordered(rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray
 @given(st.one_of(ROWS, WIDE))
 def test_groups_tile_the_rows_within_the_servers_bounds(rows: Rows) -> None:
     sets, tokens, sizes = ordered(rows)
-    groups = list(group_rows(sets, tokens, sizes))
+    cuts = group_rows(sets, tokens, sizes).tolist()
     # Every row is in exactly one group, in order
-    assert [row for group in groups for row in range(group.first, group.last)] == list(
-        range(len(rows))
-    )
-    for group in groups:
-        part = slice(group.first, group.last)
+    assert cuts[0] == 0 and cuts[-1] == len(rows)
+    assert cuts == sorted(set(cuts))
+    for first, last in pairwise(cuts):
+        part = slice(first, last)
         # One replica set takes all of it
-        assert set(sets[part].tolist()) == {group.replica_set}
+        assert len(set(sets[part].tolist())) == 1
         # The server warns of neither its partitions nor its size
         assert len(set(tokens[part].tolist())) <= BATCH_PARTITIONS_MAX
-        assert sizes[part].sum() <= BATCH_BYTES_MAX or group.last - group.first == 1
-        assert group.last - group.first <= BATCH_ROWS_MAX
+        assert sizes[part].sum() <= BATCH_BYTES_MAX or last - first == 1
+        assert last - first <= BATCH_ROWS_MAX
 
 
 @given(st.one_of(ROWS, WIDE))
 def test_groups_are_no_smaller_than_the_bounds_make_them(rows: Rows) -> None:
     sets, tokens, sizes = ordered(rows)
-    groups = list(group_rows(sets, tokens, sizes))
-    for group, following in pairwise(groups):
-        if group.replica_set != following.replica_set:
+    for first, following in pairwise(group_rows(sets, tokens, sizes).tolist()):
+        if following == len(rows) or sets[first] != sets[following]:
             continue
         # The group could not have taken the next row as well
-        longer = slice(group.first, following.first + 1)
-        too_many_rows = following.first + 1 - group.first > BATCH_ROWS_MAX
+        longer = slice(first, following + 1)
+        too_many_rows = following + 1 - first > BATCH_ROWS_MAX
         too_many_partitions = len(set(tokens[longer].tolist())) > BATCH_PARTITIONS_MAX
         too_many_bytes = sizes[longer].sum() > BATCH_BYTES_MAX
         assert too_many_rows or too_many_partitions or too_many_bytes
+
+
+@given(st.one_of(ROWS, WIDE))
+def test_rows_in_the_order_of_their_file_stay_within_the_bounds_too(rows: Rows) -> None:
+    # Given rows of which only those of one replica set stand together
+    rows = sorted(rows, key=lambda row: row[0])
+    sets, tokens, sizes = (np.array([row[i] for row in rows], np.int64) for i in range(3))
+    for first, last in pairwise(group_rows(sets.astype(np.int32), tokens, sizes).tolist()):
+        assert len(set(sets[first:last].tolist())) == 1
+        assert len(set(tokens[first:last].tolist())) <= BATCH_PARTITIONS_MAX
+        assert sizes[first:last].sum() <= BATCH_BYTES_MAX or last - first == 1
 
 
 @given(ROWS)

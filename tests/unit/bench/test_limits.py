@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.ask_limit import Answers, values_of
-from bench.frames import asking_frames, list_value
+from bench.frames import Bound, asking_frames, batches_of, frames_of, list_value
 from bench.limit import VOID, voids
 from bench.read_limit import PAGE_ROWS, page_request
 from bench.replay import HEADER
 from bench.ring import TOKEN_MAX, TOKEN_MIN, ring_slices
+from ringhaul.cql.batches import entries_of
 
 QUERY_ID = bytes(range(16))
 
@@ -100,3 +101,22 @@ def test_frames_of_keys_hold_statement_and_value() -> None:
         # LOCAL_QUORUM; values, and no metadata in the answer; one value.
         assert frame[27:32] == bytes.fromhex("0006030001")
         assert frame[32:] == struct.pack(">i", len(key)) + key
+
+
+def test_rows_are_replayed_one_by_one_or_in_batches() -> None:
+    # Given five rows of two values, which came in two blocks
+    rows = [struct.pack(">i1si1s", 1, b"k", 1, bytes([i])) for i in range(5)]
+    bound = Bound(QUERY_ID, 2, [pa.array(rows[:3], pa.binary()), pa.array(rows[3:], pa.binary())])
+
+    singles, batches = frames_of(bound, streams=2).to_pylist(), batches_of(bound, 2).to_pylist()
+
+    assert bound.count == 5
+    assert [frame[-10:] for frame in singles] == rows
+    assert [HEADER.unpack_from(frame)[2:4] for frame in singles] == [
+        (0, 0x0A),
+        (1, 0x0A),
+        (0, 0x0A),
+        (0, 0x0A),
+        (1, 0x0A),
+    ]
+    assert [entries_of(frame).to_pylist() for frame in batches] == [rows[:2], rows[2:3], rows[3:]]

@@ -168,7 +168,7 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("broker.url", "redis://host/db", "expected redis://"),
         ("load.unit_bytes", "5 parsecs", 'expected a size such as 65536, "64 KiB" or "1.5 MB"'),
         ("load.block_bytes", "1 KiB", "expected greater than or equal to 65536"),
-        ("load.strategy", "fast", "expected 'pipeline', 'token-batch' or 'concurrent'"),
+        ("load.strategy", "fast", "expected 'pipeline', 'single', 'token-batch' or"),
         ("load.max_errors", "-2", "expected a number of records such as 1000"),
         ("load.max_errors", "100.1%", "expected a number of records such as 1000"),
         ("transform.allowed", "etl", "expected functions as module:function"),

@@ -1,0 +1,101 @@
+"""BATCH frames of the CQL native protocol v4, many at a time. Pure: bytes in, bytes out.
+
+The rows of a batch are entries of one prepared statement. Source: "CQL BINARY PROTOCOL v4", section
+4.1.7: type, number of entries, the entries, consistency, flags; an entry is the statement's kind,
+its id, the number of values and the values.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.frames import (
+    HEADER_BYTES,
+    HEADER_FIELDS,
+    PROTOCOL_VERSION,
+    Frames,
+    Opcode,
+    Reader,
+    offsets_of,
+)
+
+_UNLOGGED = 1
+_PREPARED = 1
+#: The end of the batch before, and the beginning of one.
+_BETWEEN = np.dtype(
+    [
+        ("consistency", ">u2"),
+        ("batch_flags", "u1"),
+        *HEADER_FIELDS,
+        ("length", ">i4"),
+        ("type", "u1"),
+        ("count", ">u2"),
+    ]
+)
+_TAIL_BYTES = 3  #: consistency and flags
+
+
+def entry_head(query_id: bytes, values_count: int) -> bytes:
+    """What stands before the values of each entry."""
+    head = struct.pack(">BH", _PREPARED, len(query_id)) + query_id
+    return head + struct.pack(">H", values_count)
+
+
+def batch_frames(
+    rows: pa.BinaryArray,
+    cuts: NDArray[np.int64],
+    query_id: bytes,
+    consistency: int,
+    values_count: int,
+) -> Frames:
+    """A frame for each batch, which is unlogged; the stream ids are still to be set.
+
+    `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Batch i holds
+    rows[cuts[i]:cuts[i + 1]], at least one and at most 65,535; the cuts begin at 0 and end at
+    len(rows).
+    """
+    entry = entry_head(query_id, values_count)
+    starts, counts = cuts[:-1], np.diff(cuts)
+    between = np.zeros(len(starts), _BETWEEN)
+    between["consistency"] = consistency
+    between["version"] = PROTOCOL_VERSION
+    between["opcode"] = Opcode.BATCH
+    between["type"] = _UNLOGGED
+    between["count"] = counts
+    values_bytes = np.diff(offsets_of(rows)[cuts])
+    between["length"] = 3 + counts * len(entry) + values_bytes + _TAIL_BYTES
+    begins = np.zeros(len(rows), np.int32)
+    begins[starts] = _BETWEEN.itemsize
+    ends = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum(begins, out=ends[1:])
+    heads = pa.BinaryArray.from_buffers(
+        pa.binary(), len(rows), [None, pa.py_buffer(ends), pa.py_buffer(between)]
+    )
+    joined = pc.binary_join_element_wise(
+        heads, pa.scalar(entry, pa.binary()), rows, pa.scalar(b"", pa.binary())
+    )
+    offsets = offsets_of(joined)
+    data = np.frombuffer(joined.buffers()[2], np.uint8)[: offsets[-1]]
+    tail = np.frombuffer(between[:1].tobytes()[:_TAIL_BYTES], np.uint8)
+    return Frames(np.concatenate([data, tail]), offsets[cuts] + np.int32(_TAIL_BYTES))
+
+
+def entries_of(frame: bytes) -> pa.BinaryArray:
+    """The rows of a frame of `batch_frames`, as they were given."""
+    reader = Reader(frame)
+    reader.take(HEADER_BYTES + 1)
+    rows = []
+    for _ in range(reader.read_short()):
+        reader.take(1)
+        reader.take(reader.read_short())
+        values_count = reader.read_short()
+        begin = len(frame) - reader.left
+        for _ in range(values_count):
+            reader.read_bytes()
+        rows.append(frame[begin : len(frame) - reader.left])
+    return pa.array(rows, pa.binary())

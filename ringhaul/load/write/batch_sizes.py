@@ -1,0 +1,35 @@
+"""How large the server takes the rows of a prepared statement to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from cassandra.cqltypes import ListType, MapType, SetType, UserType
+from cassandra.query import PreparedStatement
+
+from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.grouping import stored_bytes
+
+#: Types whose values are stored in a cell for each element, unless they are frozen; of a marker the
+#: server does not tell whether they are.
+_OF_MANY_CELLS = (ListType, MapType, SetType, UserType)
+
+
+class BatchSizes:
+    """Upper bounds for the rows of one statement."""
+
+    def __init__(self, prepared: PreparedStatement) -> None:
+        self._many = [
+            position
+            for position, column in enumerate(prepared.column_metadata)
+            if issubclass(column.type, _OF_MANY_CELLS)
+        ]
+
+    def of(
+        self, rows: EncodedRows, order: npt.NDArray[np.int64], row_bytes: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Of the rows `order`, which are `row_bytes` bound."""
+        many_bytes = np.zeros(len(order), np.int64)
+        for position in self._many:
+            many_bytes += np.maximum(rows.columns[position].lengths[order], 0)
+        return stored_bytes(row_bytes, len(rows.columns), many_bytes)
