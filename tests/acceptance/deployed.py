@@ -105,8 +105,9 @@ class Site:
 
     def here(self, command: Command, text: str) -> str:
         """The text with what is here in the place of what the files name."""
-        for said, meant in self._replacements.items():
-            text = text.replace(said, meant)
+        # In one go: what was put in must not be taken for something the files say.
+        said = "|".join(map(re.escape, sorted(self._replacements, key=len, reverse=True)))
+        text = re.sub(said, lambda match: self._replacements[match[0]], text)
         if not command.mounts:
             return text
         targets = "|".join(map(re.escape, sorted(command.mounts, key=len, reverse=True)))

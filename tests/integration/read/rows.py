@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ ROWS = PARTITIONS * ROWS_EACH + WIDE_ROWS
 COLUMNS = {"t": "bigint", "p": "bigint", "c": "int", "v": "text"}
 #: Rows in one batch to one partition.
 BATCH = 500
+#: How often a batch is sent before the table counts as one that cannot be filled.
+ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,17 @@ def fill(session: Session, keyspace: str, table: str) -> Rows:
             for index in range(first, min(first + BATCH, begin + count)):
                 batch.add(insert, (keys[index], numbers[index], values[index]))
             batches.append((batch, ()))
-    execute_concurrent(session, batches, concurrency=32)
+    # A busy machine lets a few requests time out, the more the more of them wait for the one wide
+    # partition: they are sent again.
+    for _ in range(ATTEMPTS):
+        answers = execute_concurrent(session, batches, concurrency=8, raise_on_first_error=False)
+        errors = [answer.result_or_exc for answer in answers if not answer.success]
+        if not errors:
+            break
+        batches = [batch for batch, (ok, _) in zip(batches, answers, strict=True) if not ok]
+        time.sleep(1)
+    else:
+        raise errors[0]
     expected = pa.table(
         {
             "p": pa.array(keys, pa.int64()),
