@@ -21,7 +21,7 @@ class Done(NamedTuple):
     out: str
     err: str
     whole_s: float  #: start to exit
-    cpu_s: float  #: of the command and of the children it waited for
+    cpu_s: float  #: of the command and of all that it started and that ended
     rss_bytes_max: int  #: of the largest of them
 
 

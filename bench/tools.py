@@ -69,7 +69,7 @@ def run_ringhaul(site: Site, *arguments: str, embedded: bool = False) -> Job:
     summary = summary_of(done.out)
     if summary["state"] != "COMPLETE":
         raise RuntimeError(f"ringhaul ended {summary['state']}: {summary}")
-    # Of embedded workers the kernel tells the CPU with the command's, which waits for them.
+    # Of embedded workers the kernel tells the CPU with the command that started them.
     standing_s = 0.0 if embedded else after.cpu_s - before.cpu_s
     return Job(summary, done.cpu_s + standing_s, done)
 

@@ -150,10 +150,14 @@ class EmbeddedWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        from ringhaul.ledger.reading import JobTaken  # redis-py: not for commands that only ask
+
         self.stop()
-        self._remove_queue()
         if self._out is not None:
             self._out.close()
+        if isinstance(error, JobTaken):  # queue and log are those of the command that has the job
+            return
+        self._remove_queue()
         if isinstance(error, UsageError):  # there was no job
             self.log.unlink(missing_ok=True)
 

@@ -15,8 +15,10 @@ from producer.stdout import let_go_of_stdout
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
+    EXIT_FATAL,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
+    NO_ROOM,
     RinghaulError,
 )
 
@@ -47,11 +49,21 @@ def run_told(command: Callable[[], object]) -> int:
     except (RinghaulError, ConfigError) as error:
         tell(str(error))
         return error.exit_code
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            return _crashed()
+        let_go_of_stdout()  # most likely the one whose disk is full
+        tell(f"output cannot be written: {error}")
+        return EXIT_FATAL
     except Exception:
-        print(mask(traceback.format_exc()), file=sys.stderr, end="")
-        tell("this is a defect in ringhaul; please report it with the lines above")
-        return EXIT_CRASH
+        return _crashed()
     return code if isinstance(code, int) else EXIT_COMPLETE
+
+
+def _crashed() -> int:
+    print(mask(traceback.format_exc()), file=sys.stderr, end="")
+    tell("this is a defect in ringhaul; please report it with the lines above")
+    return EXIT_CRASH
 
 
 def tell(text: str) -> None:

@@ -9,6 +9,8 @@ Every error a user can meet carries the exit code that the command ends with (ta
 docs/cli.md) and a message that says what is wrong, where, and what to do about it.
 """
 
+import errno
+
 EXIT_COMPLETE = 0
 EXIT_REJECTS = 1
 EXIT_USAGE = 2
@@ -18,6 +20,9 @@ EXIT_CRASH = 5
 EXIT_CANCELLED = 6
 EXIT_STILL_RUNNING = 7
 EXIT_INTERRUPTED = 130
+
+#: `errno` of a full disk or a used up quota.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class RinghaulError(Exception):

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.storage.access import (
     OBJECT_STORES,
     WEB_SCHEMES,
@@ -35,7 +35,6 @@ _BUFFER_BYTES = 2**20
 #: What an upload holds before it sends it. S3 takes 10,000 of them for one object: 160 GB.
 _UPLOAD_BYTES = 16 * 2**20
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 
@@ -277,7 +276,7 @@ def _told(folder: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             raise OutputUnusable(
                 f"{folder}: no space is left; make room there, or unload to another folder"
             ) from error

@@ -13,6 +13,7 @@ import redis
 from producer.embedded import EmbeddedWorker
 from ringhaul.ledger import keys
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobTaken
 from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import QUEUE_LABEL, publisher
@@ -96,6 +97,20 @@ def test_a_command_takes_its_queue_along_and_its_worker_those_of_forgotten_jobs(
     assert queue_keys(ledger, "ul-new") == set()
     # And nothing by which Celery would talk to the worker, which was killed, is left
     assert queue_keys(ledger, "pidbox") == set()
+
+
+def test_a_command_that_came_second_leaves_the_queue_to_the_one_whose_job_it_is(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    # Given a command that has begun a job, and one that found its id free a moment before
+    publish_job(ledger, "ul-both")
+    with pytest.raises(JobTaken), EmbeddedWorker(tmp_path / "state", 1, "ul-both") as second:
+        # When it learns of it
+        second.stop(now=True)
+        ledger.create("ul-both", {}, '{"of": "the second"}')
+    # Then the first one's messages are there still, and the log, in which both write
+    assert queue_keys(ledger, "ul-both") == whole_queue("ul-both")
+    assert second.log.exists()
 
 
 def wait_for_ready(worker: EmbeddedWorker) -> None:

@@ -22,6 +22,15 @@ def test_cost_is_that_of_the_command_and_its_children() -> None:
     assert 10**8 < done.rss_bytes_max < 2 * 10**8
 
 
+def test_cpu_of_what_the_command_killed_and_did_not_wait_for_counts() -> None:
+    # The child tells that it has worked; its parent kills it and ends.
+    child = "'sum(range(10**7)); print(1, flush=True); import time; time.sleep(60)'"
+    begin = f"import subprocess, sys, os; p = subprocess.Popen([sys.executable, '-c', {child}], "
+    end = "stdout=subprocess.PIPE); p.stdout.readline(); p.kill(); os._exit(0)"
+
+    assert run_command(python(begin + end), os.environ).cpu_s > 0.1
+
+
 def test_memory_of_the_bench_itself_is_not_counted() -> None:
     ballast = b"1" * (200 << 20)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import click
@@ -84,3 +86,20 @@ def test_clicks_own_ends(
 ) -> None:
     assert run_told(raising(error)) == code
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_under_what_is_printed_is_no_defect() -> None:
+    script = (
+        "from producer.errors import run_told; from producer.startup import leave; "
+        "leave(run_told(lambda: [print('a line') for _ in range(10_000)]))"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    told = "error: output cannot be written: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (4, told)
