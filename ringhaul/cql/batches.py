@@ -26,18 +26,8 @@ from ringhaul.cql.frames import (
 
 _UNLOGGED = 1
 _PREPARED = 1
-#: The end of the batch before, and the beginning of one.
-_BETWEEN = np.dtype(
-    [
-        ("consistency", ">u2"),
-        ("batch_flags", "u1"),
-        *HEADER_FIELDS,
-        ("length", ">i4"),
-        ("type", "u1"),
-        ("count", ">u2"),
-    ]
-)
-_TAIL_BYTES = 3  #: consistency and flags
+_HEAD = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("type", "u1"), ("count", ">u2")])
+_TAIL = struct.Struct(">HB")  #: consistency and flags
 
 
 def entry_head(query_id: bytes, values_count: int) -> bytes:
@@ -60,29 +50,32 @@ def batch_frames(
     len(rows).
     """
     entry = entry_head(query_id, values_count)
-    starts, counts = cuts[:-1], np.diff(cuts)
-    between = np.zeros(len(starts), _BETWEEN)
-    between["consistency"] = consistency
-    between["version"] = PROTOCOL_VERSION
-    between["opcode"] = Opcode.BATCH
-    between["type"] = _UNLOGGED
-    between["count"] = counts
+    counts = np.diff(cuts)
+    heads = np.zeros(len(counts), _HEAD)
+    heads["version"] = PROTOCOL_VERSION
+    heads["opcode"] = Opcode.BATCH
+    heads["type"] = _UNLOGGED
+    heads["count"] = counts
     values_bytes = np.diff(offsets_of(rows)[cuts])
-    between["length"] = 3 + counts * len(entry) + values_bytes + _TAIL_BYTES
-    begins = np.zeros(len(rows), np.int32)
-    begins[starts] = _BETWEEN.itemsize
-    ends = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(begins, out=ends[1:])
-    heads = pa.BinaryArray.from_buffers(
-        pa.binary(), len(rows), [None, pa.py_buffer(ends), pa.py_buffer(between)]
-    )
+    heads["length"] = 3 + counts * len(entry) + values_bytes + _TAIL.size
     joined = pc.binary_join_element_wise(
-        heads, pa.scalar(entry, pa.binary()), rows, pa.scalar(b"", pa.binary())
+        _at(cuts[:-1], heads.tobytes(), len(rows)),
+        pa.scalar(entry, pa.binary()),
+        rows,
+        _at(cuts[1:] - 1, _TAIL.pack(consistency, 0) * len(counts), len(rows)),
+        pa.scalar(b"", pa.binary()),
     )
-    offsets = offsets_of(joined)
-    data = np.frombuffer(joined.buffers()[2], np.uint8)[: offsets[-1]]
-    tail = np.frombuffer(between[:1].tobytes()[:_TAIL_BYTES], np.uint8)
-    return Frames(np.concatenate([data, tail]), offsets[cuts] + np.int32(_TAIL_BYTES))
+    return Frames(np.frombuffer(joined.buffers()[2], np.uint8), offsets_of(joined)[cuts])
+
+
+def _at(places: NDArray[np.int64], data: bytes, count: int) -> pa.BinaryArray:
+    """`count` values: at each of `places` an equal share of `data`, elsewhere none."""
+    ends = np.zeros(count + 1, np.int32)
+    ends[places + 1] = len(data) // len(places)
+    np.cumsum(ends, out=ends)
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(data)]
+    )
 
 
 def entries_of(frame: bytes) -> pa.BinaryArray:

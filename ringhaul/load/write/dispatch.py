@@ -47,6 +47,9 @@ from ringhaul.load.write.work import Bounds, Failed, Hooks, Rows, Segment, Work
 NO_REPLICA_S = 30.0
 #: While no wire is open, how often to look for one.
 OPENING_POLL_S = 0.02
+#: While every wire has more than a block of requests to wait for, answers gather for this long once
+#: the first has come: a turn costs as much for one as for a hundred.
+GATHER_S = 0.002
 #: A throttle that held rows up for longer is at work; see `_send`.
 PACED_S = 0.05
 #: Answers that say the server has too much to do: the window shrinks.
@@ -273,6 +276,8 @@ class Dispatcher(ABC, Generic[Rows]):
         if self._queues and not wires:
             pause_s = min(pause_s, OPENING_POLL_S)
         readable, writable = wait(wires, pause_s)
+        if readable and all(wire.window.requests > BLOCK_REQUESTS for wire in wires):
+            time.sleep(GATHER_S)
         looked_at_s, self._looked_at_s = self._looked_at_s, time.monotonic()
         for wire in writable:
             with self._caring_for(wire):
