@@ -1,4 +1,4 @@
-"""A block of records to columns of text, by pyarrow's CSV parser.
+"""A block of records to columns of text, by pyarrow's CSV parser where there are quotes.
 
 The whole block is parsed at once, every field as bytes: conversion comes later, by our own
 table, so that one bad value costs one record. What must hold is that row i of the result is
@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ringhaul.errors import RinghaulError
+from ringhaul.formats.csv_plain import plain_columns
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
 from ringhaul.formats.records import Scan, scan_records
@@ -71,15 +72,17 @@ def read_block(
     if block.defect is not None:
         raise ValueError("a defective record has no fields")
     indexes = [field_names.index(name) for name in wanted]
-    text = _utf8_text(block, dialect)
-    columns, irregular = _parse(text, dialect, len(field_names), indexes)
-    records = np.arange(len(block.starts), dtype=np.int64)
-    if irregular:
-        records = np.delete(records, [record for record, _ in irregular])
-    rows = _Rows(columns, records)
-    rejects: list[FieldReject] = []
-    if irregular:
-        rows, rejects = _regular(rows, irregular, text, dialect, len(field_names), indexes)
+    text, rejects = block.data, list[FieldReject]()
+    records = np.arange(block.records_count, dtype=np.int64)
+    plain = plain_columns(block, dialect, len(field_names), indexes)
+    if plain is not None:
+        rows = _Rows(plain, records)
+    else:
+        text = _utf8_text(block, dialect)
+        columns, irregular = _parse(text, dialect, len(field_names), indexes)
+        rows = _Rows(columns, np.delete(records, [record for record, _ in irregular]))
+        if irregular:
+            rows, rejects = _regular(rows, irregular, text, dialect, len(field_names), indexes)
     if any(len(column) != len(rows.records) for column in rows.columns) or len(rows.records) + len(
         rejects
     ) != len(block.starts):

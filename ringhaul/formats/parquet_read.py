@@ -19,8 +19,8 @@ from ringhaul.formats.pieces import Position
 
 BATCH_ROWS = 64 * 1024
 #: Bytes of a batch in memory, in blocks of text. Above 1: typed rows are the cheaper ones to
-#: encode, and at 1 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.
-BATCH_BLOCKS = 8
+#: encode, and at 2 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.
+BATCH_BLOCKS = 4
 #: The same whatever a block is: a writer keeps three batches in several forms each, and what rows
 #: are glued into is counted in 31 bits.
 BATCH_BYTES_MAX = 256 * 2**20

@@ -133,7 +133,7 @@ class LoadJob:
     #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
-    block_bytes: int = 2**20
+    block_bytes: int = 2**21
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all

@@ -21,7 +21,7 @@ from ringhaul.formats.parquet_read import (
 )
 from ringhaul.formats.pieces import Position
 
-BLOCK_BYTES = 2**20
+BLOCK_BYTES = 2**21
 BATCH_BYTES = BATCH_BLOCKS * BLOCK_BYTES
 START = Position(0, 500, 7)
 
