@@ -28,10 +28,10 @@ def plain_columns(
     if dialect.decoding == "block" or len(data) > _OFFSET_MAX or _holds_specials(data, dialect):
         return None
     view = np.frombuffer(data, np.uint8)
-    delimiters = np.flatnonzero(view == ord(dialect.delimiter))
-    if len(delimiters) != rows_count * (fields_count - 1):
+    found = np.flatnonzero(view == ord(dialect.delimiter))
+    if len(found) != rows_count * (fields_count - 1):
         return None
-    delimiters = delimiters.reshape(rows_count, fields_count - 1)
+    delimiters = found.reshape(rows_count, fields_count - 1)
     # Field, separator, field, separator ...: begins of all of them in one column.
     begins = np.empty(rows_count * fields_count * 2 + 1, np.int32)
     fields = begins[:-1].reshape(rows_count, fields_count * 2)
