@@ -319,7 +319,9 @@ def _base_us(request: LoadRequest, records_max: int) -> int:
 
 
 def parse_timestamp_us(text: str) -> int:
-    """Microseconds since the epoch from a number of them or an ISO 8601 date and time."""
+    """Microseconds since the epoch from a number of them, an ISO 8601 date and time or `now`."""
+    if text == "now":
+        return time.time_ns() // 1000
     if re.fullmatch("-?[0-9]+", text):
         if abs(timestamp_us := int(text)) > TIMESTAMP_US_MAX:
             raise UsageError(
@@ -330,8 +332,8 @@ def parse_timestamp_us(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"--timestamp {text!r}: give microseconds since 1970 or a date such as "
-            "2026-01-31T12:00:00Z"
+            f"--timestamp {text!r}: give microseconds since 1970, a date such as "
+            "2026-01-31T12:00:00Z, or now"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -19,7 +19,7 @@ from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
-from ringhaul.formats.jsonl_read import line_dialect
+from ringhaul.formats.jsonl_read import line_dialect, record_texts
 from ringhaul.formats.sources import SourceFile, open_parquet, open_whole
 from ringhaul.formats.split import START, Block, read_blocks
 from ringhaul.load.job import LoadSource
@@ -141,7 +141,7 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
     if request.transforms:
         return LoadSource(
             file=file,
-            fields=tuple(request.columns or _names_in(block, file)),
+            fields=tuple(request.columns or _names_in(block, file, dialect)),
             mapping=(),
             format="jsonl",
             any_fields=request.dialect.allow_extra_fields,
@@ -157,7 +157,8 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
             source=file.path,
             taken=row,
         )
-    _check_first(request, block, fields, file, table)
+    first = next(record_texts(block, dialect))
+    _check_first(request, first, fields, file, table)
     return LoadSource(
         file=file,
         fields=fields,
@@ -181,7 +182,7 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     dialect = line_dialect(request.dialect)
 
     def names_of(file: SourceFile) -> list[str]:
-        return _names_of(first_block(file, dialect))
+        return _names_of(first_block(file, dialect), dialect)
 
     names, where = names_of(first), f"{first.path}: in its"
     if others and not wanted <= {*names}:
@@ -191,9 +192,9 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
     request.row_fields(list(dict.fromkeys(names)), f"{where} first records", positions=False)
 
 
-def _names_in(block: Block, file: SourceFile) -> list[str]:
+def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
     """`_names_of`. Raises `UsageError` if there are none."""
-    names = _names_of(block)
+    names = _names_of(block, dialect)
     if not names:
         raise UsageError(
             f"{file.path}: none of its first {block.records_count:,} lines is a JSON object"
@@ -201,12 +202,12 @@ def _names_in(block: Block, file: SourceFile) -> list[str]:
     return names
 
 
-def _names_of(block: Block) -> list[str]:
+def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
     """The names that stand in the records of a block, in the order in which they come up."""
     names: dict[str, None] = {}
-    for start, end in zip(block.starts.tolist(), block.ends.tolist(), strict=True):
+    for text in record_texts(block, dialect):
         try:
-            names |= dict.fromkeys(dict(parse_json(block.data[start:end])))
+            names |= dict.fromkeys(dict(parse_json(text)))
         except (ValueError, TypeError):
             continue  # a reject, once it is read
     return list(names)
@@ -214,13 +215,12 @@ def _names_of(block: Block) -> list[str]:
 
 def _check_first(
     request: LoadRequest,
-    block: Block,
+    text: bytes,
     fields: Sequence[str],
     file: SourceFile,
     table: TableSchema,
 ) -> None:
-    """Refuse a file whose first record shows that all of it is something else."""
-    text = block.data[int(block.starts[0]) : int(block.ends[0])]
+    """Refuse a file whose first record, `text`, shows that all of it is something else."""
     if text.lstrip()[:1] == b"[":
         raise UsageError(
             f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "

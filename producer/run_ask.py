@@ -41,7 +41,7 @@ from producer.stdout_parts import StdoutParts, header_bytes
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.markers import is_of_counters, keyspace_of
+from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
 from ringhaul.cql.names import read_names
@@ -78,7 +78,7 @@ class _Asked:
     facts: Mapping[str, Any]  #: further fields of the `AskJob`
     target: str
     keyspace: str | None = None  #: of an exec, if it is known: where its rows are
-    writes: bool = False  #: rows are written, at times that are fixed
+    dated: bool = False  #: rows are written, at times that are fixed
 
 
 def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
@@ -146,7 +146,8 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             facts={"statement": options["statement"], "repeatable": effect.repeatable},
             target=effect.verb,
             keyspace=keyspace,
-            writes=not effect.reads,
+            # Else the server dates them, each try anew: see `appends`.
+            dated=not effect.reads and not has_lists(session, statement.prepared),
         )
 
     return _run(options, begun, "exec", files, options["ranges"], ask)
@@ -348,7 +349,7 @@ def _between(size: int, bounds: tuple[int, int]) -> int:
 
 def _timestamp_us(asked: _Asked, values: LoadJob, spans: Sequence[Span]) -> int:
     """The write timestamp of the first row, so far back that the last one is not in the future."""
-    if not asked.writes or not asked.facts.get("repeatable", True):
+    if not asked.dated or not asked.facts.get("repeatable", True):
         return 0
     files = [source.file for source in values.sources]
     rows = rows_count(spans) if spans else estimate_records(files, values.dialect)

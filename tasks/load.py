@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from celery import Task
@@ -31,7 +32,8 @@ def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
 
 def run_load(attempt: Attempt) -> Done:
     """One attempt of a load's unit."""
-    return run_records(attempt, _statement, run_load_unit)
+    # As long as the job takes, a thousandth of it.
+    return run_records(attempt, _statement, partial(run_load_unit, later_us=attempt.age_ms))
 
 
 def run_records(

@@ -56,6 +56,7 @@ class Attempt:
     job_id: str
     unit: int
     number: int  #: 1-based
+    age_ms: int  #: Of the job, when the unit was claimed: another one for each attempt of it.
     spec: str  #: of the unit
     #: Asks where earlier attempts got to for good; None: nowhere.
     cursor: Callable[[], bytes | None]
@@ -249,6 +250,7 @@ def _attempt(
             job_id=job_id,
             unit=unit,
             number=claim.attempt,
+            age_ms=claim.at_ms - child.created_ms(job_id),
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
             tick=_Renewal(

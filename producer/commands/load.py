@@ -29,8 +29,8 @@ from producer.options import connection_options, following_options, given_option
 @click.option("--ttl", type=int, default=0, metavar="S", help="Seconds until rows expire.")
 @click.option(
     "--timestamp",
-    metavar="US|ISO",
-    help="Write timestamp of the first record; each next is 1 us later.",
+    metavar="US|ISO|now",
+    help="Write timestamp of the first record; each next is 1 us later [a little before now].",
 )
 @click.option(
     "--timestamp-field",

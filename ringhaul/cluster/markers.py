@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
+from ringhaul.cluster.schema import appends
 from ringhaul.cql.types import SCALARS, CqlType, UnknownType
 
 
@@ -36,11 +39,22 @@ def keyspace_of(prepared: PreparedStatement) -> str | None:
 
 def is_of_counters(session: Session, prepared: PreparedStatement) -> bool:
     """Whether the table that its first marker is of has counters, as far as the session knows."""
+    first = next(_types_of_tables(session, prepared), [])
+    return "counter" in first
+
+
+def has_lists(session: Session, prepared: PreparedStatement) -> bool:
+    """Whether a table that a marker is of has a list that is not frozen, as far as the session
+    knows: see `schema.appends`."""
+    return any(map(appends, chain.from_iterable(_types_of_tables(session, prepared))))
+
+
+def _types_of_tables(session: Session, prepared: PreparedStatement) -> Iterator[list[str]]:
+    """Of each marker the types of its table's columns, in CQL."""
     for column in prepared.column_metadata or ():
         keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
         table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
-        return bool(table) and any(c.cql_type == "counter" for c in table.columns.values())
-    return False
+        yield [column.cql_type for column in table.columns.values()] if table else []
 
 
 def cql_type_of(driver_type: Any) -> CqlType:

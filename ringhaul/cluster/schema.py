@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from cassandra.metadata import KeyspaceMetadata, Metadata
 
 
+def appends(cql_type: str) -> bool:
+    """Whether a column of this type is a list that is not frozen: two writes of one row at one and
+    the same time leave the elements of both in it (CASSANDRA-11368)."""
+    return cql_type.startswith("list<")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnSchema:
     """One column: its CQL name (case kept) and CQL type, e.g. `text` or `list<int>`."""

@@ -6,7 +6,7 @@ are found by the scanner of CSV, with a dialect that knows no quotes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,6 +35,17 @@ def line_dialect(dialect: CsvDialect) -> CsvDialect:
     return replace(dialect, quote=None, escape=None, comment=None)
 
 
+def record_texts(
+    block: Block, dialect: CsvDialect, records: Iterable[int] | None = None
+) -> Iterator[bytes]:
+    """The text of each record of a block, or of `records`, in UTF-8 (not checked)."""
+    starts, ends = block.starts.tolist(), block.ends.tolist()
+    decode = dialect.decoding == "block"
+    for record in range(len(starts)) if records is None else records:
+        text = block.data[starts[record] : ends[record]]
+        yield decode_bytes(text, dialect.encoding) if decode else text
+
+
 def read_objects(
     block: Block,
     dialect: CsvDialect,
@@ -54,13 +65,8 @@ def read_objects(
     records: list[int] = []
     rejects: list[FieldReject] = []
     known = None if ignored is None else {*wanted, *ignored}
-    data, decode = block.data, dialect.decoding == "block"
     numbers = range(len(block.starts)) if chosen is None else np.flatnonzero(chosen).tolist()
-    starts, ends = block.starts.tolist(), block.ends.tolist()
-    for record in numbers:
-        text = data[starts[record] : ends[record]]
-        if decode:
-            text = decode_bytes(text, dialect.encoding)
+    for record, text in zip(numbers, record_texts(block, dialect, numbers), strict=True):
         try:
             row = parse(text)
         except ValueError as error:

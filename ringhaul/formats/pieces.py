@@ -155,15 +155,12 @@ class _Cutter:
             line_start = 1 + max(
                 self.buffer.rfind(b"\n", 0, quote), self.buffer.rfind(b"\r", 0, quote)
             )
-            within = (
-                "before the end of the input"
-                if self.at_end and len(self.buffer) <= longest
-                else f"within {longest:,} bytes"
-            )
+            # Whose input is the unit with this one record cannot tell which of the two it is.
             defect = (
                 f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
-                f"is not closed {within}; close it, or double it if it belongs to the value, "
-                f"or give another {self.dialect.option('quote')}"
+                f"is not closed within {longest:,} bytes or before the end of the input; close it, "
+                "or double it if it belongs to the value, or give another "
+                f"{self.dialect.option('quote')}"
             )
         elif not is_comment:
             # Without quotes, as in JSON Lines, a record is a line.

@@ -6,6 +6,7 @@ does, per unit: `claim`, `renew` between blocks, then `commit` or `release`, the
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
@@ -25,12 +26,14 @@ UNITS_PER_SCRIPT_MAX = 1000
 _REASON_CHARS_MAX = 500
 
 
-class Claimed(NamedTuple):
+@dataclass(frozen=True)
+class Claimed:
     """The unit is this attempt's until the lease runs out."""
 
     attempt: int  #: 1-based; counts starts that were not given back.
     spec: str
     limits: Limits = NO_LIMITS  #: On the job, and on what this unit may have in flight.
+    at_ms: int = field(default=0, compare=False)  #: When that was, by Redis's clock.
 
 
 class Refusal(Enum):
@@ -315,8 +318,8 @@ class Ledger(Reader):
         word, *rest = self._script("claim", job, unit, epoch, token, lease_ms, meant)
         if word != b"CLAIMED":
             return Refusal(word.decode())
-        attempt, spec, *limits = rest
-        return Claimed(attempt, spec.decode(), _limits(*limits))
+        attempt, spec, pace, running, now_ms = rest
+        return Claimed(attempt, spec.decode(), _limits(pace, running, now_ms), now_ms)
 
     def decline(
         self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""

@@ -7,14 +7,15 @@ value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ringhaul.cql.cells import Cells, join_rows, routing_keys
+from ringhaul.cluster.schema import appends
+from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
 from ringhaul.load.fields import AnyBlock, Fault, TableColumns, field_reader
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject
@@ -35,9 +36,22 @@ class EncodedRows:
     keys: pa.BinaryArray  #: the routing key of each row
     records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
     block: AnyBlock
+    #: Where in `columns` the timestamp is, of rows that must not be written twice at one time;
+    #: None: they may be, which changes nothing.
+    timestamp_at: int | None = None
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def later(self, by_us: int) -> EncodedRows:
+        """The same rows, written so many microseconds later, if that is needed (`timestamp_at`)."""
+        if self.timestamp_at is None or not by_us:
+            return self
+        columns = list(self.columns)
+        timestamps = columns[self.timestamp_at].fixed_values
+        assert timestamps is not None  # every row has one
+        columns[self.timestamp_at] = bigint_cells(timestamps.astype(np.int64) + by_us)
+        return replace(self, columns=columns)
 
     def joined(self) -> pa.BinaryArray:
         """Each row's bound values as they stand in a request."""
@@ -64,9 +78,14 @@ class RowEncoder:
     """Encodes the blocks of one source of one job."""
 
     def __init__(
-        self, job: LoadJob, source: LoadSource, transforms: tuple[Transform, ...] = ()
+        self,
+        job: LoadJob,
+        source: LoadSource,
+        transforms: tuple[Transform, ...] = (),
+        later_us: int = 0,
     ) -> None:
-        """`transforms`: those that `job` names. Raises `UsageError` for its condition."""
+        """`transforms`: those that `job` names. `later_us`: see `EncodedRows.later`. Raises
+        `UsageError` for the job's condition."""
         self._job = job
         self._source = source
         self._fields = field_reader(job, source)
@@ -74,6 +93,8 @@ class RowEncoder:
         self._columns = self._table.names
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
+        self._appends = any(appends(job.table.type_of(name)) for name in self._columns)
+        self._later_us = later_us
         self._shaper = None
         if job.transforms or job.where:
             from ringhaul.load.shape import Shaper  # what most loads do not need to import
@@ -204,12 +225,14 @@ class RowEncoder:
         if not len(records):
             return None
         timestamps = self._job.base_us + block.position.ordinal + records
-        return EncodedRows(
+        rows = EncodedRows(
             columns=self._table.bound(cells, timestamps),
             keys=self._routing_keys(cells, len(records)),
             records=records,
             block=block,
+            timestamp_at=len(self._columns) if self._appends else None,
         )
+        return rows.later(self._later_us)
 
     def _routing_keys(self, cells: list[Cells], rows_count: int) -> pa.BinaryArray:
         if not self._key:

@@ -8,6 +8,7 @@ does not grow with the unit.
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
@@ -35,26 +36,34 @@ def run_load_unit(
     bounds: WriteBounds,
     hooks: UnitHooks,
     transforms: tuple[Transform, ...] = (),
+    later_us: int = 0,
 ) -> UnitOutcome:
     """Load the records of one unit. Returns when every row was answered.
 
-    `transforms`: those that the job names. Raises `SourceChanged` or `SourceCorrupt` (terminal),
+    `transforms`: those that the job names. `later_us`: more for each attempt of the unit, see
+    `EncodedRows.later`. Raises `SourceChanged` or `SourceCorrupt` (terminal),
     `TransformError` (terminal: a transform gives what is no result), `ClusterError` (terminal: no
     row of the job can be written), `WriteFailed` (transient: the unit may be tried again),
     `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
     """
-    encoder = RowEncoder(job, job.sources[unit.source], transforms)
+    began_s = time.monotonic()
+
+    def encoder() -> RowEncoder:
+        # A millisecond of the clock is a microsecond later: less than each of its tries takes.
+        passed_ms = int((time.monotonic() - began_s) * 1000)
+        return RowEncoder(job, job.sources[unit.source], transforms, later_us + passed_ms)
+
     on_plane = job.strategy in PLANE_STRATEGIES
     if not on_plane or target.plane.unsupported:
         strategy = FALLBACK_STRATEGY if on_plane else job.strategy
-        return _run_unit(unit, job, encoder, strategy, target, bounds, hooks)
+        return _run_unit(unit, job, encoder(), strategy, target, bounds, hooks)
     try:
-        return _run_unit(unit, job, encoder, job.strategy, target, bounds, hooks)
+        return _run_unit(unit, job, encoder(), job.strategy, target, bounds, hooks)
     except WireUnsupported as error:
         # Said once: the plane remembers. What was sent already is sent again, which is harmless.
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
-        return _run_unit(unit, job, encoder, FALLBACK_STRATEGY, target, bounds, hooks)
+        return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
 
 
 def _run_unit(

@@ -72,9 +72,9 @@ CASES: dict[str, tuple[bytes, list[Row], list[Bad]]] = {
         [
             Bad(
                 *(4, "split", None),
-                "line 4: the quote that opens at byte 3 of the line is not closed before the end "
-                "of the input; close it, or double it if it belongs to the value, or give "
-                "another --quote",
+                "line 4: the quote that opens at byte 3 of the line is not closed within "
+                "16,777,216 bytes or before the end of the input; close it, or double it if it "
+                "belongs to the value, or give another --quote",
                 b'2,"b,20',
             )
         ],
@@ -225,8 +225,9 @@ def test_a_line_of_100_megabytes(
     assert reject["length"] == 100_000_000 + (7 if quoted else 5) + 1
     assert reject["data"] is None, "a record of 100 MB is not kept in the ledger"
     what = (
-        "the quote that opens at byte 3 of the line is not closed within 16,777,216 bytes; close "
-        "it, or double it if it belongs to the value, or give another --quote"
+        "the quote that opens at byte 3 of the line is not closed within 16,777,216 bytes or "
+        "before the end of the input; close it, or double it if it belongs to the value, or "
+        "give another --quote"
         if quoted
         else "the record is longer than 16,777,216 bytes, the most that is read; shorten it, or "
         "check that --delimiter and --quote fit the file"

@@ -204,8 +204,8 @@ HEADERS = {
     "an open quote": (
         b'"id,name,total\n1,a,1\n',
         "{path} has no readable header: line 1: the quote that opens at byte 1 of the line is not "
-        "closed before the end of the input; close it, or double it if it belongs to the value, "
-        "or give another --quote",
+        "closed within 16,777,216 bytes or before the end of the input; close it, or double "
+        "it if it belongs to the value, or give another --quote",
     ),
 }
 

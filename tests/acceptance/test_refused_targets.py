@@ -264,7 +264,7 @@ OPTIONS = {
     ),
     "no moment": (
         ["--timestamp", "yesterday"],
-        "--timestamp 'yesterday': give microseconds since 1970 or a date such as "
+        "--timestamp 'yesterday': give microseconds since 1970, a date such as "
         "2026-01-31T12:00:00Z",
     ),
     "no time zone": (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 
 import pyarrow as pa
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
@@ -82,6 +83,7 @@ class ConcurrentWriter:
         for tries in range(self._options.retries_max + 1):
             if tries:
                 self.stats.retries += len(pending)
+                self._date_later(rows, statements, pending, tries)
                 self._pause(backoff_s(tries, self._jitter))
             started = time.perf_counter()
             # Taken one by one, so that the lease is renewed while a node lets requests time out.
@@ -121,6 +123,18 @@ class ConcurrentWriter:
             f"{len(pending)} writes failed {self._options.retries_max + 1} times, "
             f"the last time with: {message(last_error)}"
         )
+
+    @staticmethod
+    def _date_later(
+        rows: EncodedRows, statements: list[BoundStatement], pending: Sequence[int], tries: int
+    ) -> None:
+        """What is sent once more is dated later where it must not be written twice at one time."""
+        later = rows.later(tries)
+        if later.timestamp_at is None:
+            return
+        timestamps = _values(later.columns[later.timestamp_at])
+        for row in pending:
+            statements[row].values[later.timestamp_at] = timestamps[row]
 
     def _pause(self, pause_s: float) -> None:
         due = time.monotonic() + pause_s

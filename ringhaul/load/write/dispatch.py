@@ -50,7 +50,7 @@ OPENING_POLL_S = 0.02
 #: While every wire has more than a block of requests to wait for, answers gather for this long once
 #: the first has come: a turn costs as much for one as for a hundred.
 GATHER_S = 0.002
-#: A throttle that held rows up for longer is at work; see `_send`.
+#: A throttle that held rows up for longer is at work (see `_send`), and so long is time to listen.
 PACED_S = 0.05
 #: Answers that say the server has too much to do: the window shrinks.
 _OVERLOAD_CODES = (
@@ -108,6 +108,10 @@ class Dispatcher(ABC, Generic[Rows]):
         """What stands at the head of a queue, in the frames that are to be sent now."""
         return segment
 
+    def _as_repeated(self, again: Work[Rows]) -> Work[Rows]:
+        """Frames that are sent once more, as they are to be then."""
+        return again
+
     def _sent(
         self, wire: Wire[Work[Rows]], work: Work[Rows], first: int, streams: NDArray[np.int64]
     ) -> None:
@@ -122,15 +126,17 @@ class Dispatcher(ABC, Generic[Rows]):
     def _unanswered(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
         """The connection ended before these were answered.
 
-        Sending a row twice is harmless: it carries its own fixed timestamp.
+        Sending a row twice is harmless: it carries its own timestamp; see `_as_repeated`.
         """
         self._again(work, indexes, reason)
 
     def _pending(self) -> bool:
         """Something is to be sent or was not answered yet."""
-        return bool(
-            self._queues or self._waiting or any(wire.busy for wire in self._plane.open_wires())
-        )
+        return bool(self._queues or self._waiting or self._busy())
+
+    def _busy(self) -> bool:
+        """Some wire has rows that are not answered."""
+        return any(wire.busy for wire in self._plane.open_wires())
 
     def _starving(self) -> bool:
         """Some wire has nothing to do, and nothing that is queued is for it."""
@@ -153,9 +159,15 @@ class Dispatcher(ABC, Generic[Rows]):
         while self._waiting and self._waiting[0][0] <= now_s:
             work = heapq.heappop(self._waiting)[2]
             self._enqueue(Segment(work, 0, len(work.frames)))
+        self._paced = False
         for replica_set in list(self._queues):
             self._send(replica_set)
+            if self._paced:
+                break
         self._receive()
+        until_s = time.monotonic() + PACED_S
+        while self._paced and self._busy() and time.monotonic() < until_s:
+            self._receive(PACED_S)
         if now_s - self._ticked_at >= TICK_S:
             self._ticked_at = now_s
             self._check_times(now_s)
@@ -164,13 +176,14 @@ class Dispatcher(ABC, Generic[Rows]):
     def _send(self, replica_set: int) -> None:
         """Send of one replica set's queue what its wires have room for.
 
-        While a rate limit holds rows up they go out block by block: those that have their leave
-        do not wait, with their time-out running, for those that have not.
+        While a rate limit holds rows up they go out block by block, and in between answers are
+        taken when they come: no answer waits for the leave of rows that are sent later.
         """
         queue = self._queues[replica_set]
         while queue:
             leave = self._callbacks.leave()
-            wire = self._choose(replica_set) if self._requests_left(leave) else None
+            more = not self._paced and self._requests_left(leave) > 0
+            wire = self._choose(replica_set) if more else None
             if wire is None:
                 # Last in line: the next time others may have what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
@@ -221,7 +234,7 @@ class Dispatcher(ABC, Generic[Rows]):
         before_s = time.monotonic()
         self._callbacks.throttle(rows)
         now_s = time.monotonic()
-        self._paced = self._paced or now_s - before_s > PACED_S
+        self._paced = now_s - before_s > PACED_S
         return now_s
 
     def _choose(self, replica_set: int) -> Wire[Work[Rows]] | None:
@@ -266,11 +279,10 @@ class Dispatcher(ABC, Generic[Rows]):
         """A wire that this unit has not used yet."""
         wire.window.note_in(self._window_stats)
 
-    def _receive(self) -> None:
+    def _receive(self, pause_s: float = TICK_S) -> None:
         """Wait for something to happen on the wires, and take it."""
         open_wires = self._plane.open_wires()
         wires = [wire for wire in open_wires if wire.busy or wire.probed_at_s is not None]
-        pause_s = TICK_S
         if self._waiting:
             pause_s = min(pause_s, max(self._waiting[0][0] - time.monotonic(), 0.0))
         if self._queues and not wires:
@@ -359,7 +371,7 @@ class Dispatcher(ABC, Generic[Rows]):
             raise WriteFailed(
                 f"{self.request} failed {work.tries + 1} times, the last time with: {reason}"
             )
-        again = work.again(indexes)
+        again = self._as_repeated(work.again(indexes))
         due = time.monotonic() + backoff_s(again.tries, self._jitter)
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 

@@ -128,11 +128,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         if not len(order):
             return False
         cuts = None if alone else self._cuts(placed)
-        query_id, consistency = self._target.prepared.query_id, self._options.consistency
-        if cuts is None:
-            frames = self._singles(joined, rows)
-        else:
-            frames = batch_frames(joined, cuts, query_id, consistency, len(rows.columns))
+        frames = self._frames(joined, cuts, rows)
         begins = np.flatnonzero(np.diff(sets, prepend=-1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(sets)], strict=True):
             first, last = (begin, end) if cuts is None else np.searchsorted(cuts, [begin, end])
@@ -176,17 +172,29 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         work, numbers = segment.work, range(segment.first, segment.last)
         offsets, data = work.frames.offsets, work.frames.buffer
         entries = [entries_of(data[offsets[i] : offsets[i + 1]].tobytes()) for i in numbers]
-        frames = self._singles(pa.concat_arrays(entries), work.rows)
+        frames = self._frames(pa.concat_arrays(entries), None, work.rows)
         order = np.concatenate([work.rows_of(i) for i in numbers])
         return Segment(work._replace(frames=frames, order=order, cuts=None), 0, len(order))
 
-    def _singles(self, joined: pa.BinaryArray, rows: EncodedRows) -> Frames:
-        prepared, consistency = self._target.prepared, self._options.consistency
-        return execute_frames(joined, prepared.query_id, consistency, len(rows.columns))
+    def _frames(
+        self, joined: pa.BinaryArray, cuts: NDArray[np.int64] | None, rows: EncodedRows
+    ) -> Frames:
+        """Requests of rows: of each batch that `cuts` cut, or, with None, of each row."""
+        query_id, consistency = self._target.prepared.query_id, self._options.consistency
+        if cuts is None:
+            return execute_frames(joined, query_id, consistency, len(rows.columns))
+        return batch_frames(joined, cuts, query_id, consistency, len(rows.columns))
 
     def _again(self, work: Work[EncodedRows], indexes: NDArray[np.int64], reason: str) -> None:
         super()._again(work, indexes, reason)
         self.stats.retries += len(indexes)
+
+    def _as_repeated(self, again: Work[EncodedRows]) -> Work[EncodedRows]:
+        rows = again.rows.later(again.tries)
+        if rows is again.rows:
+            return again
+        joined = rows.joined().take(pa.array(again.order))
+        return again._replace(frames=self._frames(joined, again.cuts, rows))
 
     def _full(self) -> bool:
         """As many rows are kept as may be; whoever needs a row holds on to its block."""
@@ -248,7 +256,10 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             self._hooks.on_reject(work.rows, int(work.order[index]), reason)
             return
         self._heed(work, reason)
-        self._enqueue(self._apart(Segment(work, index, index + 1)))
+        # Of several partitions all others may have been written.
+        apart = self._apart(Segment(work, index, index + 1))
+        again = self._as_repeated(apart.work._replace(tries=work.tries + 1))
+        self._enqueue(Segment(again, apart.first, apart.last))
 
     def _heed(self, work: Work[EncodedRows], words: str) -> None:
         """No more batches to servers that would rather have none."""

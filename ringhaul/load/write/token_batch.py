@@ -23,8 +23,10 @@ from cassandra import OperationTimedOut
 from cassandra.pool import Host
 from cassandra.protocol import BatchMessage, ProtocolHandler
 from cassandra.query import BatchStatement, BatchType
+from numpy.typing import NDArray
 
 from ringhaul.cql.batches import entry_head
+from ringhaul.cql.frames import offsets_of
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
 from ringhaul.load.pacing import TICK_S
@@ -97,6 +99,13 @@ class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
         return b"".join((head, batch.entries, tail))
 
 
+class _Entries(NamedTuple):
+    """Entries of batches in one buffer."""
+
+    offsets: NDArray[np.int32]  #: where each begins, and the last one ends
+    data: pa.Buffer
+
+
 class _Request(NamedTuple):
     """One batch on its way, with what is needed to send it again or to name its rows."""
 
@@ -147,15 +156,7 @@ class TokenBatchWriter:
     def write(self, rows: EncodedRows) -> None:
         sets, tokens = self._routing.assign(rows.keys)
         order = order_rows(sets, tokens)
-        entries = pc.binary_join_element_wise(
-            self._entry_head,
-            rows.joined().take(pa.array(order)),
-            pa.scalar(b"", pa.binary()),
-        )
-        _, offset_buffer, data = entries.buffers()
-        offsets = np.frombuffer(offset_buffer, dtype=np.int32)[
-            entries.offset : entries.offset + len(entries) + 1
-        ]
+        offsets, data = self._entries(rows, order)
         sizes = self._sizes.of(rows, order, np.diff(offsets).astype(np.int64))
         buffer = memoryview(data)
         sets = sets[order]
@@ -174,6 +175,29 @@ class TokenBatchWriter:
 
     def close(self) -> None:
         """Late answers go to this writer's own queue, which nobody reads any more."""
+
+    def _entries(self, rows: EncodedRows, order: NDArray[np.int64]) -> _Entries:
+        """The batch entries of some rows, one after the other."""
+        entries = pc.binary_join_element_wise(
+            self._entry_head,
+            rows.joined().take(pa.array(order)),
+            pa.scalar(b"", pa.binary()),
+        )
+        return _Entries(offsets_of(entries), entries.buffers()[2])
+
+    def _as_repeated(self, request: _Request) -> _Request:
+        """What is sent once more, dated later if it must not be written twice at one time."""
+        rows, group = request.rows.later(request.tries), request.group
+        if rows is request.rows:
+            return request
+        order = request.order[group.first : group.last]
+        offsets, data = self._entries(rows, order)
+        return request._replace(
+            order=order,
+            offsets=offsets,
+            buffer=memoryview(data),
+            group=Group(group.replica_set, 0, len(order)),
+        )
 
     def _is_full(self, request: _Request) -> bool:
         """One request may always go, however large."""
@@ -264,17 +288,19 @@ class TokenBatchWriter:
             if group.last - group.first == 1:
                 self._hooks.on_reject(request.rows, int(request.order[group.first]), message(error))
                 return
-            # The server refuses the batch as a whole; one by one it says which row is at fault.
-            # Sending rows twice is harmless: each carries its own fixed timestamp.
-            for first in range(group.first, group.last):
-                self._again(request._replace(group=Group(group.replica_set, first, first + 1)), 0.0)
+            # One by one the server says which row is at fault. The others may have been written:
+            # that they are sent twice is harmless, as each carries its own timestamp.
+            again = self._as_repeated(request._replace(tries=request.tries + 1))
+            for first in range(again.group.first, again.group.last):
+                row = Group(group.replica_set, first, first + 1)
+                self._again(again._replace(group=row), 0.0)
             return
         if request.tries >= self._options.retries_max:
             raise WriteFailed(
                 f"a write failed {request.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
-        again = request._replace(tries=request.tries + 1)
+        again = self._as_repeated(request._replace(tries=request.tries + 1))
         self._again(again, backoff_s(again.tries, self._jitter))
 
     def _again(self, request: _Request, pause_s: float) -> None:

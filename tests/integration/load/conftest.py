@@ -78,6 +78,7 @@ def run_file(
     prepared: PreparedStatement | None = None,
     timestamp_field: str | None = None,
     ttl_field: str | None = None,
+    later_us: int = 0,
     **options: Any,
 ) -> UnitOutcome:
     """Load all of a plain file without a header as one unit. `options` are the job's."""
@@ -105,6 +106,7 @@ def run_file(
             target,
             WriteBounds(request_timeout_s=request_timeout_s, retries_max=retries_max),
             UnitHooks(tick=ticks or Ticks(), throttle=throttle),
+            later_us=later_us,
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from ringhaul.load.latency import percentile_ms
 from ringhaul.load.pacing import BOUNDLESS, FREE, Leave
 from tests.integration.load.pipeline_client import (
     ROWS,
@@ -101,3 +103,28 @@ def test_rows_are_paid_for_a_few_at_a_time(servers: list[ScriptedServer], client
     client.on_throttle = paid.append
     check_all_written(client.load(ROWS), *servers)
     assert max(paid) == 5
+
+
+def test_answers_are_taken_while_a_limit_holds_rows_up(
+    servers: list[ScriptedServer], client: Client
+) -> None:
+    # Given a limit that lets ten rows go each 0.1 s, and servers that answer at once
+    client.leave = Leave(10, BOUNDLESS)
+    writer = client.writer()
+    behind: list[int] = []
+
+    def hold_up(rows: int) -> None:
+        behind.append(client.throttled - rows - writer.stats.written)
+        time.sleep(0.1)
+
+    client.on_throttle = hold_up
+    writer.write(encoded_rows(0, 200))
+    writer.flush()
+    check_all_written(writer, *servers, rows=200)
+    # Then each ten are known to be written before the next ten are sent, and their latencies are
+    # those of the servers
+    assert max(behind[1:]) <= 10
+    assert sum(behind) / len(behind) < 3
+    p50_ms = percentile_ms(writer.stats.latencies, 0.5)
+    assert p50_ms is not None
+    assert p50_ms < 50

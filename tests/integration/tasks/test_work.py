@@ -177,6 +177,31 @@ def test_a_table_that_is_gone_fails_the_job_and_holds_no_unit(
     assert status.totals.get("rows", 0) == 0
 
 
+def test_a_unit_that_is_done_again_leaves_lists_as_they_are(
+    child: Child, make_job: MakeJob, cassandra_session: Session, keyspace: str
+) -> None:
+    # Given a unit whose attempt wrote all of it and did not come to commit it
+    definition = "id int PRIMARY KEY, tags list<text>"
+    make_job(JOB, [f'{i},"[""a{i}"", ""b""]"' for i in range(50)], definition=definition)
+    units = child.ledger.status(JOB).units
+
+    def half(attempt: Attempt) -> Done:
+        run_load(attempt)
+        raise SystemExit
+
+    for unit in range(units):
+        with pytest.raises(SystemExit):
+            work_on(child, JOB, unit, 1, new_token(), half)
+    # When it is done once more
+    for unit in child.ledger.issue(JOB, 1000).units:
+        work(child, JOB, unit, 1, new_token())
+    # Then each element is there once
+    assert child.ledger.status(JOB).totals["rows"] == 50
+    assert read_table(cassandra_session, keyspace, "id, tags") == sorted(
+        ((i, [f"a{i}", "b"]) for i in range(50)), key=repr
+    )
+
+
 def test_a_unit_of_a_paused_job_is_given_back_at_once(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,8 +69,8 @@ def test_an_unclosed_quote_costs_one_record_and_says_where() -> None:
     assert [unit[:5] for unit in units] == [(0, 4, 0, 1, 1), (4, 5, 1, 2, 1), (9, 8, 2, 3, 2)]
     assert units[1].defect is not None
     assert units[1].defect.startswith(
-        "line 2: the quote that opens at byte 3 of the line is not closed before the end of the "
-        "input; close it, or double it"
+        "line 2: the quote that opens at byte 3 of the line is not closed within 16,777,216 "
+        "bytes or before the end of the input; close it, or double it"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,19 @@ def test_timestamps_are_microseconds_or_dates(text: str, timestamp_us: int) -> N
     assert parse_timestamp_us(text) == timestamp_us
 
 
-@pytest.mark.parametrize("text", ["", "now", "--5", "5-", "1e6", "²", "2026-13-01", "12:00"])
+@pytest.mark.parametrize("text", ["", "NOW", "--5", "5-", "1e6", "²", "2026-13-01", "12:00"])
 def test_a_timestamp_that_is_neither_is_told(text: str) -> None:
     with pytest.raises(UsageError) as refusal:
         parse_timestamp_us(text)
     assert str(refusal.value) == (
-        f"--timestamp {text!r}: give microseconds since 1970 or a date such as 2026-01-31T12:00:00Z"
+        f"--timestamp {text!r}: give microseconds since 1970, a date such as 2026-01-31T12:00:00Z, "
+        "or now"
     )
+
+
+def test_now_is_the_present_time() -> None:
+    before_us = time.time_ns() // 1000
+    assert before_us <= parse_timestamp_us("now") <= time.time_ns() // 1000
 
 
 @pytest.mark.parametrize("text", [str(TIMESTAMP_US_MAX + 1), str(-TIMESTAMP_US_MAX - 1), "9" * 40])

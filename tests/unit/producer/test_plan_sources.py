@@ -150,6 +150,21 @@ def test_one_file_of_json_lines_that_has_a_field_will_do(plan: Plan, tmp_path: P
     assert len(plan(timestamp_field="at", ttl_field="lefd")) == 5
 
 
+def test_names_of_json_lines_in_another_encoding(plan: Plan, tmp_path: Path) -> None:
+    # Given lines each of which holds what is no UTF-8
+    text = '{"id": 1, "note": "café", "at": 5}\n{"id": 2, "né": 1}\n'
+    (tmp_path / "x.jsonl").write_bytes(text.encode("latin-1"))
+    dialect = CsvDialect(encoding="latin-1")
+    # Then their names are known like those of others
+    (source,) = plan(timestamp_field="at", dialect=dialect)
+    assert source.timestamp_field == "at"
+    (source,) = plan(transforms=("shop:clean",), dialect=dialect)
+    assert source.fields == ("id", "note", "at", "né")
+    (tmp_path / "x.jsonl").write_bytes('{"né": 1}\n'.encode("latin-1"))
+    with pytest.raises(UsageError, match=r"the first record names no column .*it has né"):
+        plan(dialect=dialect)
+
+
 def test_write_times_can_be_named_by_position_where_fields_have_one(
     plan: Plan, tmp_path: Path
 ) -> None:

@@ -1,0 +1,106 @@
+"""Lists that are not frozen: what is sent twice must not be in them twice."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.local.stack import Endpoints
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+from ringhaul.load.write import WRITERS
+from tests.integration.load.conftest import Ticks, make_table, read_table, run_file
+from tests.proxy import proxied
+
+STRATEGIES = sorted(WRITERS)
+ROWS = 3000
+DEFINITION = "id int PRIMARY KEY, tags list<text>, years frozen<list<int>>, names set<text>"
+BASE_US = 1_700_000_000_000_000
+CUTS = 6
+
+
+def write_file(path: Path, first: int = 0) -> list[tuple[object, ...]]:
+    """Rows with lists; what the table is to hold of them."""
+    expected: list[tuple[object, ...]] = []
+    with path.open("w") as file:
+        for i in range(first, first + ROWS):
+            tags, years = [f"t{i}", "all", f"t{i}"], [i, i + 1]
+            texts = [json.dumps(value).replace('"', '""') for value in (tags, years, ["n"])]
+            print(i, *(f'"{text}"' for text in texts), sep=",", file=file)
+            expected.append((i, tags, years, {"n"}))
+    return sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_rows_whose_answers_were_lost(
+    endpoints: Endpoints, cassandra_session: Session, keyspace: str, tmp_path: Path, strategy: str
+) -> None:
+    # Given connections that end again and again, so that what was written is written once more
+    table = make_table(cassandra_session, keyspace, DEFINITION)
+    path = tmp_path / "in.csv"
+    expected = write_file(path)
+    with proxied((endpoints.contact_points[0], endpoints.port)) as (proxy, port):
+        session = open_session(ClusterConfig(contact_points=("127.0.0.1",), port=port))
+        cuts = islice(iter(proxy.cut_answers, None), CUTS)
+        try:
+            outcome = run_file(
+                session,
+                table,
+                path,
+                ["id", "tags", "years", "names"],
+                strategy=strategy,
+                block_bytes=16384,
+                request_timeout_s=5.0,
+                retries_max=100,
+                ticks=Ticks(then=lambda: next(cuts, None)),
+                base_us=BASE_US,
+            )
+        finally:
+            close_session(session)
+    assert proxy.cut
+    assert outcome.retries
+    assert (outcome.written, outcome.rejected) == (ROWS, 0)
+    assert read_table(cassandra_session, keyspace, "id, tags, years, names") == expected
+
+
+@pytest.mark.parametrize("own_time", [False, True])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_unit_that_is_done_again(
+    worker_session: Session, keyspace: str, tmp_path: Path, strategy: str, own_time: bool
+) -> None:
+    # Given a unit that another attempt did already, of rows with or without times of their own
+    table = make_table(worker_session, keyspace, DEFINITION)
+    path = tmp_path / "in.csv"
+    fields = ["id", "tags", "years", "names"]
+    expected = write_file(path)
+    if own_time:
+        path.write_text("".join(f"{line},{BASE_US}\n" for line in path.read_text().splitlines()))
+        fields.append("at")
+    for later_us in (0, 2):
+        run_file(
+            worker_session,
+            table,
+            path,
+            fields,
+            strategy=strategy,
+            base_us=BASE_US,
+            later_us=later_us,
+            timestamp_field="at" if own_time else None,
+        )
+    # Then each element is there once, and the write time is hardly another
+    assert read_table(worker_session, keyspace, "id, tags, years, names") == expected
+    times = read_table(worker_session, keyspace, "id, writetime(years)")
+    assert all(at - BASE_US == (2 if own_time else 2 + i) for i, at in times)
+
+
+def test_rows_without_such_lists_keep_their_times(
+    worker_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    table = make_table(worker_session, keyspace, "id int PRIMARY KEY, l frozen<list<int>>")
+    path = tmp_path / "in.csv"
+    path.write_text('1,"[1, 2]"\n')
+    run_file(worker_session, table, path, ["id", "l"], base_us=BASE_US, later_us=5)
+    assert read_table(worker_session, keyspace, "id, l, writetime(l)") == [(1, [1, 2], BASE_US)]
