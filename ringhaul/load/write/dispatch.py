@@ -164,7 +164,7 @@ class Dispatcher(ABC, Generic[Rows]):
             self._send(replica_set)
             if self._paced:
                 break
-        self._receive()
+        self._receive(TICK_S)
         until_s = time.monotonic() + PACED_S
         while self._paced and self._busy() and time.monotonic() < until_s:
             self._receive(PACED_S)
@@ -279,8 +279,8 @@ class Dispatcher(ABC, Generic[Rows]):
         """A wire that this unit has not used yet."""
         wire.window.note_in(self._window_stats)
 
-    def _receive(self, pause_s: float = TICK_S) -> None:
-        """Wait for something to happen on the wires, and take it."""
+    def _receive(self, pause_s: float) -> None:
+        """Wait for something to happen on the wires, so long at most, and take it."""
         open_wires = self._plane.open_wires()
         wires = [wire for wire in open_wires if wire.busy or wire.probed_at_s is not None]
         if self._waiting:

@@ -17,6 +17,11 @@ BATCH_PARTITIONS_MAX = 10
 #: A batch of one partition is one mutation and never warned of; this only bounds one request.
 BATCH_ROWS_MAX = 100
 
+#: Into how many parts of a block's tokens the batches that follow one another go in turn. Rows that
+#: are neighbours by token are cheaper to write together (a third more a second than in the order of
+#: the file), but a memtable may have a lock for each part of the ring: see ADR 0016.
+STRIPES = 16
+
 #: What the server counts besides values: of a cell 20 bytes (timestamp, TTL, expiry), of which the
 #: length that is bound with each value makes up for 4, and of a row its timestamp and deletions.
 _CELL_BYTES = 16
@@ -37,7 +42,11 @@ def stored_bytes(
 
 def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Row indexes by replica set, then token: rows of one partition stand together."""
-    return np.lexsort((tokens, sets))
+    by_token = np.argsort(tokens)  # the sort that is vectorised, and need not be stable
+    if len(sets) and (sets == sets[0]).all():
+        return by_token
+    order: npt.NDArray[np.int64] = by_token[np.argsort(sets[by_token], kind="stable")]
+    return order
 
 
 def group_rows(
@@ -64,6 +73,30 @@ def group_rows(
     while cuts[-1] < count:
         cuts.append(following[cuts[-1]])
     return np.array(cuts)
+
+
+def interleave(
+    cuts: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """An order of rows by which batches that follow one another are of different parts of the ring,
+    and the cuts of the batches in that order.
+
+    `cuts`: as of `group_rows`, of rows by token; `sets`: of each row. The batches of a replica set
+    stay together, one of each of `STRIPES` equal parts of them in turn.
+    """
+    lengths = np.diff(cuts)
+    set_of = sets[cuts[:-1]]
+    new_set = np.flatnonzero(np.diff(set_of, prepend=-1))
+    counts = np.diff(np.append(new_set, len(set_of)))
+    count = np.repeat(counts, counts)
+    place = np.arange(len(set_of)) - np.repeat(new_set, counts)
+    stripe = place * STRIPES // count
+    place_in_stripe = place + (-stripe * count) // STRIPES
+    batches = np.lexsort((stripe, place_in_stripe, np.repeat(np.arange(len(counts)), counts)))
+    interleaved = np.zeros(len(cuts), np.int64)
+    np.cumsum(lengths[batches], out=interleaved[1:])
+    shifts = cuts[:-1][batches] - interleaved[:-1]
+    return np.arange(len(sets)) + np.repeat(shifts, lengths[batches]), interleaved
 
 
 def _ends(changes: npt.NDArray[np.bool_], runs: int) -> npt.NDArray[np.int64]:

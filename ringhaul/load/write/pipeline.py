@@ -45,7 +45,7 @@ from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import Target, WriteOptions, WriterHooks, WriteStats
 from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.dispatch import Dispatcher
-from ringhaul.load.write.grouping import BATCH_ROWS_MAX, group_rows
+from ringhaul.load.write.grouping import BATCH_ROWS_MAX, group_rows, interleave, order_rows
 from ringhaul.load.write.window import WindowStats
 from ringhaul.load.write.wire import Wire
 from ringhaul.load.write.work import Segment, Work
@@ -68,15 +68,15 @@ class _Placed(NamedTuple):
     """Rows of a block, those of one replica set together."""
 
     rows: EncodedRows
-    joined: pa.BinaryArray  #: bound values of each
+    joined: pa.BinaryArray  #: bound values of all rows of the block, in its order
     order: NDArray[np.int64]  #: which row of the block each is
     sets: NDArray[np.int32]
     tokens: NDArray[np.int64]
 
     def part(self, first: int, last: int) -> _Placed:
         """Some of them."""
-        joined, cut = self.joined.slice(first, last - first), slice(first, last)
-        return _Placed(self.rows, joined, self.order[cut], self.sets[cut], self.tokens[cut])
+        cut = slice(first, last)
+        return self._replace(order=self.order[cut], sets=self.sets[cut], tokens=self.tokens[cut])
 
 
 class PipelineWriter(Dispatcher[EncodedRows]):
@@ -116,11 +116,8 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     def _place(self, rows: EncodedRows) -> _Placed:
         sets, tokens = self._routing.assign(rows.keys)
-        joined = rows.joined()
-        if not (sets != sets[:1]).any():
-            return _Placed(rows, joined, np.arange(len(sets)), sets, tokens)
-        order = np.argsort(sets, kind="stable")
-        return _Placed(rows, joined.take(order), order, sets[order], tokens[order])
+        order = order_rows(sets, tokens)
+        return _Placed(rows, rows.joined(), order, sets[order], tokens[order])
 
     def _queue(self, placed: _Placed, *, alone: bool = False) -> bool:
         """Queue rows, in batches if that is worth it and none is to go `alone`; whether it was."""
@@ -128,7 +125,10 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         if not len(order):
             return False
         cuts = None if alone else self._cuts(placed)
-        frames = self._frames(joined, cuts, rows)
+        if cuts is not None:
+            turns, cuts = interleave(cuts, sets)
+            order = order[turns]
+        frames = self._frames(joined.take(pa.array(order)), cuts, rows)
         begins = np.flatnonzero(np.diff(sets, prepend=-1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(sets)], strict=True):
             first, last = (begin, end) if cuts is None else np.searchsorted(cuts, [begin, end])
@@ -148,7 +148,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         """The batches of some rows; None: they go one by one, as they do where few share one."""
         if not self._may_share(self._hooks.leave()):
             return None
-        row_bytes = np.diff(offsets_of(placed.joined)).astype(np.int64)
+        row_bytes = np.diff(offsets_of(placed.joined)).astype(np.int64)[placed.order]
         sizes = self._sizes.of(placed.rows, placed.order, row_bytes)
         cuts = group_rows(placed.sets, placed.tokens, sizes)
         return cuts if len(row_bytes) >= BATCH_ROWS_WORTH * (len(cuts) - 1) else None

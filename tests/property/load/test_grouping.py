@@ -13,6 +13,7 @@ from ringhaul.load.write.grouping import (
     BATCH_PARTITIONS_MAX,
     BATCH_ROWS_MAX,
     group_rows,
+    interleave,
     order_rows,
 )
 
@@ -84,3 +85,17 @@ def test_rows_of_one_partition_stand_together(rows: Rows) -> None:
     sets, tokens, _ = ordered(rows)
     places = list(zip(sets.tolist(), tokens.tolist(), strict=True))
     assert places == sorted(places)
+
+
+@given(st.one_of(ROWS, WIDE))
+def test_interleaved_batches_are_the_same_batches(rows: Rows) -> None:
+    sets, tokens, sizes = ordered(rows)
+    cuts = group_rows(sets, tokens, sizes)
+    if not len(sets):
+        return
+    order, cuts_then = interleave(cuts, sets)
+    # Each holds the rows that it held
+    found = [order[first:last].tolist() for first, last in pairwise(cuts_then.tolist())]
+    assert sorted(found) == [list(range(*batch)) for batch in pairwise(cuts.tolist())]
+    # And those of a replica set stand where they stood
+    assert sets[order].tolist() == sets.tolist()

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from ringhaul.load.write.grouping import group_rows, order_rows, stored_bytes
+from ringhaul.load.write.grouping import (
+    STRIPES,
+    group_rows,
+    interleave,
+    order_rows,
+    stored_bytes,
+)
 
 
 def cuts(rows: list[tuple[int, int, int]]) -> list[int]:
@@ -37,10 +43,22 @@ def test_a_batch_never_spans_replica_sets() -> None:
     assert cuts([(0, 1, 10), (0, 2, 10), (4, 2, 10)]) == [0, 2, 3]
 
 
-def test_rows_are_ordered_by_replica_set_then_token_and_stay_in_input_order_within() -> None:
+def test_rows_are_ordered_by_replica_set_then_token() -> None:
     sets = np.array([1, 0, 1, 0, 1], np.int32)
-    tokens = np.array([5, 9, -3, 9, 5], np.int64)
-    assert order_rows(sets, tokens).tolist() == [1, 3, 2, 0, 4]
+    tokens = np.array([5, 9, -3, 8, 6], np.int64)
+    assert order_rows(sets, tokens).tolist() == [3, 1, 2, 0, 4]
+    assert order_rows(sets[:0], tokens[:0]).tolist() == []
+
+
+def test_batches_that_follow_one_another_are_of_different_parts_of_the_ring() -> None:
+    # Given 40 batches of two rows of one replica set, and one of three rows of another
+    cuts = np.append(np.arange(0, 81, 2), 83)
+    sets = np.array([0] * 80 + [1] * 3, np.int32)
+    order, cuts_then = interleave(cuts, sets)
+    # Then the first of each 16th part goes first, then the second, and the other set after all
+    firsts = [-(-part * 40 // STRIPES) for part in range(STRIPES)]
+    assert order[cuts_then[:-1]].tolist()[:16] == [2 * batch for batch in firsts]
+    assert order[80:].tolist() == [80, 81, 82]
 
 
 def test_stored_bytes_count_what_cells_and_elements_cost_beside_their_values() -> None:
