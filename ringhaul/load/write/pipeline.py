@@ -73,10 +73,10 @@ class _Placed(NamedTuple):
     sets: NDArray[np.int32]
     tokens: NDArray[np.int64]
 
-    def part(self, first: int, last: int) -> _Placed:
+    def part(self, chosen: NDArray[np.bool_]) -> _Placed:
         """Some of them."""
-        cut = slice(first, last)
-        return self._replace(order=self.order[cut], sets=self.sets[cut], tokens=self.tokens[cut])
+        order, sets, tokens = self.order[chosen], self.sets[chosen], self.tokens[chosen]
+        return self._replace(order=order, sets=sets, tokens=tokens)
 
 
 class PipelineWriter(Dispatcher[EncodedRows]):
@@ -101,10 +101,10 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         tried = 0
         if self._may_share(self._hooks.leave()) and not self._plane.batches_tried:
             tried = min(TRIAL_ROWS, len(rows))
-            if self._queue(placed.part(0, tried)):
+            if self._queue(placed.part(placed.order < tried)):
                 self._hear_of_trial()
-        rest = placed.part(tried, len(rows))
-        self._queue(rest, alone=tried > 0 and not self._plane.batches_tried)
+            placed = placed.part(placed.order >= tried)
+        self._queue(placed, alone=tried > 0 and not self._plane.batches_tried)
         self._blocks.append(weakref.ref(rows))
         while self._pending() and (self._full() or (self._queues and not self._starving())):
             self._turn()
@@ -125,9 +125,8 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         if not len(order):
             return False
         cuts = None if alone else self._cuts(placed)
-        if cuts is not None:
-            turns, cuts = interleave(cuts, sets)
-            order = order[turns]
+        turns, in_turn = interleave(np.arange(len(order) + 1) if cuts is None else cuts, sets)
+        order, cuts = order[turns], None if cuts is None else in_turn
         frames = self._frames(joined.take(pa.array(order)), cuts, rows)
         begins = np.flatnonzero(np.diff(sets, prepend=-1)).tolist()
         for begin, end in zip(begins, [*begins[1:], len(sets)], strict=True):
