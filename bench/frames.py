@@ -17,6 +17,7 @@ from bench.replay import EXECUTE, VERSION
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.batches import batch_frames
 from ringhaul.cql.text_format import TextFormat
+from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
@@ -44,8 +45,10 @@ class Bound(NamedTuple):
         return sum(len(part) for part in self.parts)
 
 
-def bound_rows(session: Session, schema: TableSchema, path: Path) -> Bound:
-    """All records of a file, which must be good ones."""
+def bound_rows(
+    session: Session, schema: TableSchema, path: Path, *, by_token: bool = False
+) -> Bound:
+    """All records of a file, which must be good ones; `by_token`: block by block sorted by it."""
     dialect = CsvDialect()
     file = find_sources([str(path)], dialect)[0]
     with open_whole(file, dialect) as stream:
@@ -70,7 +73,10 @@ def bound_rows(session: Session, schema: TableSchema, path: Path) -> Bound:
         for block in read_blocks(stream, dialect, block_bytes=8 << 20, start=start):
             rows, rejects, _ = encoder.encode(block)
             assert rows is not None and not rejects
-            parts.append(rows.joined())
+            joined = rows.joined()
+            if by_token:
+                joined = joined.take(pa.array(np.argsort(murmur3_tokens(rows.keys))))
+            parts.append(joined)
     # The write timestamp is a value of its own.
     return Bound(prepared.query_id, len(fields) + 1, parts)
 
