@@ -56,8 +56,8 @@ def test_a_bad_row_is_kept_as_json_that_loads_again(
 ) -> None:
     table = create_table(
         cassandra_session, keyspace,
-        "id uuid PRIMARY KEY, n int, at timestamp, tags list<int>, m map<text, int>, d decimal, "
-        "b blob",
+        "id uuid PRIMARY KEY, n int, at timestamp, tags frozen<list<int>>, m map<text, int>, "
+        "d decimal, b blob",
     )  # fmt: skip
     ids = [bytes([n]) * 16 for n in range(4)]
     found = pa.table(

@@ -265,7 +265,7 @@ OPTIONS = {
     "no moment": (
         ["--timestamp", "yesterday"],
         "--timestamp 'yesterday': give microseconds since 1970, a date such as "
-        "2026-01-31T12:00:00Z",
+        "2026-01-31T12:00:00Z, or now",
     ),
     "no time zone": (
         ["--timezone", "Mars/Olympus"],

@@ -328,7 +328,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
         "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
     ) as load:
         job = job_in(log)
-        wait_for_rows(log, 20)
+        wait_for_rows(log, 100)  # more than two units have: one is done
         # When its command is killed, and the job ended in the middle
         load.send_signal(signal.SIGKILL)
         load.wait(30)
