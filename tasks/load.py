@@ -32,7 +32,7 @@ def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
 
 def run_load(attempt: Attempt) -> Done:
     """One attempt of a load's unit."""
-    # As long as the job takes, a thousandth of it.
+    # A microsecond for each millisecond of the job: no two attempts of a unit begin in one.
     return run_records(attempt, _statement, partial(run_load_unit, later_us=attempt.age_ms))
 
 
