@@ -34,6 +34,9 @@ _SAID = {
     "sample": "TABLESAMPLE",
     "into": "SELECT INTO",
     "except_": "* EXCEPT",
+    "limit_options": "LIMIT with PERCENT or WITH TIES",
+    "expressions": "LIMIT BY",
+    "with_fill": "WITH FILL",
 }
 
 
@@ -318,6 +321,7 @@ class _Reader:
         return list(order.expressions) if order is not None else []
 
     def _order(self, node: exp.Ordered) -> Order:
+        _refuse(node, ("this", "desc", "nulls_first"))
         place, alias = self._place(node.this, "ORDER BY"), self._alias(node.this)
         if place is not None:
             target = self._wanted[place][1]
@@ -345,6 +349,8 @@ class _Reader:
         limit = self._tree.args.get("limit")
         if limit is None:
             return None
+        if isinstance(limit, exp.Limit):
+            _refuse(limit, ("expression",))
         literal = literal_of(limit.expression) if isinstance(limit, exp.Limit) else None
         if literal is None or literal.kind != "number" or not literal.text.isdigit():
             raise QueryError(f"{said(limit).strip()}: LIMIT takes a whole number")

@@ -184,6 +184,7 @@ class _Verification:
 
     def _takes_more(self) -> bool:
         """Blocks are kept until all their rows are compared: no more of them than a load keeps."""
+        self._tell()  # of blocks whose last rows were refused: no answer comes after those
         return len(self._asked) <= BLOCKS_KEPT_MAX
 
     def _in_order(

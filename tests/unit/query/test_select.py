@@ -105,6 +105,16 @@ def test_names_and_types_of_aggregates() -> None:
         ("select id from shop.orders qualify id > 1", "QUALIFY cannot be answered"),
         ("select id from shop.orders limit 5 offset 3", "OFFSET cannot be answered"),
         ("select id from shop.orders limit x", "LIMIT takes a whole number"),
+        (
+            "select id from shop.orders limit 10 percent",
+            "LIMIT with PERCENT or WITH TIES cannot be",
+        ),
+        (
+            "select id from shop.orders limit 10 with ties",
+            "LIMIT with PERCENT or WITH TIES cannot be",
+        ),
+        ("select id from shop.orders limit 1 by id", "LIMIT BY cannot be answered"),
+        ("select count(*) from shop.orders order by 1 with fill", "WITH FILL cannot be answered"),
         ("select id from shop.orders order by id", "ORDER BY is only for aggregates"),
         ("select id from shop.orders having id > 1", "HAVING is only for aggregates"),
         ("select idd from shop.orders", "no column 'idd' in table shop.orders; did you mean 'id'"),
