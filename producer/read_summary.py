@@ -17,6 +17,8 @@ from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
+from ringhaul.load.rejects import unpack_rejects
+from ringhaul.read.ask import split_extra
 from ringhaul.read.job import ReadJob
 from ringhaul.read.result import ReadReport, ReadResult, build_read_report
 
@@ -30,6 +32,10 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(status.job))
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
     report = build_read_report(results, latencies)
+    if job.transforms:
+        logs = (split_extra(extra)[1] for _, extra in ledger.extras(status.job))
+        kept = sum(1 for log in logs for _ in unpack_rejects(log))
+        report.rejected_unfinished = max(kept - report.rejected, 0)
     code = exit_code(status, interrupted=interrupted)
     return Closing(
         exit_code=code,
@@ -56,6 +62,7 @@ def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int)
         "rows_given": report.rows_given,
         "dropped": report.dropped,
         "rejected": report.rejected,
+        "rejected_unfinished": report.rejected_unfinished,
         "bytes_read": report.bytes_read,
         "files": report.parts,
         "bytes_written": report.bytes_written,
@@ -133,7 +140,7 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
         case JobState.STOPPED:
             return [
                 " stopped: a transform failed on more rows than --max-errors allows; "
-                f"{report.rejected:,} rejected, {part}",
+                f"{report.rejected + report.rejected_unfinished:,} rejected, {part}",
                 next_line(f"errors {status.job}"),
                 *(f"{line} --max-errors N" for line in resume),
             ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from producer.outputs import STDOUT, refuse_two_on_stdout
 from ringhaul.errors import UsageError
+from ringhaul.formats.suffixes import compression_of
 from ringhaul.read.job import ResultOutput
 
 
@@ -39,6 +40,11 @@ def check_result_output(output: ResultOutput, options: Mapping[str, Any]) -> Non
             raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
         return
     path = Path(output.path)
+    if packed := compression_of(output.path):
+        raise UsageError(
+            f"-o {path}: a result is not compressed; name it without {packed}, or pipe it "
+            "(--format csv | gzip)"
+        )
     if path.is_dir():
         raise UsageError(f"-o {path} is a folder: give a file")
     if not path.parent.is_dir():

@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from producer.stdout import let_go_of_stdout
 from producer.whole_file import replacing
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
+from ringhaul.formats.suffixes import format_of
 
 #: Rows of a table on a terminal; a result with more is meant for a file.
 ROWS_SHOWN = 1000
@@ -59,8 +59,8 @@ def _form(form: str, path: str | None) -> str:
     if form != "auto":
         return form
     if path is not None:
-        suffix = Path(path).suffix.lstrip(".").lower()
-        return {"json": "json", "jsonl": "json", "parquet": "parquet"}.get(suffix, "csv")
+        by_suffix = format_of(path)
+        return "json" if by_suffix == "jsonl" else by_suffix
     return "table" if sys.stdout.isatty() else "csv"
 
 

@@ -37,7 +37,7 @@ from producer.stdin_spool import (
     spool_sources,
     told_as_standard_input,
 )
-from producer.stdout_parts import StdoutParts, header_bytes
+from producer.stdout_parts import StdoutParts, beginning
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
@@ -47,7 +47,6 @@ from ringhaul.cluster.words import tell
 from ringhaul.cql.names import read_names
 from ringhaul.cql.types import CqlType, Fields, type_texts
 from ringhaul.errors import UsageError
-from ringhaul.formats.estimate import estimate_records
 from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.load.job import LoadJob, LoadSource
@@ -195,7 +194,7 @@ def _run(
                 spans=tuple(ranges),
                 result=asked.result,
                 ordered=options["order"] == "input",
-                timestamp_us=_timestamp_us(asked, values, spans),
+                timestamp_us=_timestamp_us(asked),
                 consistency=loaded.settings.cluster.consistency,
                 output=output if asked.result else None,
                 streams=to_stdout,
@@ -242,12 +241,12 @@ def _plan(
         return plan
     if not job.streams:
         return replace(plan, on_end=publish_end)
-    header = b""
-    if wants_header(options, output):
-        names, types = zip(*job.result, strict=True)
-        header = header_bytes(replace(output.format, header=True), names, types)
+    header = wants_header(options, output)
     printer = StdoutParts(
-        Path(output.url), lambda extra: split_extra(extra)[0], header, in_order=job.ordered
+        Path(output.url),
+        lambda extra: split_extra(extra)[0],
+        beginning(output.format, job.result, header=header),
+        in_order=job.ordered,
     )
     return replace(plan, on_look=printer.look, on_end=printer.end)
 
@@ -347,13 +346,12 @@ def _between(size: int, bounds: tuple[int, int]) -> int:
     return max(bounds[0], min(size, bounds[1]))
 
 
-def _timestamp_us(asked: _Asked, values: LoadJob, spans: Sequence[Span]) -> int:
-    """The write timestamp of the first row, so far back that the last one is not in the future."""
-    if not asked.dated or not asked.facts.get("repeatable", True):
-        return 0
-    files = [source.file for source in values.sources]
-    rows = rows_count(spans) if spans else estimate_records(files, values.dialect)
-    return time.time_ns() // 1000 - rows
+def _timestamp_us(asked: _Asked) -> int:
+    """The write timestamp of the first row: from now on, as that of any statement, so that it wins
+    over what was written before. No worker writes so many rows a second that a later one's, 1 us
+    after that before it, would be in the future. 0: the server's time."""
+    fixed = asked.dated and asked.facts.get("repeatable", True)
+    return time.time_ns() // 1000 if fixed else 0
 
 
 def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:

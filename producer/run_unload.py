@@ -18,7 +18,7 @@ from producer.known_job import ADOPTED
 from producer.outputs import STDOUT, check_empty, output_of, refuse_two_on_stdout, wants_header
 from producer.plan_read import Read, Wanted, check_wanted, plan_units, read_select
 from producer.run_read import Plan, plan_slots, run_read
-from producer.stdout_parts import StdoutParts, header_bytes
+from producer.stdout_parts import StdoutParts, beginning
 from producer.stdout_spool import spool_folder
 from producer.transform_prints import prints_to_stderr
 from producer.words import count_text
@@ -142,10 +142,9 @@ def _plan(
         return replace(plan, told=text)
     if not to_stdout:
         return plan
-    header = b""
-    if wants_header(options, output):
-        header = header_bytes(replace(output.format, header=True), names, types)
-    printer = StdoutParts(Path(output.url), unload_parts, header, in_order=job.token_order)
+    shown = list(zip(names, types, strict=True))
+    first = beginning(output.format, shown, header=wants_header(options, output))
+    printer = StdoutParts(Path(output.url), unload_parts, first, in_order=job.token_order)
     return replace(plan, on_look=printer.look, on_end=printer.end)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from producer.stdout import let_go_of_stdout
@@ -37,14 +38,14 @@ class StdoutParts:
         self,
         folder: Path,
         parts_of: Callable[[bytes], list[PartInfo]],
-        header: bytes,
+        beginning: bytes,
         *,
         in_order: bool,
     ) -> None:
-        """`parts_of`: the parts in `folder` that a unit left in the ledger. `header`: what comes
-        before the first; the parts have none."""
+        """`parts_of`: the parts in `folder` that a unit left in the ledger. `beginning`: what
+        comes before the first, see the function of that name."""
         self._folder, self._parts_of = folder, parts_of
-        self._header, self._in_order = header, in_order
+        self._beginning, self._in_order = beginning, in_order
         self._copied: set[int] = set()
         self._next = 0
 
@@ -56,9 +57,9 @@ class StdoutParts:
         more.
         """
         try:
-            if self._header:
-                _write(self._header)
-                self._header = b""
+            if self._beginning:
+                _write(self._beginning)
+                self._beginning = b""
             for unit, extra in ledger.extras(status.job, exclude=self._copied):
                 if self._in_order and unit != self._next and not last:
                     break
@@ -97,8 +98,11 @@ def _write(data: bytes, *, flush: bool = False) -> None:
         ) from error
 
 
-def header_bytes(fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> bytes:
-    """A file of this format without rows: nothing but the names of its columns."""
+def beginning(fmt: OutputFormat, columns: Sequence[tuple[str, CqlType]], *, header: bool) -> bytes:
+    """What comes before the parts: a file of their format without rows, its columns' names where
+    there is to be a `header`. Of a compressed format that is something in any case, so that a table
+    without rows gives a file that can be read, too."""
     stream = io.BytesIO()
-    open_writer(fmt, stream, names, types).close()
+    names, types = zip(*columns, strict=True)
+    open_writer(replace(fmt, header=True) if header else fmt, stream, names, types).close()
     return stream.getvalue()

@@ -47,7 +47,7 @@ class TooManyRejects(Exception):
     """A unit alone has more rejects than its job allows, and is not done. No error of its own."""
 
     def __init__(self, rows: int, rejected: int, input_bytes: int, rejects_blob: bytes) -> None:
-        """What it did until then; `rejects_blob`: of a `RejectLog`."""
+        """What it did until then; `rejects_blob`: its rejects, as a unit of its job leaves them."""
         super().__init__(f"{rejected} records were rejected")
         self.rows, self.rejected, self.input_bytes = rows, rejected, input_bytes
         self.rejects_blob = rejects_blob

@@ -38,6 +38,7 @@ from tasks.nodename import worker_host
 from tasks.throttle import JobThrottle
 
 if TYPE_CHECKING:
+    from ringhaul.cql.types import CqlType
     from ringhaul.read.ask import AskJob
     from ringhaul.read.ask_run import AskTarget
     from ringhaul.read.exec import Statement
@@ -80,7 +81,7 @@ class Child:
         self._plane: Plane | None = None
         self._reader: PageReader | None = None
         self._prepared: dict[str, PreparedStatement] = {}
-        self._statements: dict[str, Statement] = {}
+        self._statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
         self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()  # with its created_ms
         self._throttles: OrderedDict[str, JobThrottle] = OrderedDict()
 
@@ -131,16 +132,18 @@ class Child:
         text = job.statement
         if job.table is not None:
             text = LookupPlan.of(job.table, job.key, job.columns).statement
-        if text not in self._statements:
+        # By what it answers, too: a `SELECT *` has other columns after an ALTER TABLE.
+        asked = (text, job.result)
+        if asked not in self._statements:
             try:
-                self._statements[text] = Statement.prepare(self.session(), text)
+                self._statements[asked] = Statement.prepare(self.session(), text)
             except (InvalidRequest, Unauthorized) as error:
                 where = cluster_config(self.settings).where
                 raise tell(error, where=where, user=self.settings.cluster.user) from error
         return AskTarget(
             session=self.session(),
             plane=self.plane(),
-            statement=self._statements[text],
+            statement=self._statements[asked],
             retries_max=self.settings.load.retries_max,
             request_timeout_s=self.settings.cluster.request_timeout_s,
         )

@@ -59,6 +59,7 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
             tick=attempt.tick,
             checkpoint=attempt.checkpoint,
             throttle=attempt.throttle,
+            rejects_max=child.ledger.records_max(attempt.job_id) if job.transforms else -1,
             checkpoint_s=checkpoint_s(CHECKPOINT_S),
         ),
         attempt.cursor(),

@@ -59,8 +59,8 @@ class TimeLimits:
         if worked_s > self._soft_s:
             raise UnitTooLong(
                 f"the unit worked for {worked_s:,.0f} s, waits for its job's pace not counted, and "
-                f"may for {self._soft_s:,.0f} s: make units smaller (--unit-size; a compressed "
-                "file is one unit: split it), or raise worker.time_limit_soft_s and "
+                f"may for {self._soft_s:,.0f} s: make units of a load smaller by --unit-size (a "
+                "compressed file is one unit: split it), or raise worker.time_limit_soft_s and "
                 "worker.time_limit_hard_s"
             )
         if waited_now_s:

@@ -37,11 +37,6 @@ class Estimate(NamedTuple):
     bound: int
 
 
-def estimate_records(sources: Sequence[SourceFile], dialect: CsvDialect = RFC_4180) -> int:
-    """How many records `sources` hardly hold more than: see `most_records`."""
-    return most_records([estimate(source, dialect) for source in sources])
-
-
 def most_records(estimates: Sequence[Estimate]) -> int:
     """What sources hardly hold more than, together; with caution up to `CAUTION_RECORDS`."""
     bound = sum(found.bound for found in estimates)

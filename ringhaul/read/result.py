@@ -42,13 +42,15 @@ class ReadResult(NamedTuple):
 
 @dataclass
 class ReadReport:
-    """Sums over committed units."""
+    """Sums over committed units, but for `rejected_unfinished`."""
 
     units: int = 0
     rows: int = 0
     rows_given: int = 0
     dropped: int = 0
     rejected: int = 0
+    #: Of units that had too many by themselves, and are not done.
+    rejected_unfinished: int = 0
     rows_read: int = 0
     bytes_read: int = 0
     parts: int = 0

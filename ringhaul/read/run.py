@@ -34,13 +34,15 @@ CHECKPOINT_S = 30.0
 class ReadHooks:
     """What the unit asks of whoever runs it."""
 
-    #: Called between pages and while waiting with (rows, 0, bytes) so far; raises to stop the unit:
-    #: `UnitPaused`, so that it keeps where it is.
+    #: Called between pages and while waiting with (rows, rejected rows, bytes) so far; raises to
+    #: stop the unit: `UnitPaused`, so that it keeps where it is.
     tick: Callable[[int, int, int], None]
     #: Keeps a cursor for the next attempt; raises to stop the unit.
     checkpoint: Callable[[bytes], None]
     #: Limits of the whole job. Rows are those that are read, bytes those of their pages.
     throttle: Throttle = UNTHROTTLED
+    #: Rows of this unit alone on which transforms may fail; with more it stops. -1: no bound.
+    rejects_max: int = -1
     checkpoint_s: float = CHECKPOINT_S
 
 
@@ -99,16 +101,17 @@ def run_read_unit(
     """Read the rows of one unit into the sink of its job.
 
     `cursor`: what an earlier attempt gave to `hooks.checkpoint`. `transforms`: those that the job
-    names. Raises `ClusterError` (terminal:
-    no row can be read), `ReadFailed` (transient: the unit may be tried again), what the sink
-    raises (a full disk), and whatever the hooks raise to stop it.
+    names. Raises `ClusterError` (terminal: no row can be read), `ReadFailed` (transient: the unit
+    may be tried again), what the sink raises (a full disk; `TooManyRejects`, see `ReadHooks`), and
+    whatever the hooks raise to stop it.
     """
     started, cpu_started = time.monotonic(), time.process_time()
     saved = _Saved.unpack(cursor)
     rows, rows_read, bytes_before = saved.rows, saved.rows_read, saved.bytes_read
 
     def tick() -> None:
-        hooks.tick(rows, 0, bytes_before + scan.stats.bytes)
+        rejected = sink.given.rejected if sink.given else 0
+        hooks.tick(rows, rejected, bytes_before + scan.stats.bytes)
 
     pause: UnitPaused | None = None
 
@@ -127,7 +130,7 @@ def run_read_unit(
     scan = RangeScan(
         target, unit.ranges, decoder, options, tick=tick, leave=pacing.leave, cursor=saved.scan
     )
-    sink = open_sink(job, unit, saved.sink, transforms)
+    sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
     save_due = time.monotonic() + hooks.checkpoint_s
     bytes_paid = 0
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.errors import OutputUnavailable, OutputUnusable
+from ringhaul.errors import OutputUnavailable, OutputUnusable, TooManyRejects
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects
 from ringhaul.query.aggregate import Aggregation
@@ -126,6 +126,7 @@ class TransformedParts(PartsSink):
         files: PartSet,
         earlier: list[PartInfo],
         transforms: tuple[Transform, ...],
+        rejects_max: int,
         saved: bytes | None,
     ) -> None:
         from ringhaul.read.reshape import Reshaper  # what most unloads do not need to import
@@ -133,7 +134,7 @@ class TransformedParts(PartsSink):
         super().__init__(job.select, files, earlier)
         self._table = job.table.name
         self._reshaper = Reshaper(transforms, job.results)
-        self._rejects = RejectLog()
+        self._rejects, self._rejects_max = RejectLog(), rejects_max
         self.given: Given = Given()
         if saved is not None:
             _, given, rejects = saved.split(b"\n", 2)
@@ -141,6 +142,10 @@ class TransformedParts(PartsSink):
             self._rejects.add(unpack_rejects(rejects))
 
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
+        """See `Sink`. Raises `TooManyRejects` if those of earlier batches are."""
+        if 0 <= self._rejects_max < self._rejects.count:
+            # There is more to read. At its end a unit is committed, which stops the job, too.
+            raise TooManyRejects(0, self._rejects.count, 0, b"[]\n" + self._rejects.so_far())
         kept = self._select.project(batch)
         done = self._reshaper.run(kept, renew)
         rows_count = 0
@@ -245,10 +250,14 @@ class TokenCounts:
 
 
 def open_sink(
-    job: ReadJob, unit: UnitOf, saved: bytes | None, transforms: tuple[Transform, ...] = ()
+    job: ReadJob,
+    unit: UnitOf,
+    saved: bytes | None,
+    transforms: tuple[Transform, ...] = (),
+    rejects_max: int = -1,
 ) -> Sink:
     """The sink of one attempt; `saved` is what the last one saved, if there was one. `transforms`:
-    those that the job names."""
+    those that the job names. `rejects_max`: see `ReadHooks`."""
     if job.ring:
         return TokenCounts(job, saved)
     if job.output is None:
@@ -269,5 +278,5 @@ def open_sink(
         tokens=(unit.ranges[0].lo, unit.ranges[-1].hi),
     )
     if transforms:
-        return TransformedParts(job, files, earlier, transforms, saved)
+        return TransformedParts(job, files, earlier, transforms, rejects_max, saved)
     return PartsSink(job.select, files, earlier)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -130,12 +131,35 @@ def test_exec_select_over_a_range_of_days(
     ]
 
 
+def test_exec_on_standing_workers_answers_with_the_columns_that_there_are(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given workers that ran the same text before the table got another column
+    name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text")
+    cassandra_session.execute(f"INSERT INTO {name} (id, a) VALUES (1, 'x')")
+    command = ("exec", f"SELECT * FROM {name} WHERE id = ?", "--range", "id:1..8", "-q")
+    columns = []
+    for change in ("", f"ALTER TABLE {name} ADD b int", f"ALTER TABLE {name} DROP a"):
+        if change:
+            cassandra_session.execute(change)
+        out = tmp_path / str(len(columns))
+        # More than once, so that each of the workers runs it
+        done = [fleet.run(*command, "-o", out / str(i), "--format", "jsonl") for i in range(4)]
+        assert [finished.code for finished in done] == [0] * 4, done
+        found = {path.read_text() for path in out.glob("*/part-*")}
+        assert len(found) == 1
+        columns.append(list(json.loads(found.pop())))
+    # Then the answers have the columns of each time
+    assert columns == [["id", "a"], ["id", "a", "b"], ["id", "b"]]
+
+
 def test_exec_insert_from_a_file_and_delete(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
 ) -> None:
     name = create_table(cassandra_session, module_keyspace, "a int PRIMARY KEY, b text", "written")
     params = tmp_path / "params.csv"
     params.write_text("b,a\n" + "".join(f"v{i},{i}\n" for i in range(3000)) + "bad,many\n")
+    begun_us = time.time_ns() // 1000
     finished = fleet.run(
         "exec", f"INSERT INTO {name} (a, b) VALUES (?, ?)", "--params", params, "--json"
     )
@@ -144,6 +168,11 @@ def test_exec_insert_from_a_file_and_delete(
     counts = {k: summary[k] for k in ("records", "answered", "rejected", "in_doubt")}
     assert counts == {"records": 3001, "answered": 3000, "rejected": 1, "in_doubt": 0}
     assert sorted(read_rows(cassandra_session, name, "a, b")) == [(i, f"v{i}") for i in range(3000)]
+    # Each row is written at the time of the command, 1 us after the row before it
+    written_us = sorted(read_rows(cassandra_session, name, "writetime(b), a"))
+    first_us = written_us[0][0]
+    assert begun_us <= first_us <= time.time_ns() // 1000
+    assert written_us == [(first_us + i, i) for i in range(3000)]
     export = tmp_path / "rejects.csv"
     assert fleet.run("errors", summary["job"], "--export", export).code == 0
     assert export.read_text() == "b,a\nbad,many\n"

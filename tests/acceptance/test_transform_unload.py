@@ -99,3 +99,28 @@ def test_an_unload_that_fails_on_too_many_rows_stops(fleet: Ringhaul, notes: str
     assert len(parts(fleet.cwd / "out")[1].splitlines()) == 2699 + len(
         parts(fleet.cwd / "out")[0]["parts"]
     )
+
+
+def test_an_unload_stops_before_the_end_of_a_unit_that_fails_too_often(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
+) -> None:
+    # Given a table of which each unit is many pages
+    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, a text")
+    insert = cassandra_session.prepare(f"INSERT INTO {name} (id, a) VALUES (?, ?)")
+    rows = [(n, "x" * 10_000) for n in range(3000)]
+    execute_concurrent_with_args(cassandra_session, insert, rows, concurrency=200)
+
+    # When a function fails on each row
+    done = fleet.run("unload", "-t", name, "-o", "out", "--json", "--transform", "rh_etl:refused",
+                     "--max-errors", "10")  # fmt: skip
+
+    # Then no unit is done, and what was rejected until then is told and listed
+    summary = done.summary
+    assert (done.code, summary["state"], summary["units_done"]) == (3, "STOPPED", 0), done
+    assert (summary["rows"], summary["rejected"], summary["files"]) == (0, 0, 0)
+    assert 10 < summary["rejected_unfinished"] < 3000
+    listed = rejects(fleet, summary["job"])
+    assert len(listed) == summary["rejected_unfinished"]
+    assert {reject["reason"] for reject in listed} == {
+        "rh_etl:refused: ValueError: not good enough"
+    }

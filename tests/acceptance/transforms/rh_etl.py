@@ -60,3 +60,9 @@ def counted(row: dict[str, Any]) -> dict[str, Any] | None:
     if row["a"] is None:
         return None
     return {"id": row["id"], "words": row["a"].split(), "length": 100 // (100 - len(row["a"]))}
+
+
+@each_row(columns={"id": pa.int32()})
+def refused(row: dict[str, Any]) -> dict[str, Any]:
+    """No row is good enough."""
+    raise ValueError("not good enough")

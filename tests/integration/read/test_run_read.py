@@ -14,9 +14,10 @@ import pytest
 from cassandra.cluster import Session
 
 from ringhaul.cql.types import CqlType
-from ringhaul.errors import UnitPaused
+from ringhaul.errors import TooManyRejects, UnitPaused
 from ringhaul.formats.write import OutputFormat
 from ringhaul.load.rejects import unpack_rejects
+from ringhaul.read.ask import split_extra
 from ringhaul.read.cursor import unpack_cursor
 from ringhaul.read.parts import remove_orphans
 from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN
@@ -168,6 +169,40 @@ def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
         ("t:thirds: ValueError: 150001 is bad", 150_001),
         ("t:thirds: ValueError: 60000 is bad", 60_000),
     ]
+
+
+def test_a_unit_with_too_many_rejects_stops_before_its_end(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    # Given a function that fails on every tenth row
+    @each_row
+    def picky(row: dict[str, Any]) -> dict[str, Any]:
+        if row["c"] % 10 == 0:
+            raise ValueError("a tenth")
+        return row
+
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
+    unit.transforms = (Transform("t:picky", picky),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:picky",), results=results)
+    tenths = sum(1 for c in rows.expected["c"].to_pylist() if c < 20_000 and c % 10 == 0)
+
+    # When there are more of them than the job allows, then it stops on the way
+    with pytest.raises(TooManyRejects) as stop:
+        unit.attempt(rejects_max=50, checkpoint_s=NEVER)
+    assert 50 < stop.value.rejected == unit.seen_rejected[-1] < tenths
+    # And leaves its rejects, no part and no row
+    assert (stop.value.rows, stop.value.input_bytes) == (0, 0)
+    parts, log = split_extra(stop.value.rejects_blob)
+    kept = list(unpack_rejects(log))
+    assert (parts, len(kept)) == ([], stop.value.rejected)
+    assert {json.loads(reject.data or b"")["c"] % 10 for reject in kept} == {0}
+    assert names(tmp_path) == []
+
+    # When no more than that are there, then it goes through
+    outcome = unit.attempt(rejects_max=tenths, checkpoint_s=NEVER)
+    assert (outcome.given or Given()).rejected == tenths == unit.seen_rejected[-1]
 
 
 def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_batch(

@@ -69,6 +69,7 @@ class Unit:
     attempts: int = 0
     #: Rows that ticks told, of the last attempt.
     seen: list[int] = field(default_factory=list)
+    seen_rejected: list[int] = field(default_factory=list)
 
     def attempt(
         self,
@@ -79,6 +80,7 @@ class Unit:
         of: type[Exception] = Died,
         throttle: Throttle = UNTHROTTLED,
         dies: Callable[[], bool] = lambda: False,
+        rejects_max: int = -1,
     ) -> ReadOutcome:
         """Run the unit from its cursor; it dies of `of` once this many rows were wanted, or when
         `dies` says so.
@@ -86,10 +88,11 @@ class Unit:
         Every batch is followed by a checkpoint, so that the one it dies of is lost.
         """
         self.attempts += 1
-        self.seen = []
+        self.seen, self.seen_rejected = [], []
 
         def tick(rows: int, rejected: int, bytes_read: int) -> None:
             self.seen.append(rows)
+            self.seen_rejected.append(rejected)
             if rows >= dies_at or dies():
                 raise of
 
@@ -110,7 +113,13 @@ class Unit:
                 page_bytes=self.page_bytes,
                 in_flight=self.in_flight,
             ),
-            ReadHooks(tick=tick, checkpoint=keep, throttle=throttle, checkpoint_s=checkpoint_s),
+            ReadHooks(
+                tick=tick,
+                checkpoint=keep,
+                throttle=throttle,
+                rejects_max=rejects_max,
+                checkpoint_s=checkpoint_s,
+            ),
             self.cursor,
             self.transforms,
         )

@@ -13,7 +13,7 @@ import pytest
 from ringhaul.errors import SourceChanged, SourceMissing, UsageError
 from ringhaul.formats import parquet_read, remote
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
-from ringhaul.formats.estimate import estimate_records
+from ringhaul.formats.estimate import estimate
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.lanes import LANES_AHEAD
 from ringhaul.formats.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
@@ -240,7 +240,7 @@ def test_a_range_and_a_compressed_file(store: fsspec.AbstractFileSystem) -> None
         assert read_all(stream) == DATA[5 : 5 + (9 << 20)]
     with open_whole(packed, RFC_4180) as stream:
         assert read_all(stream) == b"a,b\n" * 1000
-    assert estimate_records([packed]) == 1001
+    assert estimate(packed).bound == 1001
     (wide,) = find_sources(["memory://b/x.csv"], CsvDialect(encoding="utf-16"))
     assert wide.whole
 

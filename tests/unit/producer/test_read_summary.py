@@ -48,6 +48,14 @@ def test_it_is_told_where_the_rows_went(state: JobState, words: str) -> None:
     assert closing_data(ended, streamed, REPORT, 0)["output"] is None
 
 
+def test_rejects_of_a_unit_that_is_not_done_are_told() -> None:
+    report = ReadReport(rows=5, rejected=1, rejected_unfinished=7)
+    ended = status(state=JobState.STOPPED)
+    assert "; 8 rejected, " in closing_text(ended, job(), report)
+    data = closing_data(ended, job(), report, 3)
+    assert (data["rejected"], data["rejected_unfinished"]) == (1, 7)
+
+
 @pytest.mark.parametrize(
     "state", [JobState.STOPPED, JobState.QUARANTINED, JobState.CANCELLED, JobState.FAILED]
 )

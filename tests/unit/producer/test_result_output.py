@@ -70,6 +70,8 @@ def test_what_cannot_take_a_result_is_refused_before_there_is_one(
         f"-o {tmp_path}/no/r: there is no folder {tmp_path}/no": ResultOutput(
             path=f"{tmp_path}/no/r"
         ),
+        f"-o {tmp_path}/r.csv.GZ: a result is not compressed; name it without .gz, or pipe it "
+        "(--format csv | gzip)": ResultOutput(path=f"{tmp_path}/r.csv.GZ", form="csv"),
     }
     for words, output in wrong.items():
         with pytest.raises(UsageError) as told:

@@ -94,9 +94,10 @@ def no_constant(text: str) -> None:
     raise AssertionError(f"{text} is no JSON")
 
 
-def test_json_has_a_line_for_each_row(tmp_path: Path) -> None:
-    print_result(RESULT, TYPES, "auto", str(tmp_path / "r.json"))
-    lines = (tmp_path / "r.json").read_text().splitlines()
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl", "r.NDJSON"])
+def test_json_has_a_line_for_each_row(tmp_path: Path, name: str) -> None:
+    print_result(RESULT, TYPES, "auto", str(tmp_path / name))
+    lines = (tmp_path / name).read_text().splitlines()
     rows = [json.loads(line, parse_constant=no_constant) for line in lines]
     first = {"region": "north", "count": 3, "sum": "1.50", "big": 2**64, "key": "0x01ff"}
     assert rows[0] == first | {"avg": 0.1}
