@@ -7,6 +7,10 @@ from bench.site import Site
 from bench.tools import Job, run_program, run_ringhaul
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 
+#: What the server takes as single statements; see `limits`.
+ROW_BY_ROW = "server's limit (replayed frames)"
+_IN_BATCHES = "server's limit (replayed batches)"
+
 
 def ours(site: Site, *, strategy: str = "pipeline", name: str | None = None) -> System:
     """`ringhaul load` with a standing worker, whose CPU counts too."""
@@ -29,10 +33,10 @@ def ours_embedded(site: Site, *, processes: int) -> System:
 
 def limits(site: Site, *, batch_rows: int = BATCH_PARTITIONS_MAX) -> list[System]:
     """What the server itself can take: row by row, and in batches."""
-    return [_limit(site, 1, "frames"), _limit(site, batch_rows, "batches")]
+    return [_limit(site, 1, ROW_BY_ROW), _limit(site, batch_rows, _IN_BATCHES)]
 
 
-def _limit(site: Site, rows: int, what: str) -> System:
+def _limit(site: Site, rows: int, name: str) -> System:
     def run() -> Run:
         told, done = run_program(site.stage, "bench.limit", site.name, str(site.path), str(rows))
         site.check(told["rows"])
@@ -45,7 +49,7 @@ def _limit(site: Site, rows: int, what: str) -> System:
             rss_bytes_max=done.rss_bytes_max,
         )
 
-    return site.system(f"server's limit (replayed {what})", LIMIT, run)
+    return site.system(name, LIMIT, run)
 
 
 def fill(site: Site) -> None:
