@@ -105,9 +105,11 @@ def test_an_unload_stops_before_the_end_of_a_unit_that_fails_too_often(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
     # Given a table of which each unit is many pages
-    name = create_table(cassandra_session, module_keyspace, "id int PRIMARY KEY, a text")
+    name = create_table(
+        cassandra_session, module_keyspace, "id int PRIMARY KEY, a text", "long_notes"
+    )
     insert = cassandra_session.prepare(f"INSERT INTO {name} (id, a) VALUES (?, ?)")
-    rows = [(n, "x" * 10_000) for n in range(3000)]
+    rows = [(n, "x" * 1000) for n in range(12_000)]
     execute_concurrent_with_args(cassandra_session, insert, rows, concurrency=200)
 
     # When a function fails on each row
@@ -118,7 +120,7 @@ def test_an_unload_stops_before_the_end_of_a_unit_that_fails_too_often(
     summary = done.summary
     assert (done.code, summary["state"], summary["units_done"]) == (3, "STOPPED", 0), done
     assert (summary["rows"], summary["rejected"], summary["files"]) == (0, 0, 0)
-    assert 10 < summary["rejected_unfinished"] < 3000
+    assert 10 < summary["rejected_unfinished"] < 12_000
     listed = rejects(fleet, summary["job"])
     assert len(listed) == summary["rejected_unfinished"]
     assert {reject["reason"] for reject in listed} == {

@@ -62,7 +62,7 @@ def counted(row: dict[str, Any]) -> dict[str, Any] | None:
     return {"id": row["id"], "words": row["a"].split(), "length": 100 // (100 - len(row["a"]))}
 
 
-@each_row(columns={"id": pa.int32()})
+@each_row(columns={"id": pa.int32(), "a": pa.string()})
 def refused(row: dict[str, Any]) -> dict[str, Any]:
     """No row is good enough."""
     raise ValueError("not good enough")

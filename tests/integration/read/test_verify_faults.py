@@ -1,6 +1,6 @@
-"""Rows that a server cannot read: a verification tells of each of them, and goes on.
+"""Rows that a server refuses to read: a verification tells of each of them, and goes on.
 
-The server is scripted: it fails on cue.
+The server is scripted: it refuses rows on cue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ringhaul.load.write import Target, WriteBounds
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
 from ringhaul.read.verify import VerifyPlan, run_verify_unit
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
-from tests.integration.read.test_request_faults import READ_FAILURE, one_row
+from tests.integration.read.test_request_faults import INVALID, one_row
 from tests.loads import load_job, load_source, rejects_of, table_schema
 from tests.scripted_server import ScriptedServer, error, query_id
 
@@ -57,7 +57,7 @@ def test_rows_that_cannot_be_read_are_told_of(
     numbers = range(1000, 1000 + ROWS)
     path.write_text("".join(f"{i},{i},\n" for i in numbers))
     server.script = lambda request: (
-        error(request, READ_FAILURE, "no luck") if bad(request.row) else one_row(request)
+        error(request, INVALID, "no luck") if bad(request.row) else one_row(request)
     )
     size_bytes = path.stat().st_size
     source = load_source(["id", "v", "w"], path=str(path), size_bytes=size_bytes)
