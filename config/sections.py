@@ -126,8 +126,8 @@ class QuerySettings(Section):
 
     #: A unit's partial result above this goes to a file and not into Redis's memory.
     partial_bytes_max: Bytes = Field(default=4 * 2**20, ge=2**10, le=64 * 2**20)
-    #: Of those files; every worker host and the command must see it. Empty: `spill` in the state
-    #: folder, which is enough on one host.
+    #: Of those files; every worker and the command must reach it. Empty: `spill` in the command's
+    #: state folder, which is enough for workers of the same user on the same host.
     spill_dir: OptionalPath = None
 
 
