@@ -7,20 +7,18 @@ that does not gives the columns that it gets.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ringhaul.cql.types import SCALARS, CqlType
 from ringhaul.errors import UsageError
-from ringhaul.read.exact import exact_array, exact_cast
 from ringhaul.transform.chain import Chain, Piece, Transform
 from ringhaul.transform.each_row import EachRow
-from ringhaul.transform.errors import TransformError, reason_of
+from ringhaul.transform.errors import TransformError
+from ringhaul.transform.forms import in_form
 
 #: A column of the output.
 Result = tuple[str, CqlType]
@@ -41,8 +39,6 @@ _WIDENED = {
     pa.date64(): "date",
     pa.null(): "text",
 }
-#: What tells that a value has no form in the type of its column.
-_NO_FORM = (pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError)
 
 
 class Reshaped(NamedTuple):
@@ -185,47 +181,8 @@ class Reshaper:
             )
         columns = []
         for name, arrow in zip(self._names, self._types, strict=True):
-            column, bad = _in_form(piece.columns[name], arrow)
+            column, bad = in_form(piece.columns[name], arrow)
             columns.append(column)
             for row, reason in bad.items():
                 errors.setdefault(int(piece.rows[row]), f"{self._name}: column {name!r}: {reason}")
         return columns
-
-
-def _in_form(values: Any, arrow: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
-    """Values as an array of a type, null where they cannot be, and why."""
-    convert: Callable[[Any, pa.DataType], pa.Array] = exact_cast
-    if isinstance(values, list):
-        values, convert = [_plain(value, arrow) for value in values], exact_array
-    elif values.type == arrow:
-        return values, {}
-    try:
-        return convert(values, arrow), {}
-    except _NO_FORM:
-        return _one_by_one(values, arrow, convert)
-
-
-def _one_by_one(
-    values: Any, arrow: pa.DataType, convert: Callable[[Any, pa.DataType], pa.Array]
-) -> tuple[pa.Array, dict[int, str]]:
-    nothing = pa.nulls(1, arrow)
-    arrays, bad = [], {}
-    # Arrow casts what is behind a slice of lists, too: one is taken out.
-    taken = isinstance(values, pa.Array) and pa.types.is_nested(arrow)
-    for row in range(len(values)):
-        one = values.take(pa.array([row])) if taken else values[row : row + 1]
-        try:
-            arrays.append(convert(one, arrow))
-        except _NO_FORM as error:
-            arrays.append(nothing)
-            bad[row] = reason_of(error)
-    return pa.concat_arrays(arrays), bad
-
-
-def _plain(value: Any, arrow: pa.DataType) -> Any:
-    """A Python value in a form that Arrow takes for its type."""
-    if isinstance(value, uuid.UUID):
-        return str(value) if pa.types.is_string(arrow) else value.bytes
-    if pa.types.is_string(arrow) and isinstance(value, int | float | Decimal):
-        return str(value)
-    return value

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ringhaul.transform import RECORD
 from ringhaul.transform.each_row import EachRow
 from ringhaul.transform.errors import TransformError, reason_of, rethrow_interrupt
-from ringhaul.transform.values import arrow_column
+from ringhaul.transform.forms import in_form, unchanged
 
 Function = Callable[[pa.RecordBatch], Any] | EachRow
 Rows = NDArray[np.int64]
@@ -110,28 +110,66 @@ class Chain:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         pieces = [Piece(columns, np.arange(batch.num_rows, dtype=np.int64))]
         errors: dict[int, str] = {}
+        kinds = _kinds(pieces)
         for number, transform in enumerate(self._transforms):
-            last = number == len(self._transforms) - 1
+            function = transform.function
             done: list[Piece] = []
             for piece in pieces:
+                if not isinstance(function, EachRow):
+                    piece = self._by_column(piece, number, kinds, errors)
                 if batch.num_rows and not len(piece.rows):
                     continue  # nothing is left to call the function for
                 if number:
                     tick()
-                found, bad = self._call(transform, _batch_of(piece), last, tick)
+                if isinstance(function, EachRow):
+                    out = function.run(piece.columns, self._allowed(number), tick)
+                    found = [Piece(dict(out.columns), np.array(out.rows, np.int64))]
+                    bad = out.errors
+                else:
+                    found, bad = self._call(transform, piece, tick)
                 done += [Piece(columns, piece.rows[rows]) for columns, rows in found]
                 for row, reason in bad.items():
                     errors.setdefault(int(piece.rows[row]), f"{transform.name}: {reason}")
             pieces = _merged(done)
+            kinds = {**kinds, **_kinds(pieces)}
         return pieces, errors
 
+    def _allowed(self, number: int) -> Sequence[str] | None:
+        """The only columns that a function of rows may give; None: any."""
+        if number == len(self._transforms) - 1:
+            return self._names
+        return declared_columns(self._transforms[: number + 1])
+
+    def _by_column(
+        self, piece: Piece, number: int, kinds: Mapping[str, pa.DataType], errors: dict[int, str]
+    ) -> Piece:
+        """A piece with Arrow's columns alone. They are of the types that the function of rows
+        before says, of those that they had before it (`kinds`), or of those of their values; rows
+        whose values are not of the types that are said go to `errors`."""
+        before = self._transforms[number - 1]
+        said = before.function.columns if number and isinstance(before.function, EachRow) else None
+        columns: dict[str, pa.Array] = {}
+        good = np.ones(len(piece.rows), np.bool_)
+        for name, column in piece.columns.items():
+            if isinstance(column, list) and (arrow := (said or {}).get(name)) is not None:
+                column, bad = in_form(column, arrow)
+                for row, reason in bad.items():
+                    good[row] = False
+                    told = f"{before.name}: column {name!r}: {reason}"
+                    errors.setdefault(int(piece.rows[row]), told)
+            elif isinstance(column, list):
+                column = unchanged(column, kinds.get(name))
+            columns[name] = column
+        if not good.all():
+            kept = pa.array(good)
+            columns = {name: column.filter(kept) for name, column in columns.items()}
+        return Piece(columns, piece.rows[good])
+
     def _call(
-        self, transform: Transform, batch: pa.RecordBatch, last: bool, tick: Callable[[], None]
+        self, transform: Transform, piece: Piece, tick: Callable[[], None]
     ) -> tuple[list[Piece], dict[int, str]]:
-        """One function on a batch, or on parts of it if it raises."""
-        if isinstance(transform.function, EachRow):
-            out = transform.function.run(batch, self._names if last else None, tick)
-            return [Piece(dict(out.columns), np.array(out.rows, np.int64))], out.errors
+        """One function by column on a batch, or on parts of it if it raises."""
+        batch = pa.RecordBatch.from_arrays(list(piece.columns.values()), list(piece.columns))
         pieces: list[Piece] = []
         errors: dict[int, str] = {}
         todo = [(0, batch.num_rows)]
@@ -168,12 +206,14 @@ class Chain:
         self._slice_records = max(1, min(int(records / share), most))
 
 
-def _batch_of(piece: Piece) -> pa.RecordBatch:
-    arrays = [
-        arrow_column(column) if isinstance(column, list) else column
-        for column in piece.columns.values()
-    ]
-    return pa.RecordBatch.from_arrays(arrays, list(piece.columns))
+def _kinds(pieces: Sequence[Piece]) -> dict[str, pa.DataType]:
+    """The types of the columns that are Arrow's."""
+    return {
+        name: column.type
+        for piece in pieces
+        for name, column in piece.columns.items()
+        if not isinstance(column, list)
+    }
 
 
 def _numbered(batch: pa.RecordBatch) -> pa.RecordBatch:

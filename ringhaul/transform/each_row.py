@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,14 +49,15 @@ class EachRow:
 
     def run(
         self,
-        batch: pa.RecordBatch,
+        batch: Mapping[str, pa.Array | list[Any]],
         names: Sequence[str] | None,
         tick: Callable[[], None] = lambda: None,
     ) -> RowsOut:
         """Call the function for each row. `names`: the only columns that rows may have; None: any.
 
-        What the function raises, and what it gives that is no row, is an error of its row. `tick`
-        is called between rows while they take long; what it raises ends the run.
+        `batch`: the columns, of Python values where another function of rows gave them. What the
+        function raises, and what it gives that is no row, is an error of its row. `tick` is called
+        between rows while they take long; what it raises ends the run.
         """
         found: list[Row] = []
         rows: list[int] = []
@@ -128,22 +130,44 @@ def _names(rows: Iterable[Row]) -> list[str]:
     return list(names)
 
 
-def _python_rows(batch: pa.RecordBatch) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
+def _python_rows(
+    batch: Mapping[str, pa.Array | list[Any]],
+) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
     """Each row as a dict; None where Python has no such value (a date before the year 1)."""
     errors: dict[int, str] = {}
-    columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        try:
-            columns.append(column.to_pylist())
-        except (ValueError, OverflowError, UnicodeDecodeError):
-            columns.append([_python_value(name, value, errors) for value in enumerate(column)])
-    names = batch.schema.names
+    columns = [
+        column if isinstance(column, list) else _python_values(name, column, errors)
+        for name, column in batch.items()
+    ]
     rows: list[dict[str, Any] | None] = [
-        dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)
+        dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)
     ]
     for number in errors:
         rows[number] = None
     return rows, errors
+
+
+def _python_values(name: str, column: pa.Array, errors: dict[int, str]) -> list[Any]:
+    """Python knows microseconds: a moment that is finer is floored, as one of Python's is where it
+    is finer than its column, and a time of day that is finer is its text."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        floored = column.view(pa.int64()).fill_null(0).to_numpy() // 1000
+        absent = column.is_null().to_numpy(zero_copy_only=False)
+        micros = pa.timestamp("us", column.type.tz)
+        column = pa.array(floored, pa.int64(), mask=absent).view(micros)
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError, UnicodeDecodeError):
+        if column.type == pa.time64("ns"):
+            texts = column.cast(pa.string()).to_pylist()
+            return list(map(_time, column.view(pa.int64()).to_pylist(), texts))
+        return [_python_value(name, value, errors) for value in enumerate(column)]
+
+
+def _time(nanoseconds: int | None, text: str | None) -> datetime.time | str | None:
+    if nanoseconds is None or text is None or nanoseconds % 1000:
+        return text
+    return datetime.time.fromisoformat(text[:-3])
 
 
 def _python_value(name: str, value: tuple[int, Any], errors: dict[int, str]) -> Any:

@@ -11,6 +11,7 @@ import ipaddress
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -58,11 +59,16 @@ def encode_values(
 
 def arrow_column(values: Sequence[Any]) -> pa.Array:
     """An Arrow array of the values: of their type where they have one in common, else text."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        texts = [None if value is None else _told(value) for value in values]
-        return pa.array(texts, pa.string())
+    there = [value for value in values if value is not None]
+    if not there:
+        return pa.nulls(len(values), pa.string())
+    # Of several types Arrow would take one that changes values: 1 and 2.5 are not 1.0 and 2.5.
+    forms = {frozenset(value) if isinstance(value, dict) else type(value) for value in there}
+    if len(forms) == 1:
+        with suppress(pa.ArrowException, OverflowError, TypeError, ValueError):
+            return pa.array(values)
+    texts = [None if value is None else _told(value) for value in values]
+    return pa.array(texts, pa.string())
 
 
 def _encode_texts(

@@ -48,7 +48,6 @@ PURE = (
     "ringhaul.read.conditions",
     "ringhaul.read.cursor",
     "ringhaul.read.effect",
-    "ringhaul.read.exact",
     "ringhaul.read.kernels",
     "ringhaul.read.key_block",
     "ringhaul.read.odd_replies",
@@ -63,7 +62,9 @@ PURE = (
     "ringhaul.transform.chain",
     "ringhaul.transform.each_row",
     "ringhaul.transform.errors",
+    "ringhaul.transform.exact",
     "ringhaul.transform.examples",
+    "ringhaul.transform.forms",
     "ringhaul.transform.values",
 )
 #: ... but for these, which open files.

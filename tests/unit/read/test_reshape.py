@@ -344,6 +344,28 @@ def test_the_caller_hears_while_a_batch_is_under_way() -> None:
     assert ticks == 2  # slices of 64 and 136 rows
 
 
+def test_two_functions_of_rows_that_change_nothing_change_nothing() -> None:
+    @each_row
+    def same(row: dict[str, Any]) -> dict[str, Any]:
+        return row
+
+    kinds = [parse_type(text) for text in ("map<text, int>", "map<int, text>", "time", "uuid")]
+    names = ["tags", "numbers", "at", "key"]
+    values = [
+        [[("a", 1), ("b", 2)], None],
+        [[], [(1, "x")]],
+        [36_000_000_000_001, 1000],
+        [KEY.bytes, None],
+    ]
+    given = pa.RecordBatch.from_arrays(
+        [pa.array(v, kind.arrow()) for v, kind in zip(values, kinds, strict=True)], names
+    )
+    for functions in ([same], [same, same], [same, lambda batch: batch]):
+        chosen = transforms(*functions)
+        found = Reshaper(chosen, planned_results(names, kinds, chosen)).run(given)
+        assert found == Reshaped([given], 0, {})
+
+
 def test_times_finer_than_a_timestamp_cost_their_row() -> None:
     def finer(batch: pa.RecordBatch) -> pa.RecordBatch:
         microseconds = pc.add(

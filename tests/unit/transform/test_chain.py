@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import signal
 import sys
 import time
@@ -273,6 +274,98 @@ def test_slices_of_a_slow_function_stay_short(monkeypatch: pytest.MonkeyPatch) -
 
     sizes = [a.end - a.first for a in chain_of(slow).run(batch_of(n=list(range(1000))))]
     assert max(sizes) <= 101
+
+
+def types_seen(seen: list[dict[str, pa.DataType]]) -> Any:
+    """A function by column that notes the types that it gets."""
+
+    def note(batch: pa.RecordBatch) -> pa.RecordBatch:
+        types = dict(zip(batch.schema.names, batch.schema.types, strict=True))
+        seen.append({name: kind for name, kind in types.items() if name != RECORD})
+        return batch
+
+    return note
+
+
+@each_row
+def same(row: dict[str, Any]) -> dict[str, Any]:
+    return row
+
+
+def test_what_a_function_of_rows_leaves_as_it_was_has_its_type_for_the_next_one() -> None:
+    # Given columns of types that their values do not tell, and one without a value
+    columns = {
+        "id": pa.array([1, 2], pa.int16()),
+        "email": pa.array([None, None], pa.string()),
+        "tags": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int32())),
+        "at": pa.array([1, 2], pa.timestamp("ms", "UTC")),
+        "pair": pa.array([{"x": 1, "y": None}, None], pa.struct({"x": pa.int8(), "y": pa.int8()})),
+    }
+    given = pa.RecordBatch.from_pydict(columns)
+    seen: list[dict[str, pa.DataType]] = []
+
+    rows, errors = rows_of(chain_of(same, same, types_seen(seen)), given)
+
+    assert (errors, seen) == ({}, [{name: column.type for name, column in columns.items()}])
+    assert [row for _, row in rows] == given.to_pylist()
+
+
+def test_what_it_made_something_else_has_the_type_of_its_values() -> None:
+    @each_row
+    def other(row: dict[str, Any]) -> dict[str, Any]:
+        return {"age": int(row["age"]), "day": row["at"], "new": None}
+
+    seen: list[dict[str, pa.DataType]] = []
+    at = pa.array([3_600_000], pa.timestamp("ms"))
+    given = pa.RecordBatch.from_pydict({"age": ["7"], "at": at, "day": pa.array([0], pa.date32())})
+    rows_of(chain_of(other, types_seen(seen)), given)
+
+    assert seen == [{"age": pa.int64(), "day": pa.timestamp("us"), "new": pa.string()}]
+
+
+def test_the_columns_that_a_function_of_rows_says_are_those_of_the_next_one() -> None:
+    # Given one that says two columns, and gives a value of another type, or none, or a third one
+    @each_row(columns={"id": pa.int32(), "tag": pa.string()})
+    def tagged(row: dict[str, Any]) -> dict[str, Any]:
+        match row["id"]:
+            case 1:
+                return {"id": 1}
+            case 2:
+                return {"id": 2.5}
+            case 3:
+                return {"id": 3, "what": 4}
+        return {"id": row["id"], "tag": row["id"]}
+
+    seen: list[dict[str, pa.DataType]] = []
+    chain = chain_of(tagged, types_seen(seen))
+    rows, errors = rows_of(chain, batch_of(id=[1, 2, 3, 4]))
+
+    assert seen == [{"id": pa.int32(), "tag": pa.string()}]
+    assert rows == [(0, {"id": 1, "tag": None}), (3, {"id": 4, "tag": "4"})]
+    assert errors[2].startswith("t:0: ValueError: gave a column 'what', which")
+    assert errors[1].startswith("t:0: column 'id': ") and "2.5" in errors[1]
+    assert len(errors) == 2
+
+
+def test_moments_finer_than_those_of_python_are_no_errors() -> None:
+    # Given nanoseconds, which Python's datetime does not have
+    moments = pa.array([None, -1, 1_700_000_000_000_000_999], pa.timestamp("ns", "UTC"))
+    times = pa.array([1000, 36_000_000_000_001, None], pa.time64("ns"))
+
+    rows, errors = rows_of(chain_of(same), batch_of(moment=moments, time=times))
+
+    # Then moments are floored, and a time of day is its text
+    assert errors == {}
+    assert [row["moment"] for _, row in rows] == [
+        None,
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, datetime.UTC),
+        datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC),
+    ]
+    assert [row["time"] for _, row in rows] == [
+        datetime.time(0, 0, 0, 1),
+        "10:00:00.000000001",
+        None,
+    ]
 
 
 def test_only_the_last_function_of_rows_is_held_to_names() -> None:

@@ -113,6 +113,14 @@ def test_what_is_no_value_is_a_fault_of_its_row(cql: str, value: Any, told: str)
         ([1, None], pa.array([1, None])),
         (["a", 1, None], pa.array(["a", "1", None])),
         ([2**70], pa.array([str(2**70)])),
+        ([None, None], pa.nulls(2, pa.string())),
+        ([1, 2.5], pa.array(["1", "2.5"])),
+        (
+            [datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 5)],
+            pa.array(["2024-01-02", "2024-01-02T05:00:00"]),
+        ),
+        ([{"x": 1}, None, {"x": 2}], pa.array([{"x": 1}, None, {"x": 2}])),
+        ([{"x": 1}, {"y": 2}], pa.array(['{"x": "1"}', '{"y": "2"}'])),
         ([[1], {"a": "b"}], pa.array(['["1"]', '{"a": "b"}'])),
     ],
 )
