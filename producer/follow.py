@@ -19,6 +19,7 @@ from producer.watch import Detached, Watch
 from ringhaul.errors import EXIT_STILL_RUNNING, OutputUnusable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
 
 if TYPE_CHECKING:
     from producer.feed import Feeder
@@ -96,9 +97,16 @@ def follow_job(
 
 
 def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
-    """Leave a job to the workers when all its units are handed out; the exit code."""
+    """Leave a job to the workers when all its units are handed out; the exit code.
+
+    A job of which no unit more can be handed out (a damaged file) has failed, and is told as such.
+    """
     if feeder is not None:
         feeder.join()
+        if ledger.status(job_id).state is JobState.FAILED:
+            closing = read_closing(ledger, job_id)
+            print_closing(closing, shown)
+            return closing.exit_code
     ledger.make_durable()
     shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
     print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)

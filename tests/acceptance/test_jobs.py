@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import signal
@@ -196,6 +197,20 @@ def test_a_detached_job_goes_on_without_its_command(
 
     # Then it is complete, and counted as always
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))
+
+
+def test_a_job_that_fails_before_it_is_left_is_told_as_failed(fleet: Ringhaul, table: str) -> None:
+    # Given a compressed file that is cut short far behind what is looked at before a load
+    text = b"id,a\n" + b"".join(b"%d,%s\n" % (n, b"x" * 2000) for n in range(12_000))
+    (fleet.cwd / "a.csv.gz").write_bytes(gzip.compress(text)[:-100])
+    write_numbers(fleet.cwd / "b.csv", 10)
+
+    # When it is left to the workers
+    left = fleet.run("load", "a.csv.gz", "b.csv", "-t", table, "--detach")
+
+    # Then it is not said to go on
+    assert left.code == 4 and "detached" not in left.err, left
+    assert "a.csv.gz: cannot be decompressed" in left.err.replace("\n", " ")
 
 
 def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
