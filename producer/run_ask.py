@@ -78,6 +78,7 @@ class _Asked:
     target: str
     keyspace: str | None = None  #: of an exec, if it is known: where its rows are
     dated: bool = False  #: rows are written, at times that are fixed
+    nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
 
 
 def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
@@ -120,6 +121,8 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
         _refuse_same_names(statement.result.names)
         effect = statement.effect
+        if effect.reads and "nulls" in given:
+            raise UsageError("--nulls is about what is written, and this SELECT writes nothing")
         keyspace = keyspace_of(statement.prepared)
         use = Use(
             writes=not effect.reads,
@@ -147,6 +150,7 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             keyspace=keyspace,
             # Else the server dates them, each try anew: see `appends`.
             dated=not effect.reads and not has_lists(session, statement.prepared),
+            nulls="tombstone" if effect.reads else options["nulls"],
         )
 
     return _run(options, begun, "exec", files, options["ranges"], ask)
@@ -258,8 +262,10 @@ def check_inputs(options: Mapping[str, Any], given: Collection[str]) -> None:
     """
     if (options["params"] is not None) == bool(options["ranges"]):
         raise UsageError("give --params FILE, or one --range for each marker")
-    if options["ranges"] and values_options(dict.fromkeys(given)):
-        raise UsageError("the --values options are about a file: give none of them with --range")
+    if options["ranges"] and (values_options(dict.fromkeys(given)) or "nulls" in given):
+        raise UsageError(
+            "the --values options and --nulls are about a file: give none of them with --range"
+        )
 
 
 def values_request(options: Mapping[str, Any], kind: str) -> LoadRequest:
@@ -307,7 +313,7 @@ def _values(
         text=request.text,
         base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
-        nulls="tombstone",
+        nulls=asked.nulls,
         block_bytes=256 << 10,
     )
 

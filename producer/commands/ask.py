@@ -189,6 +189,13 @@ def lookup_command(**options: Any) -> int:
     metavar="NAME:FIRST..LAST[/STEP]",
     help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
 )
+@click.option(
+    "--nulls",
+    type=click.Choice(["unset", "tombstone"]),
+    default="unset",
+    show_default=True,
+    help="Of a field without a value, unset: leave its column as it is; tombstone: bind null.",
+)
 @values_options
 @answer_options
 @sharing_options

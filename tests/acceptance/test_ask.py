@@ -182,6 +182,24 @@ def test_exec_insert_from_a_file_and_delete(
     assert read_rows(cassandra_session, name, "a, b") == [(2999, "v2999")]
 
 
+def test_a_field_without_a_value_deletes_nothing_unless_that_is_asked_for(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    name = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, a text, b int")
+    params = tmp_path / "params.csv"
+    params.write_text("id,a,b\n1,,7\n2,x,\n")
+    insert = ("exec", f"INSERT INTO {name} (id, a, b) VALUES (?, ?, ?)", "--params", params)
+    for options, rows in (
+        ((), [(1, "before", 7), (2, "x", 0)]),
+        (("--nulls", "tombstone"), [(1, None, 7), (2, "x", None)]),
+    ):
+        cassandra_session.execute(f"INSERT INTO {name} (id, a, b) VALUES (1, 'before', 0)")
+        cassandra_session.execute(f"INSERT INTO {name} (id, a, b) VALUES (2, 'before', 0)")
+        finished = fleet.run(*insert, *options, "--json")
+        assert (finished.code, finished.summary["answered"]) == (0, 2), finished
+        assert sorted(read_rows(cassandra_session, name, "id, a, b")) == rows
+
+
 def test_exec_counters_count_once(
     fleet: Ringhaul, cassandra_session: Session, module_keyspace: str
 ) -> None:
@@ -374,10 +392,19 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         "--no-values-header",
     ),
     "no record": (["lookup", "-t", "{t}", "--keys", "{empty}"], 2, "it has no header"),
+    "nulls of a SELECT": (
+        *(["exec", "SELECT n FROM {t} WHERE id = ?", "--params", "{keys}", "--nulls", "unset"], 2),
+        "--nulls is about what is written, and this SELECT writes nothing",
+    ),
+    "nulls of ranges": (
+        ["exec", "DELETE FROM {t} WHERE id = ?", "--range", "id:0..1", "--nulls", "tombstone"],
+        2,
+        "the --values options and --nulls are about a file",
+    ),
     "values of ranges": (
         ["exec", "SELECT n FROM {t} WHERE id = ?", "--range", "id:0..1", "--values-null", "x"],
         2,
-        "the --values options are about a file",
+        "the --values options and --nulls are about a file",
     ),
 }
 

@@ -80,6 +80,7 @@ def at_work(fleet: Ringhaul) -> Path:
     (folder / "hits.csv").write_text("n,page\n3,/\n4,/about\n")
     (folder / "days.txt").write_text("2024-03-02\n")
     (folder / "export.txt").write_text("id\tnote\n7\tcafé\n8\tNULL\n", "latin-1")
+    (folder / "placed.csv").write_text("id,placed\n7,2024-07-01T00:00:00Z\n8,\n")
     placed = "# of the old system\nid,placed\n7,'31.05.2024 12:00'\n8,1717200000\n"
     (folder / "placed.txt").write_text(placed)
     return folder
@@ -197,6 +198,10 @@ IN_TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "INSERT INTO shop.orders": (
         "SELECT id, placed FROM shop.orders WHERE id IN (7, 8)",
         [(7, datetime(2024, 5, 31, 10)), (8, datetime(2024, 6, 1))],
+    ),
+    "UPDATE shop.orders SET placed": (
+        "SELECT id, placed FROM shop.orders WHERE id IN (7, 8)",
+        [(7, datetime(2024, 7, 1)), (8, None)],
     ),
     "DELETE FROM": ("SELECT id FROM shop.orders WHERE id IN (6, 7, 8, 9)", [(6,), (9,)]),
 }
