@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from ringhaul.errors import (
     EXIT_USAGE,
     NO_ROOM,
     RinghaulError,
+    SetupUnusable,
 )
 
 
@@ -48,7 +50,7 @@ def run_told(command: Callable[[], object]) -> int:
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
         tell(str(error))
-        return error.exit_code
+        return _exit_code(error)
     except OSError as error:
         if error.errno not in NO_ROOM:
             return _crashed()
@@ -58,6 +60,17 @@ def run_told(command: Callable[[], object]) -> int:
     except Exception:
         return _crashed()
     return code if isinstance(code, int) else EXIT_COMPLETE
+
+
+def _exit_code(error: RinghaulError | ConfigError) -> int:
+    """In a step of a schedule a setting or a host is nothing that its files are to blame for: the
+    step may be tried again when that is mended."""
+    if isinstance(error, ConfigError | SetupUnusable):
+        from producer.asked import STEP_VARIABLE  # what few commands need to import
+
+        if os.environ.get(STEP_VARIABLE):
+            return EXIT_FATAL
+    return error.exit_code
 
 
 def _crashed() -> int:

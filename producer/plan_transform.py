@@ -19,7 +19,7 @@ from producer.plan_sources import LOOK_BYTES, LoadRequest
 from producer.transform_prints import prints_to_stderr
 from producer.words import count_text
 from ringhaul.cluster.schema import TableSchema
-from ringhaul.errors import UsageError
+from ringhaul.errors import SetupUnusable, UsageError
 from ringhaul.formats.sources import open_parquet
 from ringhaul.formats.split import Position
 from ringhaul.load.fields import field_reader
@@ -40,12 +40,12 @@ BLOCKS_MAX = 1600
 
 @prints_to_stderr()
 def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
-    """The transforms of these names. Raises `UsageError` for what this host does not allow."""
+    """The transforms of these names. Raises `SetupUnusable` for what this host does not allow."""
     check_names(names)
     try:
         return transforms_of(settings, names)
     except TransformError as error:
-        raise UsageError(str(error)) from error
+        raise SetupUnusable(str(error)) from error
 
 
 @prints_to_stderr()

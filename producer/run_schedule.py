@@ -192,7 +192,10 @@ def _run_of(
             _refuse_odd(schedule, look)
             print(f"{schedule.name}: no file that is not loaded yet", file=sys.stderr)
             return None, None
-        run = new_run(schedule, due_ms, now_ms, files=found, by_hand=True, troubles=troubles)
+        alone = look.alone
+        run = new_run(
+            schedule, due_ms, now_ms, files=found, alone=alone, by_hand=True, troubles=troubles
+        )
         return run, None
     before = opened.book.run(schedule.name, run_id(due_ms))
     if before is None or before.state is RunState.SKIPPED:
@@ -200,17 +203,17 @@ def _run_of(
     if before.state is RunState.DONE:
         print(f"{run_line(before)}: not done again", file=sys.stderr)
         return None, None
-    return _again(opened.ledger, schedule, before), before
+    return _again(opened.ledger, schedule, before, now_ms), before
 
 
-def _again(ledger: Ledger, schedule: Schedule, before: Run) -> Run:
+def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
     """The run that failed, to be gone on with. Raises `UsageError` where the job of its step is
     over: the step would only tell its end again."""
     states = {}
     for step in before.steps:
         with suppress(JobMissing):
             states[step.job] = ledger.status(step.job).state
-    run = try_again(before, schedule, states.keys())
+    run = try_again(before, schedule, states.keys(), now_ms)
     if run.current is None:
         return run
     job = run.steps[run.current].job

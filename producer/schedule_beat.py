@@ -134,6 +134,8 @@ class Beat:
                 self._settle_due_times(schedule, standing, work.run)
                 return LOOK_SOON_S
             del self._works[name]
+            if name in self._looks:
+                self._looks[name].run_ended(work.run)
             return 0.0
         if standing.run is not None:
             if standing.lease_ms <= standing.now_ms and self._has_room():
@@ -203,12 +205,12 @@ class Beat:
             assert self._file is not None
             look = self._looks[schedule.name] = ArrivalLook(self._book, schedule, self._file.folder)
         if look.busy:
-            found = look.result()
-            if found is None:
-                return LOOK_SOON_S
             # Its name is the moment, to the second: after that of the run before.
             due_ms = max(now_ms // 1000 * 1000, settled_ms // 1000 * 1000 + 1000)
-            if found and due_ms <= now_ms and self._has_room():
+            found = look.result() if due_ms <= now_ms else None
+            if found is None:
+                return LOOK_SOON_S
+            if found and self._has_room():
                 self._begin_files(schedule, look, found, due_ms, now_ms)
                 return 0.0
         elif now_ms >= look.next_ms and timing.in_window(now_ms):
@@ -228,7 +230,9 @@ class Beat:
         now_ms: int,
     ) -> None:
         log.info("%s: %d files have arrived", schedule.name, len(found))
-        run = new_run(schedule, due_ms, now_ms, files=found, troubles=look.troubles)
+        run = new_run(
+            schedule, due_ms, now_ms, files=found, alone=look.alone, troubles=look.troubles
+        )
         self._claim(schedule, run, look.settled_ms)
 
     def _claim(self, schedule: Schedule, run: Run, settled_ms: int) -> None:

@@ -14,6 +14,7 @@ from click.exceptions import Exit
 
 from config.settings import Settings
 from producer.options import AS_STEP, given_options
+from producer.schedule_notify import doubt
 from producer.schedule_output import FOLDERS, check_output
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
@@ -111,6 +112,11 @@ def read_schedule_file(path: Path) -> ScheduleFile:
                 raise UsageError(f"{place}: {error}") from None
             if warning is not None:
                 warnings[schedule.name].append(f"{place}: {warning}")
+        for notify in schedule.notify:
+            told = doubt(notify)
+            if told is not None:
+                place = f"{path}: schedule {schedule.name}, notify: {told}"
+                warnings[schedule.name].append(f"{place}; nobody would be told from here")
     return ScheduleFile(
         path=path.absolute(), schedules=schedules, version=version, warnings=warnings
     )

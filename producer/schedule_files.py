@@ -19,6 +19,8 @@ _READ_BYTES = 8 << 20
 
 #: Told of what cannot be listed: its path or URL, and why. It may raise.
 Tell = Callable[[str, Exception], None]
+#: Told of each pattern before it is listed, which may take for ever.
+Begin = Callable[[str], None]
 
 
 class OddName(SourceMissing):
@@ -29,7 +31,13 @@ def _raise(path: str, error: Exception) -> None:
     raise error
 
 
-def list_arrivals(patterns: tuple[str, ...], folder: str, tell: Tell = _raise) -> list[Listed]:
+def _ignore(pattern: str) -> None:
+    pass
+
+
+def list_arrivals(
+    patterns: tuple[str, ...], folder: str, tell: Tell = _raise, begin: Begin = _ignore
+) -> list[Listed]:
     """The files that the patterns name now, each once. None is no error: none has arrived.
 
     A pattern is a glob, a folder (all files below it, links to folders followed) or a URL of
@@ -41,11 +49,13 @@ def list_arrivals(patterns: tuple[str, ...], folder: str, tell: Tell = _raise) -
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
+        told = shown(pattern) if is_remote(pattern) else pattern
+        begin(told)
         try:
             for listed in _list(pattern, folder, tell):
                 found[listed.path] = listed
         except (RinghaulError, OSError) as error:
-            tell(shown(pattern) if is_remote(pattern) else pattern, error)
+            tell(told, error)
     return sorted(found.values())
 
 

@@ -17,14 +17,19 @@ from ringhaul.schedule.arrivals import (
     Settling,
     batch,
     candidates,
+    is_alone,
     same_content,
 )
+from ringhaul.schedule.runs import Run, RunState
 from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.times import duration_text
 
 log = logging.getLogger(__name__)
 
 #: How often it is written down which files are gone; those that are for long are forgotten.
 FORGET_EVERY_S = 3600.0
+#: A look that takes longer is told of while it lasts: on a dead mount that is for ever.
+SLOW_S = 60.0
 
 
 class ArrivalLook:
@@ -38,6 +43,10 @@ class ArrivalLook:
         #: Files that look otherwise than they did and hold the same: they were only touched.
         self._touched: set[Listed] = set()
         self._thread: threading.Thread | None = None
+        self._began = 0.0
+        #: The pattern or the file that is being read, for people.
+        self._at = ""
+        self._told_of_slow = False
         self._found: list[Arrived] = []
         self._forget_due = 0.0
         self._told = ""
@@ -49,6 +58,10 @@ class ArrivalLook:
         self.settled_ms = 0
         #: As the ledger had them before the look: see `Run.troubles`.
         self.troubles = 0
+        #: What was found is one file that is to be tried alone.
+        self.alone = False
+        #: There are more files than were found for the next run.
+        self.left = False
 
     @property
     def busy(self) -> bool:
@@ -59,6 +72,7 @@ class ArrivalLook:
         """Begin a look. `settled_ms`, `now_ms`, `troubles`: as the ledger has them now."""
         self.settled_ms, self.troubles = settled_ms, troubles
         self.next_ms = self.schedule.timing.due_after(now_ms) or 0
+        self._began, self._told_of_slow = time.monotonic(), False
         self._thread = threading.Thread(
             target=self._run, args=(now_ms,), name="arrivals", daemon=True
         )
@@ -66,10 +80,31 @@ class ArrivalLook:
 
     def result(self) -> list[Arrived] | None:
         """The files of the next run, once the look is over; None: it is not, or there was none."""
-        if self._thread is None or self._thread.is_alive():
+        if self._thread is None:
             return None
+        lasted_s = time.monotonic() - self._began
+        if self._thread.is_alive():
+            if lasted_s > SLOW_S and not self._told_of_slow:
+                self._told_of_slow = True
+                log.warning(
+                    "%s: the look for files has taken %s by now and is at %s: none is loaded until "
+                    "it ends; is a mount dead?",
+                    self.schedule.name,
+                    duration_text(lasted_s),
+                    self._at,
+                )
+            return None
+        if self._told_of_slow:
+            log.info("%s: that look took %s", self.schedule.name, duration_text(lasted_s))
         self._thread = None
         return self._found
+
+    def run_ended(self, run: Run) -> None:
+        """A run of the schedule has ended. Files that it left, or that are to be tried alone after
+        it, are looked for at once."""
+        if self.left or (run.state is RunState.FAILED and len(run.files) > 1):
+            self.next_ms = 0
+        self.left = False
 
     def look(self, now_ms: int, *, failed_too: bool = False) -> list[Arrived]:
         """The files to load in the next run. Raises as `ScheduleBook` does.
@@ -85,7 +120,10 @@ class ArrivalLook:
             if path not in before:  # not at every look
                 log.warning("%s: left out: %s", schedule.name, odd_text(path, error))
 
-        listed = list_arrivals(schedule.arrive, str(self._folder), tell)
+        def begin(pattern: str) -> None:
+            self._at = pattern
+
+        listed = list_arrivals(schedule.arrive, str(self._folder), tell, begin)
         self._forget(listed, now_ms)
         settled = self._settling.look(listed, time.monotonic_ns() // 1_000_000)
         known = self._book.remembered(schedule.name, [file.path for file in settled])
@@ -97,11 +135,13 @@ class ArrivalLook:
             if file not in self._touched or file.path in again
         ]
         found: list[Arrived] = []
+        alone_first = any(is_alone(file, known) for file in wanted) and self._is_turn_of_alone()
         while wanted and not found:
-            files = batch(wanted, known, schedule.files_max)
+            files = batch(wanted, known, schedule.files_max, alone_first=alone_first)
             tried = set(files)
             wanted = [file for file in wanted if file not in tried]
             for file in files:
+                self._at = file.path
                 try:
                     arrived = take_checksum(file)
                 except (RinghaulError, OSError) as error:
@@ -114,7 +154,14 @@ class ArrivalLook:
                     self._touched.add(file)
                 else:
                     found.append(arrived)
+        self.alone = bool(found) and is_alone(found[0].listed, known)
+        self.left = bool(found and wanted)
         return found
+
+    def _is_turn_of_alone(self) -> bool:
+        """Whether the run before was not of a file alone. By the ledger: beats may take turns."""
+        last = next(iter(self._book.runs(self.schedule.name, 1)), None)
+        return last is not None and not last.alone
 
     def _run(self, now_ms: int) -> None:
         self._found = []

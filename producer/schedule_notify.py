@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -41,6 +42,22 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> None:
         return None
+
+
+def doubt(notify: Notify) -> str | None:
+    """Why this user could not tell anybody from here, as far as that shows before there is cause;
+    None: nothing does. No address and no secret is in it."""
+    if notify.command:
+        name = notify.command[0]
+        found = shutil.which(name)
+        return None if found else f"command {name}: not found, or this user may not run it"
+    if any(map(_is_pipe, (notify.webhook_file, notify.authorization_file))):
+        return None  # which has what it has once, and not before somebody writes it
+    try:
+        _request(notify, b"")
+    except (ConfigError, ValueError) as error:
+        return str(error)
+    return None
 
 
 def tell(notify: Notify, document: Mapping[str, Any]) -> str:
@@ -101,9 +118,18 @@ def _post(notify: Notify, body: bytes) -> tuple[str, bool]:
 def _request(notify: Notify, body: bytes) -> urllib.request.Request:
     url = notify.webhook
     if notify.webhook_file:
-        url = check_webhook(read_secret(Path(notify.webhook_file), "webhook_file"))
+        url = read_secret(Path(notify.webhook_file), "webhook_file")
+        try:
+            check_webhook(url)
+        except ValueError as error:
+            raise ValueError(f"webhook_file: {notify.webhook_file}: {error}") from None
     headers = {"Content-Type": "application/json"}
     if notify.authorization_file:
         path = Path(notify.authorization_file)
         headers["Authorization"] = read_secret(path, "authorization_file")
     return urllib.request.Request(url, data=body, headers=headers, method="POST")
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether reading it now takes away what is in it, or waits for that."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))

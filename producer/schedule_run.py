@@ -72,6 +72,8 @@ class RunWork:
         self._renew_due = time.monotonic() + self._renew_every_s
         #: What is to be written down: the run changed since it was.
         self._unsaved = True
+        #: Redis has on its disk that the due time was begun.
+        self._durable = False
         self._files: Mapping[str, Remembered] = {}
 
     @property
@@ -139,16 +141,18 @@ class RunWork:
 
     def _begin(self, now_ms: int) -> None:
         """Start the command of the current step, after it is written down that it is tried."""
-        self.run = begin_step(self.run, now_ms)
-        self._unsaved = True
+        index = self.run.current
+        assert index is not None
+        if not self.run.steps[index].under_way:  # else Redis went away before there was a command
+            self.run = begin_step(self.run, now_ms)
+            self._unsaved = True
         if not self._keep():
             self._let_go()
             return
-        index = self.run.current
-        assert index is not None
         step = self.run.steps[index]
-        if index == 0 and step.tries == 1:
+        if index == 0 and not self._durable:
             self._ledger.make_durable()  # a due time that was begun outlives a crash of Redis
+            self._durable = True
         arguments = [*step.arguments, "--job-id", step.job, "--on-interrupt", "detach"]
         log.info("%s: step %d, try %d: %s", self._name, index + 1, step.tries, step.job)
         try:

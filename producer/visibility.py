@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 from config.celery_config import QUEUE_LOAD
 from producer.words import count_text
-from ringhaul.errors import LedgerUnavailable, OutputUnusable, UsageError
+from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
 from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.looks import Looks
@@ -81,7 +81,7 @@ class Visibility:
     def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
         """Wait for the answers of those that will work on the job.
 
-        Raises `UsageError` naming the hosts that see something else.
+        Raises `SetupUnusable` naming the hosts that see something else.
         """
         if not self._name:
             return
@@ -89,7 +89,7 @@ class Visibility:
         seen = [_Seen(worker.host, answers.get(worker, {})) for worker in workers]
         wrong = [one for one in seen if one.answer.get("wrong")]
         if wrong:
-            raise UsageError(_told(wrong))
+            raise SetupUnusable(_told(wrong))
         for text in dict.fromkeys(_doubt(one) for one in seen if "wrong" not in one.answer):
             warn(text)
 

@@ -59,6 +59,10 @@ class UsageError(Terminal):
     exit_code = EXIT_USAGE
 
 
+class SetupUnusable(UsageError):
+    """A setting, a host or the cluster is not as the command needs it, whatever its input holds."""
+
+
 class SourceMissing(UsageError):
     """A source names no readable file."""
 

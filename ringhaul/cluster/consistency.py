@@ -17,7 +17,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
 from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy
 
 from ringhaul.cluster.datacentres import local_dc_of
-from ringhaul.errors import UsageError
+from ringhaul.errors import SetupUnusable, UsageError
 
 #: Level -> the replicas it needs, whatever the replication; ANY is met by a hint.
 _COUNTS = {"ANY": 0, "ONE": 1, "TWO": 2, "THREE": 3}
@@ -191,7 +191,7 @@ def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
     if replication is None:
         return
     if words := refused(level, replication, use) or too_few(level, replication):
-        raise UsageError(words)
+        raise SetupUnusable(words)
 
 
 def far_from_rows(session: Session, keyspace: str | None) -> str:

@@ -148,15 +148,27 @@ def same_content(before: Remembered | None, file: Listed, checksum: str) -> bool
     )
 
 
-def batch(files: Iterable[Listed], known: Mapping[str, Remembered], files_max: int) -> list[Listed]:
+def batch(
+    files: Iterable[Listed],
+    known: Mapping[str, Remembered],
+    files_max: int,
+    *,
+    alone_first: bool = False,
+) -> list[Listed]:
     """The files of the next run: several, or one that is to be tried alone; of those the one whose
-    last try is the longest ago."""
+    last try is the longest ago.
+
+    `alone_first`: it is the turn of one that is to be tried alone. With turns neither kind waits
+    until there is none of the other, which may be never.
+    """
     ordered = sorted(files)
-    alone = [file for file in ordered if _is_alone(file, known)]
-    together = [file for file in ordered if not _is_alone(file, known)]
-    return together[:files_max] or sorted(alone, key=lambda file: known[file.path].ms)[:1]
+    together = [file for file in ordered if not is_alone(file, known)][:files_max]
+    waiting = [file for file in ordered if is_alone(file, known)]
+    alone = sorted(waiting, key=lambda file: known[file.path].ms)[:1]
+    return alone or together if alone_first else together or alone
 
 
-def _is_alone(file: Listed, known: Mapping[str, Remembered]) -> bool:
+def is_alone(file: Listed, known: Mapping[str, Remembered]) -> bool:
+    """Whether the file is to be tried alone."""
     before = known.get(file.path)
     return before is not None and before.state == ALONE and before.is_of(file)

@@ -1,9 +1,10 @@
 """What the end of a run says of the files that have arrived for it: loaded, to blame, or neither.
 
-A step may fail for what its files hold, or because the cluster, the broker or a worker was away.
-The first is the same at the next try; the second is nothing that the files are to blame for. Its
-exit codes are those that are tried again. Then the files stay as they were, and no run of the
-schedule begins before a pause that grows with each such end in a row.
+A step may fail for what its files hold, or because the cluster, the broker or a worker was away,
+or a worker's host does not see what this one sees. The first is the same at the next try; the
+second is nothing that the files are to blame for. Its exit codes are those that are tried again.
+Then the files stay as they were, and no run of the schedule begins before a pause that grows with
+each such end in a row.
 
 The codes do not tell all: a damaged file ends with one of them, too, and so does a file that is too
 large for a worker. Such a file must not hold up others for ever. So after a few such ends the files
@@ -17,13 +18,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ringhaul.errors import EXIT_CRASH, EXIT_FATAL
-from ringhaul.schedule.arrivals import ALONE, Remembered, remember
+from ringhaul.schedule.arrivals import ALONE, Remembered, is_alone, remember
 from ringhaul.schedule.runs import Run, RunState, Step
 
 #: Ends in a row that nobody is to blame for, until the files are tried alone. With the pauses of
 #: the default backoff, a minute and two, an outage of three minutes goes by without that.
 TOGETHER_TRIES = 3
-#: The cluster or the broker was away, or there is a defect; below 0: a signal.
+#: The cluster, the broker or a host was not as it should be, or there is a defect; below 0: a
+#: signal.
 _NOT_THE_FILES = frozenset({EXIT_FATAL, EXIT_CRASH})
 
 
@@ -49,9 +51,7 @@ def files_end(
         return replace(run, troubles=0), remember(run.files, run.id, now_ms, loaded=False)
     after = replace(run, troubles=run.troubles + 1)
     failed = remember(run.files, run.id, now_ms, loaded=False)
-    first = run.files[0]
-    before = known.get(first.path)
-    was_alone = before is not None and before.state == ALONE and before.is_of(first.listed)
+    was_alone = is_alone(run.files[0].listed, known)
     if was_alone and run.troubles == 0:
         return after, failed
     if was_alone or after.troubles >= TOGETHER_TRIES:

@@ -111,7 +111,7 @@ def _schedule(table: _Table, name: str) -> Schedule:
         files_max=table.take("files_max", _whole(1, 1000), 100),
         overlap=table.take("overlap", _one_of(Overlap), Overlap.SKIP),
         catch_up=table.take("catch_up", _one_of(CatchUp), CatchUp.LATEST),
-        late_max_s=table.take("late_max", _duration, 0),
+        late_max_s=table.take("late_max", _late_max, 0),
         retries=table.take("retries", _whole(0, 100), 0),
         backoff_s=table.take("backoff", _duration, 60),
         rejects_ok=table.take("rejects_ok", _true_or_false, False),
@@ -267,6 +267,13 @@ def _ends(value: object) -> frozenset[str]:
 
 def _duration(value: object) -> int:
     return parse_duration_s(value)
+
+
+def _late_max(value: object) -> int:
+    seconds = parse_duration_s(value)
+    if seconds < 1:  # which stands for no limit, and no look is quick enough for it
+        raise ValueError('expected "1s" or more; without late_max there is no limit')
+    return seconds
 
 
 def _timeout(value: object) -> int:

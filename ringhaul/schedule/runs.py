@@ -71,7 +71,9 @@ class Run:
     state: RunState = RunState.RUNNING
     by_hand: bool = False  #: Started by `ringhaul schedule run`.
     host: str = ""  #: "host:pid" of the beat that runs it, or ran it.
-    started_ms: int | None = None
+    started_ms: int | None = None  #: Of one that failed and is gone on with: when that began.
+    #: When it started first, where it failed and was gone on with.
+    first_ms: int | None = None
     ended_ms: int | None = None
     takeovers: int = 0  #: Beats that went on with it after another one.
     reason: str = ""  #: Why it failed, or was passed over.
@@ -79,6 +81,7 @@ class Run:
     not_before_ms: int = 0  #: The next try waits until then.
     notified: tuple[str, ...] = ()  #: How telling somebody of it went, one for each.
     files: tuple[Arrived, ...] = ()  #: That are loaded by it.
+    alone: bool = False  #: Its file was in a run that failed, and is tried alone.
     troubles: int = 0  #: Runs in a row, up to this one, that failed by no fault of their files.
     steps: tuple[Step, ...] = field(default_factory=tuple)
 
@@ -89,8 +92,8 @@ class Run:
 
     @property
     def late_ms(self) -> int:
-        """How long after its due time it started; 0 if that is within what is usual."""
-        late = (self.started_ms or self.due_ms) - self.due_ms
+        """How long after its due time it started first; 0 if that is within what is usual."""
+        late = (self.first_ms or self.started_ms or self.due_ms) - self.due_ms
         return late if late >= LATE_MS else 0
 
     @property
@@ -129,6 +132,7 @@ def new_run(
     now_ms: int,
     *,
     files: Sequence[Arrived] = (),
+    alone: bool = False,
     by_hand: bool = False,
     missed_from_ms: int | None = None,
     troubles: int = 0,
@@ -142,6 +146,7 @@ def new_run(
         started_ms=now_ms,
         missed_from_ms=missed_from_ms,
         files=tuple(files),
+        alone=alone,
         troubles=troubles,
         steps=tuple(
             Step(arguments=tuple(step), job=f"{schedule.name}-{run_id(due_ms)}-{number}")
@@ -192,19 +197,24 @@ def take_over(run: Run) -> Run:
     return _with(run, index, replace(step, tries=step.tries - 1, under_way=False))
 
 
-def try_again(run: Run, schedule: Schedule, jobs: Collection[str]) -> Run:
-    """A run that failed, to be gone on with at the step that did.
+def try_again(run: Run, schedule: Schedule, jobs: Collection[str], now_ms: int) -> Run:
+    """A run that failed, to be gone on with now at the step that did.
 
     From there on the steps are those of the schedule as it is now, but for those whose job is
     there: a job stays what it is. `jobs`: ids of those. Raises `ValueError` for a bad template.
+
+    It starts anew: due times that passed since it failed were not beside it.
     """
     ended = sum(step.ended_ms is not None for step in run.steps)
     done = max(ended - (run.state is RunState.FAILED), 0)
     begun = {step.job: step for step in run.steps if step.job in jobs}
     steps = run.steps[:done]
     for step in new_run(schedule, run.due_ms, 0, files=run.files).steps[done:]:
-        steps += (replace(begun.get(step.job, step), tries=0, ended_ms=None),)
-    again = replace(run, ended_ms=None, reason="", not_before_ms=0, steps=steps)
+        step = begun.get(step.job, step)
+        steps += (replace(step, tries=0, started_ms=None, ended_ms=None),)
+    first_ms = run.first_ms or run.started_ms
+    again = replace(run, started_ms=now_ms, first_ms=first_ms, ended_ms=None, steps=steps)
+    again = replace(again, reason="", not_before_ms=0)
     return replace(again, state=RunState.DONE if again.current is None else RunState.RUNNING)
 
 

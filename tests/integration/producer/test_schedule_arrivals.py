@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from producer.schedule_run import RunWork, step_environment
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.schedules import Claim, ScheduleBook
-from ringhaul.schedule.arrivals import FAILED, Arrived, Listed, remember
+from ringhaul.schedule.arrivals import FAILED, LOADED, Arrived, Listed, remember
 from ringhaul.schedule.parse import parse_schedules
 from ringhaul.schedule.runs import RunState, new_run
 from tests.integration.producer.rig import Rig, look_until
@@ -56,6 +57,115 @@ def test_looks_for_files(rig: Rig, tmp_path: Path) -> None:
     rig.book.keep(run, lease_ms=9000, files=remember(failed, run.id, 5, loaded=False))
     assert found() == ["b.csv"]
     assert found(failed_too=True) == ["b.csv", "c.csv"]
+
+
+class Drop:
+    """Files in a folder, and the looks and runs of a schedule for three of them at a time."""
+
+    def __init__(self, rig: Rig, tmp_path: Path) -> None:
+        self.folder = tmp_path / "drop"
+        self.folder.mkdir()
+        text = f'[schedule.a]\narrive = "{self.folder}"\nsettle = "0s"\nfiles_max = 3\n'
+        self.schedule = parse_schedules(text + 'steps = [["load", "{files}"]]', "s")["a"]
+        self._rig, self._tmp_path = rig, tmp_path
+        self.look = self.new_look()
+
+    def new_look(self) -> ArrivalLook:
+        return ArrivalLook(self._rig.book, self.schedule, self._tmp_path)
+
+    def write(self, *names: str) -> None:
+        """And a look that sees them for the first time."""
+        for name in names:
+            (self.folder / name).write_text(f"{name} {time.monotonic_ns()}")
+        self.look.look(0)
+
+    def run(self, *bad: str) -> list[str]:
+        """A look, and the run of what it finds; the names of that. It fails for the `bad` ones."""
+        files = self.look.look(0)
+        names = [Path(file.path).name for file in files]
+        if not files:
+            return names
+        book, standing = self._rig.book, self._rig.book.look("a", "t")
+        assert standing.settled_ms is not None
+        due_ms = standing.settled_ms // 1000 * 1000 + 1000
+        run = new_run(self.schedule, due_ms, due_ms, files=files, alone=self.look.alone)
+        claim = book.claim(run, settled_ms=standing.settled_ms, lease_ms=9000)
+        assert claim is Claim.CLAIMED
+        fails = bool(set(names) & set(bad))
+        run = replace(run, state=RunState.FAILED if fails else RunState.DONE)
+        ended = remember(files, run.id, due_ms, loaded=not fails)
+        assert book.keep(run, lease_ms=9000, files=ended, end=True)
+        self.look.run_ended(run)
+        return names
+
+    def states(self) -> dict[str, str]:
+        paths = [str(path) for path in self.folder.iterdir()]
+        known = self._rig.book.remembered("a", paths)
+        return {Path(path).name: file.state for path, file in known.items()}
+
+
+def test_files_that_are_tried_alone_do_not_starve(rig: Rig, tmp_path: Path) -> None:
+    drop = Drop(rig, tmp_path)
+    # Given three files of which one fails the run of all
+    drop.write("a", "bad", "c")
+    assert drop.run("bad") == ["a", "bad", "c"]
+    # When there is a new file before each run, and another beat looks from some time on
+    ran = []
+    for number in range(6):
+        if number == 3:
+            drop.look = drop.new_look()
+        drop.write(f"new{number}")
+        ran.append(drop.run("bad"))
+    # Then both kinds take turns
+    assert ran == [["a"], ["new0", "new1"], ["bad"], ["new2", "new3"], ["c"], ["new4", "new5"]]
+    assert drop.run() == []
+    states = drop.states()
+    assert (states.pop("bad"), set(states.values())) == (FAILED, {LOADED})
+
+
+def test_what_a_run_left_is_looked_for_at_once(rig: Rig, tmp_path: Path) -> None:
+    drop = Drop(rig, tmp_path)
+
+    def next_ms() -> int:
+        drop.look.next_ms = 99
+        drop.run("b")
+        return drop.look.next_ms
+
+    drop.write("a", "b", "c", "d")
+    assert next_ms() == 0, "one is beyond files_max"
+    # Three of that run are tried alone now, and the fourth in between
+    assert [next_ms() for _ in range(4)] == [0, 0, 0, 99]
+    assert sorted(drop.states().values()) == [FAILED, *[LOADED] * 3]
+    # One that fails by itself is no cause for another look
+    drop.write("b")
+    assert next_ms() == 99
+    # but several are, though the look had left none
+    drop.write("b", "e")
+    assert next_ms() == 0
+
+
+def test_files_of_a_run_that_failed_do_not_wait_for_the_next_look_of_the_schedule(
+    rig: Rig, tmp_path: Path
+) -> None:
+    steps = 'steps = [["load", "none.csv", "-t", "k.t"], ["load", "{files}", "-t", "k.t"]]'
+    paths = drop_box(rig, tmp_path, steps, "0.csv", "1.csv", "2.csv")
+    # Given looks that are an hour apart, of which the first two were
+    rig.file.write_text(rig.file.read_text().replace('"1s"', '"1h"'))
+    beat = rig.beat()
+    look_until(beat, lambda: "a" in beat._looks and beat._looks["a"].next_ms, "a look")
+    look_until(beat, lambda: not beat._looks["a"].busy, "its end")
+    beat._looks["a"].next_ms = 0
+
+    def are_failed() -> bool:
+        known = rig.book.remembered("a", paths)
+        return len(known) == 3 and all(file.state == FAILED for file in known.values())
+
+    # Then all are tried together and each alone, one run after the other
+    look_until(beat, are_failed, "each file by itself")
+    beat.close()
+    runs = rig.book.runs("a", 10)[::-1]
+    assert [len(run.files) for run in runs] == [3, 1, 1, 1]
+    assert [run.alone for run in runs] == [False, True, True, True]
 
 
 DROP = '[schedule.a]\narrive = "in/"\nevery = "1s"\nsettle = "0s"\n'

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -124,6 +126,71 @@ def test_a_run_that_was_left_is_gone_on_with(
     assert book.standing("a").run is None
 
 
+#: The calls: the run as it was claimed, that its step is tried, that it is on Redis's disk.
+@pytest.mark.parametrize("away", [{1}, {2}, {3}, {3, 4}, {2, 4}])
+def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
+    book: ScheduleBook,
+    schedule: Schedule,
+    client: redis.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    away: set[int],
+) -> None:
+    run = new_run(schedule, DUE, DUE)
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    ledger, asked = Ledger(client), []
+
+    def at_times(what: str, call: Callable[..., bool]) -> Callable[..., bool]:
+        def ask(*given: Any, **named: Any) -> bool:
+            asked.append(what)
+            if len(asked) in away:
+                raise LedgerUnavailable("no Redis")
+            return call(*given, **named)
+
+        return ask
+
+    monkeypatch.setattr(book, "keep", at_times("keep", book.keep))
+    monkeypatch.setattr(ledger, "make_durable", at_times("durable", ledger.make_durable))
+    popen, started = subprocess.Popen, []
+
+    def start(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(["sleep", "60"]))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    work = RunWork(
+        book,
+        ledger,
+        schedule,
+        run,
+        host="h:1",
+        lease_ms=60_000,
+        folder=tmp_path,
+        environment={},
+        logs=tmp_path / "logs",
+    )
+    failed = 0
+    try:
+        while not started:
+            try:
+                assert work.look(DUE)
+            except LedgerUnavailable:
+                failed += 1
+        assert work.look(DUE) and len(started) == 1
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    # Then it is its first try, which is written down before there is a command
+    assert failed == len(away)
+    step = work.run.steps[0]
+    assert (step.tries, step.under_way) == (1, True)
+    kept = newest(book)
+    assert kept is not None and kept.steps == work.run.steps
+    # and what was waited for last is that it outlives a crash of Redis
+    assert asked[-1] == "durable"
+
+
 def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:
     """A run in the history whose step failed."""
     run = new_run(schedule, DUE, DUE)
@@ -143,6 +210,10 @@ def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
     (run,) = book.runs("a", 10)
     assert run.steps[0].arguments == ("count", "-t", "k.mended")
     assert run.steps[0].code == EXIT_FATAL, "there is no cluster"
+    # Due times that passed since it failed were not beside it; it is as late as it was
+    assert run.started_ms is not None and run.started_ms != DUE
+    assert (run.steps[0].started_ms or 0) >= run.started_ms
+    assert (run.first_ms, run.late_ms) == (DUE, 0)
 
 
 def test_a_job_that_is_over_is_resumed_first(

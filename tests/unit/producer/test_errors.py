@@ -10,11 +10,13 @@ import click
 import pytest
 
 from config.errors import ConfigError
+from producer.asked import STEP_VARIABLE
 from producer.errors import run_told
 from ringhaul.errors import (
     ClusterError,
     ClusterUnavailable,
     LedgerUnavailable,
+    SetupUnusable,
     SourceChanged,
     SourceMissing,
     UsageError,
@@ -52,6 +54,15 @@ def test_errors_of_ours_are_told_in_one_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"error: {error}\n"
+
+
+def test_what_the_input_is_not_to_blame_for_is_tried_again_in_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    errors = (ConfigError("no such setting"), SetupUnusable("b does not see it"), UsageError("x"))
+    assert [run_told(raising(error)) for error in errors] == [2, 2, 2]
+    monkeypatch.setenv(STEP_VARIABLE, "1")
+    assert [run_told(raising(error)) for error in errors] == [4, 4, 2]
 
 
 def test_passwords_in_messages_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,7 +149,7 @@ VALUES = {
     '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:9..1"': "it ends before it begins",
     (
         '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:1..9", "--values-quote", "x"'
-    ): "the --values options are about a file",
+    ): "the --values options and --nulls are about a file",
 }
 
 
@@ -244,6 +244,20 @@ def test_an_output_that_comes_back_later_is_warned_of(
     if "New_York" in when:
         assert {again.hour, first.hour} == {1} and first.utcoffset()
     assert "empty or move the folder before, or put {due} into it" in warning
+
+
+def test_a_notification_that_would_reach_nobody_is_warned_of(tmp_path: Path) -> None:
+    notify = f'[[schedule.a.notify]]\nwebhook_file = "{tmp_path}/webhook"\n'
+    notify += '[[schedule.a.notify]]\ncommand = "/no/such"\n'
+    path = write(tmp_path, '["count", "-t", "k.t"]', notify)
+    missing, command = read_schedule_file(path).warnings["a"]
+    place = f"{path}: schedule a, notify: "
+    assert missing.startswith(f"{place}webhook_file: cannot read {tmp_path}/webhook: No such file")
+    assert command.startswith(f"{place}command /no/such: not found")
+    assert missing.endswith("; nobody would be told from here")
+    (tmp_path / "webhook").write_text("https://h/s3cret")
+    path.write_text(path.read_text().replace("/no/such", "/bin/sh"))
+    assert read_schedule_file(path).warnings == {"a": []}
 
 
 def test_a_file_url_of_another_host_is_refused(tmp_path: Path) -> None:

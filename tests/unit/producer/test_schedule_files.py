@@ -133,6 +133,13 @@ def test_a_folder_that_is_not_there_is_told_of(tmp_path: Path) -> None:
         assert "No such file or directory" in told[str(tmp_path / "drop")]
 
 
+def test_each_pattern_is_told_before_it_is_listed(tmp_path: Path) -> None:
+    told: list[str] = []
+    patterns = ("*.csv", str(tmp_path), "file:///none/")
+    list_arrivals(patterns, str(tmp_path), lambda path, error: told.append("odd"), told.append)
+    assert told == ["*.csv", str(tmp_path), "file:///none/", "odd"]
+
+
 def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
     (tmp_path / "in here").mkdir()
     (tmp_path / "in here" / "a.csv").write_text("x")

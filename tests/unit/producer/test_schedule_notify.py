@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from producer import schedule_notify
-from producer.schedule_notify import tell
+from producer.schedule_notify import doubt, tell
 from ringhaul.schedule.schedules import Notify
 
 DOCUMENT = {"schedule": "nightly", "state": "FAILED", "steps": [{"exit_code": 4}]}
@@ -124,6 +124,40 @@ def test_a_command_gets_the_document_on_its_standard_input(tmp_path: Path) -> No
     notify = replace(NOBODY, command=("/bin/sh", "-c", f"cat > '{out}'"))
     assert tell(notify, DOCUMENT) == "ok"
     assert json.loads(out.read_text()) == DOCUMENT
+
+
+def test_what_could_not_be_told_shows_before_there_is_cause(tmp_path: Path) -> None:
+    address, token = tmp_path / "webhook", tmp_path / "token"
+    webhook = replace(NOBODY, webhook_file=str(address), authorization_file=str(token))
+    address.write_text("https://h/s3cret\n")
+    assert (doubt(webhook) or "").startswith(f"authorization_file: cannot read {token}: No such")
+    token.write_text("Bearer x\n")
+    assert doubt(webhook) is None
+    for text, told in {
+        "": "is empty",
+        "ftp://h/s3cret": "expected an address that begins with https",
+    }.items():
+        address.write_text(text)
+        found = doubt(webhook) or ""
+        assert f"webhook_file: {address}" in found and told in found and "s3cret" not in found
+    assert doubt(replace(NOBODY, webhook="https://h/")) is None
+
+    # What is read from a pipe is not there to be read twice
+    os.mkfifo(tmp_path / "pipe")
+    assert doubt(replace(NOBODY, webhook_file=str(tmp_path / "pipe"))) is None
+
+
+def test_a_command_that_is_not_there_shows_too(tmp_path: Path) -> None:
+    script = tmp_path / "tell"
+    command = replace(NOBODY, command=(str(script), "me"))
+    told = f"command {script}: not found, or this user may not run it"
+    assert doubt(command) == told
+    script.write_text("#!/bin/sh\n")
+    assert doubt(command) == told
+    script.chmod(0o700)
+    assert doubt(command) is None
+    assert doubt(replace(NOBODY, command=("sh", "-c", "true"))) is None
+    assert doubt(replace(NOBODY, command=("no-such-command",))) is not None
 
 
 def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ringhaul.schedule.arrivals import (
     Settling,
     batch,
     candidates,
+    is_alone,
     remember,
     same_content,
 )
@@ -110,6 +111,18 @@ def test_a_batch_is_bounded_and_in_order() -> None:
 def test_of_files_that_are_tried_alone_each_has_its_turn() -> None:
     files = {A.path: replace(known(A, ALONE), ms=9), B.path: replace(known(B, ALONE), ms=8)}
     assert batch([A, B], files, 10) == [B]
+
+
+def test_files_of_both_kinds_take_turns() -> None:
+    files = {A.path: known(A, ALONE)}
+    assert batch([A, B], files, 10) == [B]
+    assert batch([A, B], files, 10, alone_first=True) == [A]
+    # Whose turn it is holds up nobody
+    assert batch([A], files, 10) == [A]
+    assert batch([B], files, 10, alone_first=True) == [B]
+    assert [is_alone(file, files) for file in (A, B, A._replace(stamp="t2"))] == [
+        *(True, False, False)
+    ]
 
 
 def test_what_is_remembered_survives_its_packing() -> None:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ringhaul.schedule.decide import Begin, PassOver, decide
+from ringhaul.schedule.runs import begin_step, end_step, new_run, try_again
 from ringhaul.schedule.schedules import CatchUp, Overlap, Schedule
 from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
@@ -80,6 +81,20 @@ def test_what_comes_beside_a_run_waits_behind_one_that_was_missed_before() -> No
     latest = schedule()
     assert decided(latest, settled=0, now=25, busy_since=24) is None
     assert decided(latest, settled=0, now=26) == Begin(TEN + 20 * MINUTE, TEN + 10 * MINUTE)
+
+
+def test_going_on_with_a_run_that_failed_passes_over_nothing_missed_before() -> None:
+    skips = schedule(overlap=Overlap.SKIP)
+    # Given a run that began at 10:00 and failed, and no beat from then on
+    run = new_run(skips, TEN, TEN)
+    failed = end_step(begin_step(run, TEN), 3, TEN + 1, schedule=skips)
+    # When somebody goes on with it at 10:25
+    again = try_again(failed, skips, [], TEN + 25 * MINUTE)
+    assert again.started_ms is not None
+    busy_since = (again.started_ms - TEN) // MINUTE
+    # Then 10:10 and 10:20 wait for its end
+    assert decided(skips, settled=0, now=26, busy_since=busy_since) is None
+    assert decided(skips, settled=0, now=27) == Begin(TEN + 20 * MINUTE, TEN + 10 * MINUTE)
 
 
 def test_while_a_run_is_not_over_due_times_are_passed_over_or_wait() -> None:

@@ -110,6 +110,8 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         (f'every = "1h"\nwindow = "1-5"\n{STEPS}', 'window = "1-5": expected two times'),
         (f'every = "3h"\nwindow = "01:00-03:00"\n{STEPS}', "every: longer than the window"),
         (f'cron = "0 6 * * *"\nwindow = "01:00-05:00"\n{STEPS}', "none of its times is within"),
+        (f'every = "1h"\nlate_max = "0s"\n{STEPS}', 'late_max = "0s": expected "1s" or more'),
+        (f'every = "1h"\nlate_max = "0d"\n{STEPS}', "without late_max there is no limit"),
         (f'every = "1h"\noverlap = "both"\n{STEPS}', 'expected "skip" or "queue"'),
         (f'every = "1h"\ncatch_up = true\n{STEPS}', 'expected "latest" or "all"'),
         (f'every = "1h"\nretries = -1\n{STEPS}', "retries = -1: expected a whole number from 0"),

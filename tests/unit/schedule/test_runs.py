@@ -111,7 +111,7 @@ def test_another_beat_goes_on_with_the_step_that_was_under_way() -> None:
 
 def test_a_run_that_failed_goes_on_where_it_failed() -> None:
     failed = ended(ended(a_run(), 0, DUE + 5), 3)
-    again = try_again(failed, SCHEDULE, [])
+    again = try_again(failed, SCHEDULE, [], DUE + 9)
     assert (again.state, again.current, again.reason) == (RunState.RUNNING, 1, "")
     assert again.steps[0] == failed.steps[0]
     assert again.steps[1].tries == 0
@@ -119,25 +119,39 @@ def test_a_run_that_failed_goes_on_where_it_failed() -> None:
     # A step that was done with rejected records is done, too
     some = replace(SCHEDULE, rejects_ok=True)
     failed = ended(ended(a_run(), 1, schedule=some), 3, schedule=some)
-    assert try_again(failed, some, []).current == 1
+    assert try_again(failed, some, [], DUE + 9).current == 1
 
 
 def test_a_run_that_failed_goes_on_with_the_steps_as_they_are_now() -> None:
     failed = ended(ended(a_run(), 0), 2)
     first, second = (step.job for step in failed.steps)
     mended = replace(SCHEDULE, steps=(("load", "other", "-t", "k.t"), ("count", "-t", "k.mended")))
-    again = try_again(failed, mended, [first])
+    again = try_again(failed, mended, [first], DUE)
     assert [step.arguments[-1] for step in again.steps] == ["k.t", "k.mended"]
     assert again.steps[0] == failed.steps[0], "what is done is done"
     assert again.steps[1].job == second
     # A job that is there stays what it is
-    again = try_again(failed, mended, [first, second])
+    again = try_again(failed, mended, [first, second], DUE)
     assert [step.arguments for step in again.steps] == [step.arguments for step in failed.steps]
     # Steps may have come and gone
     longer = replace(mended, steps=(*mended.steps, ("count", "-t", "k.u")))
-    assert try_again(failed, longer, []).steps[2].job == "nightly-20261120T013000Z-3"
+    assert try_again(failed, longer, [], DUE).steps[2].job == "nightly-20261120T013000Z-3"
     shorter = replace(mended, steps=mended.steps[:1])
-    assert try_again(failed, shorter, [first, second]).state is RunState.DONE
+    assert try_again(failed, shorter, [first, second], DUE).state is RunState.DONE
+
+
+def test_a_run_that_is_gone_on_with_starts_anew_and_is_as_late_as_it_was() -> None:
+    failed = ended(ended(a_run(started_ms=DUE + 6000), 0, DUE + 7000), 3, DUE + 8000)
+    job = failed.steps[1].job
+    for jobs in ([], [job]):
+        again = try_again(failed, SCHEDULE, jobs, DUE + 90_000)
+        assert (again.started_ms, again.late_ms) == (DUE + 90_000, 6000)
+        assert [step.started_ms for step in again.steps] == [DUE + 7000, None]
+        again = ended(again, 3, DUE + 95_000)
+        assert again.steps[1].started_ms == DUE + 95_000
+        # and so it is the next time
+        third = try_again(again, SCHEDULE, jobs, DUE + 200_000)
+        assert (third.started_ms, third.late_ms) == (DUE + 200_000, 6000)
 
 
 def test_a_late_start_says_how_late() -> None:
@@ -151,7 +165,10 @@ def test_a_run_is_the_same_after_a_way_through_json() -> None:
     files = (Arrived("/in/a.csv", 3, "1", "ab"), Arrived("/in/b.csv", 4, "2", "cd"))
     loads = replace(SCHEDULE, steps=(("count",), ("load", "{files}")), arrive=("/in",))
     run = new_run(loads, DUE, DUE + 9, files=files, missed_from_ms=5)
-    run = replace(ended(run, 0), notified=("ok",), host="h:1")
+    assert not run.alone and replace(run, alone=True) == new_run(
+        loads, DUE, DUE + 9, files=files, missed_from_ms=5, alone=True
+    )
+    run = replace(ended(run, 0), notified=("ok",), host="h:1", alone=True, first_ms=DUE)
     assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
     assert run.files_step == 1
     assert run.steps[1].arguments == ("load", "/in/a.csv", "/in/b.csv")
