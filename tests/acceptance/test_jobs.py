@@ -50,14 +50,14 @@ def job_in(log: Path) -> str:
     return found[0]
 
 
-def wait_for_rows(log: Path, more_than: int) -> None:
-    """Until a `status` message of `--json` in the log tells of more rows than that."""
+def wait_for(log: Path, what: str) -> None:
+    """Until a `status` message of `--json` in the log tells of some `rows` or `units_done`."""
 
     def told() -> bool:
-        rows = re.findall(r'"message_type": "status".*?"rows": (\d+)', log.read_text())
-        return any(int(count) > more_than for count in rows)
+        counts = re.findall(rf'"message_type": "status".*?"{what}": (\d+)', log.read_text())
+        return any(map(int, counts))
 
-    wait_until(told, f"more than {more_than} rows in {log}")
+    wait_until(told, f"{what} in {log}")
 
 
 def status_of(command: Ringhaul, job: str) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def test_a_job_cancelled_in_the_middle_is_resumed_to_the_end(
     with fleet.started("load", "in.csv", "-t", table, "--rate", 20, "--unit-size", 200,
                        "--json", log=log) as load:  # fmt: skip
         job = job_in(log)
-        wait_for_rows(log, 20)
+        wait_for(log, "units_done")
 
         # When it is cancelled
         cancelled = fleet.run("cancel", job)
@@ -244,7 +244,7 @@ def test_ctrl_c_stops_an_embedded_job_and_resume_finishes_it(
     with embedded.started("load", "in.csv", "-t", table, "--rate", 100, "--unit-size", 100,
                           "--json", "-c", 2, log=log) as load:  # fmt: skip
         job = job_in(log)
-        wait_for_rows(log, 0)
+        wait_for(log, "rows")
 
         # When Ctrl-C is pressed once
         load.send_signal(signal.SIGINT)
