@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ringhaul.cluster.schema import TableSchema
+from ringhaul.cluster.schema import TableSchema, nearest
 from ringhaul.cql.nested import parse_json
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.typed import refusal
@@ -173,8 +173,13 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
 def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
     """Raise `UsageError` for a field with write times or TTLs that no file of JSON Lines has in its
     first records: a name that is misspelt would be null in all of them. One file that has it will
-    do, as writers leave out what is null; every file of another format was found to have it."""
+    do, as writers leave out what is null; every file of another format was found to have it.
+
+    The same for a field of --mapping that has the like of its name beside it; others may be rare.
+    """
     wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}
+    mapped = () if request.transforms else tuple(request.mapping)
+    wanted.update(mapped)
     wanted.discard(None)
     if not wanted or any(source.format != "jsonl" for source in sources):
         return
@@ -189,7 +194,15 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
         for found in each_file(others, names_of):
             names += found
         where = f"{first.path} and {len(others):,} more: in their"
-    request.row_fields(list(dict.fromkeys(names)), f"{where} first records", positions=False)
+    there = list(dict.fromkeys(names))
+    request.row_fields(there, f"{where} first records", positions=False)
+    free = [name for name in there if name not in mapped and name not in request.skip_columns]
+    for name in mapped:
+        if name not in there and (meant := nearest(name, free)):
+            raise UsageError(
+                f"{where} first records no field is named {name!r} (--mapping){meant} If not, "
+                "leave that one out by --skip-columns"
+            )
 
 
 def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageE
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
 from ringhaul.formats.sources import check_unchanged
+from ringhaul.formats.transcoding import encoder_of
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.kinds import LOAD_KINDS
@@ -164,9 +164,7 @@ def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
     """Turns what the ledger holds back into the encoding of the sources."""
     if dialect.decoding != "stream":
         return bytes
-    # One encoder for the whole file: a byte order mark stands only at its beginning.
-    encoder = codecs.getincrementalencoder(dialect.encoding)("replace")
-    return lambda text: encoder.encode(text.decode("utf-8", "replace"))
+    return encoder_of(dialect.encoding)
 
 
 def _loaded(ledger: Ledger, job_id: str) -> LoadJob:

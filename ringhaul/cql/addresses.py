@@ -21,6 +21,9 @@ _DOT, _COLON = 0x2E, 0x3A
 
 Bytes = NDArray[np.uint8]
 
+#: Before the four bytes of an IPv4 address that an IPv6 address maps.
+_MAPPED = bytes(10) + b"\xff\xff"
+
 
 def encode_inets(column: TextColumn, _: TextFormat) -> Encoded:
     """4 bytes of an IPv4 address or 16 of an IPv6 one."""
@@ -55,6 +58,15 @@ def parse_address(text: str) -> bytes:
         except ValueError:
             pass
     raise ValueError(f"{shown(text)} is not an IPv4 or IPv6 address")
+
+
+def address_text(packed: bytes) -> str:
+    """The text of an address as ringhaul writes it: as RFC 5952 says, one that maps an IPv4 address
+    no exception. Python writes that one with dots from 3.13 on."""
+    if len(packed) == 16 and packed.startswith(_MAPPED):
+        high, low = packed[12:14].hex(), packed[14:].hex()
+        return f"::ffff:{int(high, 16):x}:{int(low, 16):x}"
+    return str(ipaddress.ip_address(packed))
 
 
 def _binary(values: Bytes) -> pa.BinaryArray:

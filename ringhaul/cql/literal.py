@@ -151,6 +151,8 @@ class _Reader:
             name = found[2].strip() if found[1] is None else found[1].replace('""', '"')
             if name not in of:
                 raise self.error(f"a field ({', '.join(kind.fields)})")
+            if name in fields:
+                raise self.error(f"another field than {name!r}, which stands twice,")
             self.at = found.end()
             self._take(":")
             fields[name] = self.value(of[name])

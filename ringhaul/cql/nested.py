@@ -47,7 +47,21 @@ from ringhaul.cql.types import CqlType
 #: What `parse_json` makes: numbers are `str` too.
 Json = Any
 
-_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+
+def unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """An object of these pairs. Raises `ValueError` for a name that stands in it twice: of two
+    values nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {shown(twice)} stands twice in an object")
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=unique_names
+)
 _CONTAINERS = ("list", "set", "map", "tuple", "udt", "vector")
 
 

@@ -99,8 +99,8 @@ def plain_numbers(
 ) -> tuple[TextColumn, list[BadValue]]:
     """The column with a decimal point and no thousands separators, and what is misspelt.
 
-    Thousands separators must stand between groups of three digits, so that "12,50" is never
-    read as 1250.
+    Thousands separators must stand between groups of three digits, the first of which does not
+    begin with a zero, so that "12,50" is never read as 1250, nor "0,125" as 125.
     """
     if fmt.plain_numbers:
         return column, []
@@ -108,7 +108,7 @@ def plain_numbers(
         re.escape(fmt.decimal_sep),
         re.escape(fmt.thousands_sep),
     )
-    grouped = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|" if thousands else ""
+    grouped = rf"[1-9][0-9]{{0,2}}(?:{thousands}[0-9]{{3}})+|" if thousands else ""
     spelt = column.matches(
         rf"^[+-]?(?:(?:{grouped}[0-9]*)(?:{point}[0-9]*)?(?:[eE][+-]?[0-9]+)?|[A-Za-z]*)$"
     )

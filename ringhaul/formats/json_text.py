@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ringhaul.cql.nested import Json, parse_json
+from ringhaul.cql.nested import Json, parse_json, unique_names
 
 
 class _Spelt(str):
@@ -16,7 +16,9 @@ class _Spelt(str):
     __slots__ = ()
 
 
-_DECODER = json.JSONDecoder(parse_float=_Spelt, parse_int=_Spelt, parse_constant=_Spelt)
+_DECODER = json.JSONDecoder(
+    parse_float=_Spelt, parse_int=_Spelt, parse_constant=_Spelt, object_pairs_hook=unique_names
+)
 
 
 def parse_spelt(text: bytes) -> Json:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
 from ringhaul.cql.moments import day_text, moment_text, whole_days
-from ringhaul.cql.nested import parse_cell
+from ringhaul.cql.nested import parse_cell, unique_names
 from ringhaul.cql.numbers import plain_numbers
 from ringhaul.cql.text import encode_text
 from ringhaul.cql.text_format import TextFormat
@@ -157,7 +157,12 @@ def _kept_float(digits: str) -> float | str:
     return float(digits) if repr(float(digits)) == digits else digits
 
 
-_DECODER = json.JSONDecoder(parse_float=_kept_float, parse_int=_kept_int, parse_constant=str)
+_DECODER = json.JSONDecoder(
+    parse_float=_kept_float,
+    parse_int=_kept_int,
+    parse_constant=str,
+    object_pairs_hook=unique_names,
+)
 
 
 def _struct_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:

@@ -22,6 +22,8 @@ from ringhaul.query.where import Where, parse_where
 
 #: Of a result of rows without metadata (native protocol v4, section 4.2.5.2).
 _ROWS_KIND, _NO_METADATA = 2, 4
+#: A list, set or map of so many bytes is its count of elements alone, which is 0.
+_NO_ELEMENTS_BYTES = 4
 
 
 def record_condition(text: str, table: TableSchema, columns: Sequence[str]) -> Where:
@@ -51,6 +53,8 @@ class Condition:
         self._predicate = where.predicate
         #: Where in `columns` those stand that it is about.
         self.places = [list(columns).index(fetch.name) for fetch in where.fetches]
+        #: Of which of these a value without elements is none, as it is to the server.
+        self._many = [_is_many(table, fetch.name) for fetch in where.fetches]
         self._decoder = PageDecoder(
             [fetch.name for fetch in where.fetches], [fetch.type for fetch in where.fetches]
         )
@@ -68,7 +72,7 @@ class Condition:
             nothing = pa.struct([])
             return pa.RecordBatch.from_struct_array(pa.array([{}] * rows_count, nothing))
         head = struct.pack(">iiii", _ROWS_KIND, _NO_METADATA, len(cells), rows_count)
-        rows = join_rows([_with_nulls(column) for column in cells])
+        rows = join_rows(list(map(_with_nulls, cells, self._many)))
         _, offsets, data = rows.buffers()
         # All values together are one run of bytes.
         ends = memoryview(offsets).cast("i")
@@ -76,8 +80,18 @@ class Condition:
         return self._decoder.decode(head + memoryview(data)[first:end])
 
 
-def _with_nulls(cells: Cells) -> Cells:
+def _is_many(table: TableSchema, name: str) -> bool:
+    """Whether a column's value is a cell for each of its elements."""
+    kind = table.parsed_type(name).name
+    return kind in ("list", "set", "map") and not table.type_of(name).startswith("frozen<")
+
+
+def _with_nulls(cells: Cells, many: bool) -> Cells:
     """No row of a page says that a cell is to be left as it is: that is a null."""
     if cells.fixed_values is not None:
         return cells
-    return Cells(None, np.maximum(cells.lengths, NULL_LENGTH).astype(">i4"), cells.values)
+    lengths, values = np.maximum(cells.lengths, NULL_LENGTH), cells.values
+    if many and (empty := lengths == _NO_ELEMENTS_BYTES).any():
+        lengths = np.where(empty, NULL_LENGTH, lengths)
+        values = pc.if_else(pa.array(empty), pa.scalar(b"", pa.binary()), values)
+    return Cells(None, lengths.astype(">i4"), values)

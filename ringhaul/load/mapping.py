@@ -230,6 +230,8 @@ def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) 
                 f"{source}: --mapping names field {name!r}, which it does not have; its fields are "
                 f"{', '.join(fields[:12])}{nearest(name, fields)}"
             )
+        if field in wanted:
+            raise UsageError(f"{source}: --mapping names field {field!r} twice, by {name!r}, too")
         wanted[field] = column
     return wanted
 

@@ -50,7 +50,9 @@ class EncodedRows:
         columns = list(self.columns)
         timestamps = columns[self.timestamp_at].fixed_values
         assert timestamps is not None  # every row has one
-        columns[self.timestamp_at] = bigint_cells(timestamps.astype(np.int64) + by_us)
+        # None beyond what there is: it would come back as the least.
+        latest = np.minimum(timestamps.astype(np.int64), 2**63 - 1 - by_us)
+        columns[self.timestamp_at] = bigint_cells(latest + by_us)
         return replace(self, columns=columns)
 
     def joined(self) -> pa.BinaryArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import uuid
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from ringhaul.cql.addresses import parse_address
+from ringhaul.cql.addresses import address_text, parse_address
 from ringhaul.cql.column import shown
 from ringhaul.cql.decimals import parse_decimal
 from ringhaul.cql.moments import moment_text
@@ -207,7 +206,7 @@ def _uuid(literal: Literal, name: str) -> tuple[Any, Any]:
 
 def _inet(literal: Literal, _: str) -> tuple[Any, Any]:
     packed = parse_address(_quoted(literal, "an address such as '10.0.0.1'"))
-    text = str(ipaddress.ip_address(packed))
+    text = address_text(packed)
     return text, text
 
 

@@ -135,6 +135,20 @@ def test_an_export_is_in_the_encoding_of_its_source(
     assert_table(cassandra_session, table, "id, a", [(1, "ä"), (2, "ö"), (3, "ü")])
 
 
+def test_what_could_not_be_decoded_is_rejected_again_after_an_export(
+    fleet: Ringhaul, cassandra_session: Session, table: str
+) -> None:
+    # Given a record in Shift JIS with bytes that are none
+    (fleet.cwd / "in.csv").write_bytes("id,a\n1,日本\n".encode("shift_jis") + b"2,\x81\x20 caf\n")
+    options = ["-t", table, "--json", "--encoding", "shift_jis"]
+    job = assert_report(fleet.run("load", "in.csv", *options), rows=1, rejected=1)["job"]
+
+    # When it is exported and loaded as it is, then it is a reject again and no other text
+    assert fleet.run("errors", job, "--export", "bad.csv").code == 0
+    assert_report(fleet.run("load", "bad.csv", *options), rows=0, rejected=1)
+    assert_table(cassandra_session, table, "id, a", [(1, "日本")])
+
+
 def test_an_export_without_a_header_loads_with_the_same_options(
     fleet: Ringhaul, cassandra_session: Session, table: str
 ) -> None:

@@ -69,6 +69,11 @@ REFUSED = [
     (of("set", INT), "null", "{ is expected at character 5"),
     (of("map", INT, INT), "{1}", ": is expected at character 3"),
     (ADDRESS, "{town: 'x'}", r"a field \(street, zip, since\) is expected at character 2"),
+    (
+        ADDRESS,
+        "{zip: 5, zip: 6}",
+        "another field than 'zip', which stands twice, is expected at character 10",
+    ),
     (of("list", INT), "1, 2", r"\[ is expected at character 1"),
 ]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 from ringhaul.cql.nested import encode_column, encode_json, loadable, parse_json
 from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType, parse_type
+from ringhaul.formats.json_text import parse_spelt
 from tests.property.cql.columns import wire
 
 FORMAT = TextFormat()
@@ -72,6 +76,14 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
 )
 def test_a_bad_element_is_told_by_its_path(cql: str, text: bytes, expected: str) -> None:
     assert reason(cql, text) == expected
+
+
+@pytest.mark.parametrize("parse", [parse_json, parse_spelt])
+def test_a_name_that_stands_twice_in_an_object_is_refused(parse: Callable[[bytes], Any]) -> None:
+    assert parse(b'{"a": {"a": 1}, "b": null}') == {"a": {"a": "1"}, "b": None}
+    for text in (b'{"id": 3, "total": 1, "id": 4}', b'[{"a": {"id": 1, "id": 1}}]'):
+        with pytest.raises(ValueError, match='the name "id" stands twice in an object'):
+            parse(text)
 
 
 def test_json_that_is_nested_too_deeply_is_refused_and_no_error() -> None:

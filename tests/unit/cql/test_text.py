@@ -304,6 +304,10 @@ def test_numbers_with_separators() -> None:
     assert reason("double", "12.50", fmt) == f'cast double: "12.50" {expected}'
     assert reason("int", "1.2345", fmt) == f'cast int: "1.2345" {expected}'
     assert reason("varint", "", fmt) == 'cast varint: "" is not a whole number'
+    # Nobody writes a thousand of nothing: this is a number in the other notation
+    for text in ("0.125", "-0.125", "001.234", "012.345,6"):
+        assert reason("decimal", text, fmt) == f'cast decimal: "{text}" {expected}'
+    assert cell("decimal", "0,125", fmt) == cell("decimal", "0.125")
 
 
 def test_a_point_at_the_end_of_a_value_before_a_minus() -> None:

@@ -66,3 +66,28 @@ def test_a_broken_archive_is_told_with_its_name(tmp_path: Path, suffix: str, dam
         read_all(stream)
     assert f"a.csv{suffix}: cannot be decompressed" in str(raised.value)
     assert raised.value.exit_code == 4
+
+
+def damaged(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_damage_behind_the_first_of_several_streams_is_told(tmp_path: Path, suffix: str) -> None:
+    # Given two archives in one file, of which the second is damaged, or something else
+    one = COMPRESSED[suffix]
+    ends = [damaged(one, place) for place in (0, 1, 20, len(one) // 2, len(one) - 3)]
+    path = tmp_path / f"a.csv{suffix}"
+    for end in [*ends, one[:2], one[: len(one) // 2], b"something else"]:
+        path.write_bytes(one + end)
+        (source,) = find_sources([str(path)])
+        with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt):
+            read_all(stream)
+
+
+def test_padding_of_xz_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.xz"
+    path.write_bytes(COMPRESSED[".xz"] + bytes(4) + COMPRESSED[".xz"] + bytes(300_000))
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == TEXT * 2

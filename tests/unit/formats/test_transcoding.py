@@ -10,6 +10,7 @@ from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
 from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import Stream
+from ringhaul.formats.transcoding import encoder_of
 
 
 def read_all(stream: Stream, size: int = 1000) -> bytes:
@@ -69,3 +70,34 @@ def test_every_encoding_that_is_taken_reads_a_table(tmp_path: Path) -> None:
         assert (names, start.line) == (["id", "name"], 2), module.name
         taken += 1
     assert taken > 90
+
+
+def test_what_could_not_be_decoded_cannot_be_when_it_is_written_again(tmp_path: Path) -> None:
+    """In each of Python's encodings that is decoded as a stream."""
+    path = tmp_path / "a.csv"
+    tried = []
+    for module in pkgutil.iter_modules(encodings.__path__):
+        try:
+            dialect = CsvDialect(encoding=module.name)
+        except UsageError:
+            continue
+        if dialect.decoding != "stream":
+            continue
+        # Given records of which one holds such bytes, before a digit, a letter, a blank and an end
+        encode = encoder_of(dialect.encoding)
+        parts = [b"id,name\n", b"1,\xff0\xffa\n", b"2,x\n", b"3,\xff caf\n", b"4,\xff\n"]
+        try:
+            path.write_bytes(b"".join(map(encode, parts)))
+        except UsageError:
+            assert bytes(range(256)).decode(module.name), "there is nothing that is no text"
+            continue
+        # When they are read
+        (source,) = find_sources([str(path)], dialect)
+        with open_whole(source, dialect) as stream:
+            header, first, second, third, fourth = read_all(stream).splitlines()
+        # Then they are no text again, and all else is as it was
+        assert (header, second) == (b"id,name", b"2,x"), module.name
+        for line in (first, third, fourth):
+            assert b"\xff" in line.split(b",")[1], module.name
+        tried.append(dialect.encoding)
+    assert len(tried) > 20

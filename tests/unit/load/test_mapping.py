@@ -36,6 +36,11 @@ def test_a_field_whose_name_is_a_number_is_meant_by_its_name() -> None:
     assert mapped("1", "0", mapping={"0": "id", "1": "n"}) == (("1", "n"), ("0", "id"))
 
 
+def test_a_field_that_is_mapped_by_name_and_by_position_is_refused() -> None:
+    with pytest.raises(UsageError, match="--mapping names field 'n' twice, by '1', too"):
+        mapped("id", "n", mapping={"id": "id", "n": "n", "1": "note"})
+
+
 def test_skipped_fields_are_left_out_mapped_or_not() -> None:
     assert mapped("id", "n", "other", skip=("other",)) == (("id", "id"), ("n", "n"))
     pairs = mapped("a", "b", "c", mapping={"a": "id", "b": "n", "c": "note"}, skip=("c",))

@@ -238,3 +238,11 @@ def test_a_block_of_bad_records_is_told_in_time_that_grows_with_its_size_only() 
     # Then they are told well within a lease
     assert time.process_time() - started < 3
     assert [r.line for r in rejects] == list(range(1, 60_001))
+
+
+def test_rows_that_are_sent_later_are_not_dated_beyond_what_there_is() -> None:
+    table = table_schema({"id": "int", "tags": "list<int>"}, ["id"])
+    job = load_job(table, load_source(["id", "tags"]), base_us=2**63 - 4)
+    [rows], _, _ = encoded(b"1,[1]\n2,[2]\n3,[3]\n", job)
+    for by_us, dates in ((0, [-4, -3, -2]), (1, [-3, -2, -1]), (1500, [-1, -1, -1])):
+        assert [row[-1] for row in values(rows.later(by_us))] == [int8(2**63 + n) for n in dates]

@@ -330,6 +330,25 @@ def test_a_condition_is_about_what_the_table_would_hold(
     assert (found.tally.loaded, found.tally.dropped) == (len(ids), 0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "empty"), [("list<int>", True), ("set<int>", True), ("frozen<list<int>>", False)]
+)
+@pytest.mark.parametrize("nulls", ["unset", "tombstone"])
+def test_a_value_without_elements_is_none_where_the_server_has_a_cell_for_each(
+    kind: str, empty: bool, nulls: str
+) -> None:
+    table = table_schema({"id": "int", "tags": kind, "m": "map<int, int>"}, ["id"])
+    text = b"1,[],{}\n2,[5],\n3,,[]\n4,[0],\n"
+    for where, ids in (
+        ("tags IS NULL", [1, 3] if empty else [3]),
+        ("tags IS NOT NULL", [2, 4] if empty else [1, 2, 4]),
+        ("m IS NULL", [1, 2, 3, 4]),
+    ):
+        job, encoder = job_of(source_of("id tags m"), table=table, where=where, nulls=nulls)
+        found = loaded(encoder, list(blocks(text, job.dialect)))
+        assert [row[0] for row in found.rows] == [int4(n) for n in ids]
+
+
 def test_a_condition_looks_at_json_and_parquet_by_the_types_of_the_table() -> None:
     source = source_of("id n note tags", file_format="jsonl")
     job, encoder = job_of(source, where="n > 9")

@@ -403,3 +403,20 @@ def test_a_type_that_does_not_fit_a_marker_is_told_without_an_option(
     pq.write_table(pa.table({"id": [b"a"], "n": [1], "note": ["a"]}), tmp_path / "x.parquet")
     with pytest.raises(UsageError, match=r"does not become int of shop\.orders\.id; write"):
         plan(**VALUES)
+
+
+def test_a_mapped_field_that_no_record_has_is_refused_if_another_is_meant(
+    plan: Plan, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "total": 5}\n')
+    (tmp_path / "b.jsonl").write_text('{"id": 2, "total": 5, "rare": 7}\n')
+    with pytest.raises(
+        UsageError,
+        match=r"a.jsonl and 1 more: in their first records no field is named 'Total' "
+        r"\(--mapping\); did you mean 'total'\? If not, leave that one out by --skip-columns",
+    ):
+        plan(mapping={"id": "id", "Total": "n"})
+    # One that is in some file, or is like none that is not spoken for, may be left out as null
+    assert len(plan(mapping={"id": "id", "rare": "n"})) == 2
+    assert len(plan(mapping={"id": "id", "x": "n"})) == 2
+    assert len(plan(mapping={"id": "id", "Total": "n"}, skip_columns=["total"])) == 2
