@@ -131,7 +131,9 @@ class Chain:
                 for row, reason in bad.items():
                     errors.setdefault(int(piece.rows[row]), f"{transform.name}: {reason}")
             pieces = _merged(done)
-            kinds = {**kinds, **_kinds(pieces)}
+            said = function.columns if isinstance(function, EachRow) else None
+            kinds |= {name: kind for name, kind in (said or {}).items() if kind is not None}
+            kinds |= _kinds(pieces)
         return pieces, errors
 
     def _allowed(self, number: int) -> Sequence[str] | None:
@@ -144,7 +146,7 @@ class Chain:
         self, piece: Piece, number: int, kinds: Mapping[str, pa.DataType], errors: dict[int, str]
     ) -> Piece:
         """A piece with Arrow's columns alone. They are of the types that the function of rows
-        before says, of those that they had before it (`kinds`), or of those of their values; rows
+        before says, of those that they had before it (`kinds`), or of that of their values; rows
         whose values are not of the types that are said go to `errors`."""
         before = self._transforms[number - 1]
         said = before.function.columns if number and isinstance(before.function, EachRow) else None

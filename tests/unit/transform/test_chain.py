@@ -346,6 +346,11 @@ def test_the_columns_that_a_function_of_rows_says_are_those_of_the_next_one() ->
     assert errors[1].startswith("t:0: column 'id': ") and "2.5" in errors[1]
     assert len(errors) == 2
 
+    # And of one behind another that says none and leaves them as they are: numbers are no texts
+    seen.clear()
+    rows_of(chain_of(tagged, same, types_seen(seen)), batch_of(id=[4, 5]))
+    assert seen == [{"id": pa.int32(), "tag": pa.int64()}]
+
 
 def test_moments_finer_than_those_of_python_are_no_errors() -> None:
     # Given nanoseconds, which Python's datetime does not have
