@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from bench.contest import arguments, contest, named
 from bench.data import KB1
-from bench.harness import System, claim, of_limit
+from bench.harness import System, claim
 from bench.line_up import line_up
 from bench.site import make_site
 from bench.stage import Stage
+from bench.systems import print_shares
 
 ROWS = 300_000
 
@@ -27,7 +28,7 @@ def run(rows: int, rounds: int, without: Sequence[str] = ()) -> None:
     mine = named(lines, "ringhaul pipeline")
     print("\nclaims")
     print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=6.0))
-    print(claim("share of the server's limit", of_limit(lines, mine), at_least=0.85))
+    print_shares(lines, mine)
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from bench.contest import arguments, contest, named
 from bench.data import SMALL
-from bench.harness import BULK_LOADER, COPY, System, claim, of_limit, times_best
+from bench.harness import BULK_LOADER, COPY, System, claim, times_best
 from bench.line_up import line_up
 from bench.peers import bulk_loader, cqlsh_copy
 from bench.site import make_site
 from bench.stage import Stage
-from bench.systems import ROW_BY_ROW, limits, ours
+from bench.systems import limits, ours, print_shares
 
 #: For so many rows the lower ratios are claimed, for more rows the higher ones.
 ROWS = 1_000_000
@@ -36,9 +36,7 @@ def run(rows: int, rounds: int, *, short: bool = False, without: Sequence[str] =
     more = rows > ROWS
     print("\nclaims")
     print(claim("CPU of the worker path, us a row", mine.path_us_per_row, at_most=2.5))
-    for limit in (line for line in lines if line.name == ROW_BY_ROW):
-        print(claim("share of the limit row by row", mine.rows_s / limit.rows_s, at_least=0.85))
-        print(f"  of the better limit: {of_limit(lines, mine):.2f}")
+    print_shares(lines, mine)
     copy_bound, bulk_bound = (3.0, 1.7) if more else (2.5, 1.5)
     print(claim("times the better COPY", times_best(lines, mine, COPY), at_least=copy_bound))
     print(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench.harness import LIMIT, OURS, Run, System
+from collections.abc import Sequence
+
+from bench.harness import LIMIT, OURS, Median, Run, System, claim, of_limit
 from bench.site import Site
 from bench.tools import Job, run_program, run_ringhaul
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
@@ -34,6 +36,13 @@ def ours_embedded(site: Site, *, processes: int) -> System:
 def limits(site: Site, *, batch_rows: int = BATCH_PARTITIONS_MAX) -> list[System]:
     """What the server itself can take: row by row, and in batches."""
     return [_limit(site, 1, ROW_BY_ROW), _limit(site, batch_rows, _IN_BATCHES)]
+
+
+def print_shares(lines: Sequence[Median], mine: Median) -> None:
+    """Our rate beside what the server takes row by row, which is claimed, and beside the best."""
+    for limit in (line for line in lines if line.name == ROW_BY_ROW):
+        print(claim("share of the limit row by row", mine.rows_s / limit.rows_s, at_least=0.85))
+        print(f"  of the better limit: {of_limit(lines, mine):.2f}")
 
 
 def _limit(site: Site, rows: int, name: str) -> System:
