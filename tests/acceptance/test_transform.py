@@ -19,7 +19,7 @@ from cassandra.cluster import Session
 
 from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed
 from tests.acceptance.oracle import assert_table, create_table, read_rows, write_times
-from tests.acceptance.test_jobs import job_in, wait_for_rows
+from tests.acceptance.test_jobs import job_in, wait_for
 
 FOLDER = Path(__file__).parent / "transforms"
 HOST = socket.gethostname()
@@ -328,7 +328,7 @@ def test_a_job_that_was_killed_is_resumed_to_the_same_rows(
         "load", "in.csv", "-t", table, "--json", *options, "--unit-size", 60, log=log
     ) as load:
         job = job_in(log)
-        wait_for_rows(log, 100)  # more than two units have: one is done
+        wait_for(log, "units_done")
         # When its command is killed, and the job ended in the middle
         load.send_signal(signal.SIGKILL)
         load.wait(30)
