@@ -17,8 +17,6 @@ from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.rejects import unpack_rejects
-from ringhaul.read.ask import split_extra
 from ringhaul.read.job import ReadJob
 from ringhaul.read.result import ReadReport, ReadResult, build_read_report
 
@@ -33,8 +31,9 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
     report = build_read_report(results, latencies)
     if job.transforms:
-        logs = (split_extra(extra)[1] for _, extra in ledger.extras(status.job))
-        kept = sum(1 for log in logs for _ in unpack_rejects(log))
+        from producer.rejects import job_rejects  # what most reads do not need to import
+
+        kept = sum(1 for _ in job_rejects(ledger, status.job))
         report.rejected_unfinished = max(kept - report.rejected, 0)
     code = exit_code(status, interrupted=interrupted)
     return Closing(
