@@ -118,6 +118,21 @@ def split_range(whole: TokenRange, after: int | None = None) -> tuple[TokenRange
     return TokenRange(whole.lo, middle), TokenRange(middle, whole.hi)
 
 
+def spread_ranges(ranges: Iterable[TokenRange], count: int) -> list[TokenRange]:
+    """The same tokens in at least `count` ranges, the longest halved again and again.
+
+    In the order they came; fewer where there are fewer tokens.
+    """
+    spread = list(ranges)
+    while len(spread) < count:
+        longest = max(spread, key=lambda one: one.hi - one.lo, default=None)
+        if longest is None or longest.hi - longest.lo < 2:
+            break
+        at = spread.index(longest)
+        spread[at : at + 1] = split_range(longest)
+    return spread
+
+
 def pack_ranges(ranges: Iterable[TokenRange]) -> str:
     """`lo:hi;lo:hi`: how ranges travel as a unit's spec."""
     return ";".join(f"{lo}:{hi}" for lo, hi in ranges)

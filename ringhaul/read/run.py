@@ -19,6 +19,7 @@ from ringhaul.errors import UnitPaused
 from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo
+from ringhaul.read.ranges import spread_ranges
 from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
 from ringhaul.read.sinks import Given, UnitOf, open_sink
 from ringhaul.read.statement import scan_fetches
@@ -26,6 +27,9 @@ from ringhaul.read.statement import scan_fetches
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
+#: A unit's ranges are cut until there are so many for each that is read at once: it is often but
+#: one, a part of a range of the ring, and the last that is left is read alone.
+RANGES_EACH = 2
 #: A unit that takes longer keeps where it is, so that an attempt that dies does not cost it all.
 CHECKPOINT_S = 30.0
 
@@ -127,8 +131,9 @@ def run_read_unit(
     decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
 
     pacing = Pacing(hooks.throttle, tick)
+    ranges = spread_ranges(unit.ranges, RANGES_EACH * options.in_flight)
     scan = RangeScan(
-        target, unit.ranges, decoder, options, tick=tick, leave=pacing.leave, cursor=saved.scan
+        target, ranges, decoder, options, tick=tick, leave=pacing.leave, cursor=saved.scan
     )
     sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
     save_due = time.monotonic() + hooks.checkpoint_s

@@ -45,7 +45,6 @@ TICK_S = 0.2
 LATE_S = 3.0
 #: Reads of a range that took too long, one after the other, before it is split.
 SPLIT_TRIES = 3
-
 #: Errors that say that the read was too much at once.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
 
@@ -78,7 +77,7 @@ class ScanOptions:
 
     consistency: int
     request_timeout_s: float = 12.0
-    page_bytes: int = 1 << 20  #: what pages are sized for; see `sizing`
+    page_bytes: int = 2 << 20  #: what pages are sized for; see `sizing`
     page_rows_first: int = FIRST_ROWS  #: rows of the first page
     in_flight: int = 2  #: ranges that are read at once
     pages_ahead: int = 2  #: pages of a range that wait, or are on their way, at most

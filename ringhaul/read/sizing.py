@@ -12,8 +12,8 @@ from __future__ import annotations
 FIRST_ROWS = 500
 #: A page is at most this many times as long as the one before.
 GROWTH = 8
-#: Rows beyond this gain nothing: the server has their page in memory as objects.
-ROWS_MAX = 20_000
+#: Longer pages still gain a little, for which server and worker hold twice as much: see ADR 0011.
+ROWS_MAX = 30_000
 #: Pages are not made smaller than this because of time-outs: where a hundred rows take too long,
 #: it is not the rows.
 ROWS_MIN = 100

@@ -17,6 +17,7 @@ from ringhaul.read.ranges import (
     pack_ranges,
     plan_ranges,
     split_range,
+    spread_ranges,
     unpack_ranges,
     unwrap,
 )
@@ -199,6 +200,20 @@ def test_a_split_is_of_two_ranges_that_make_up_the_whole(
     assert (first.lo, first.hi, second.hi) == (lo, second.lo, hi)
     assert first.lo < first.hi < second.hi
     assert after is None or after <= first.hi
+
+
+@given(st.lists(tokens, max_size=12, unique=True), st.integers(0, 12))
+def test_ranges_are_spread_by_halves(ends: list[int], count: int) -> None:
+    ranges = [TokenRange(lo, hi) for lo, hi in list(pairwise(sorted(ends)))[::2]]
+    spread = spread_ranges(ranges, count)
+    covered = sum(one.hi - one.lo for one in ranges)
+    assert len(spread) == max(len(ranges), min(count, covered))
+    assert sum(one.hi - one.lo for one in spread) == covered
+    assert all(before.hi <= after.lo for before, after in pairwise(spread))
+    assert all(any(of.lo <= one.lo < one.hi <= of.hi for of in ranges) for one in spread)
+    # What is cut was the longest: no range is longer than both halves of another.
+    longest = max((one.hi - one.lo for one in spread), default=0)
+    assert all(longest <= 2 * (one.hi - one.lo) + 1 for one in spread if one not in ranges)
 
 
 @given(rings)
