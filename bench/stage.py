@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cassandra import ReadTimeout
+from cassandra import ReadFailure, ReadTimeout
 from cassandra.cluster import Session
 
 from bench.data import Table
@@ -66,7 +66,7 @@ class Stage:
     def _counted(self, query: str) -> int:
         """The answer to a count; a node that still compacts what was loaded is given time."""
         for _ in range(COUNT_TRIES - 1):
-            with suppress(ReadTimeout):
+            with suppress(ReadTimeout, ReadFailure):
                 return int(self.session.execute(query, timeout=60).one()[0])
             time.sleep(SETTLE_S)
         return int(self.session.execute(query, timeout=60).one()[0])
