@@ -259,7 +259,7 @@ def _is_path(field: FieldInfo) -> bool:
 def _read_local_stack(path: Path) -> dict[str, Any]:
     try:
         stack = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         raise ConfigError(

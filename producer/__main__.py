@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import NoReturn
 
-from producer.startup import leave, start_quickly
+from producer.startup import leave, stand_in_for_closed, start_quickly
 
+stand_in_for_closed()
 start_quickly()
 
 import rich_click as click  # noqa: E402

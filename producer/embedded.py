@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from config.cores import usable_cores
 from config.settings import Loaded
+from producer.state_folder import using_state
 from ringhaul.errors import ClusterError, RinghaulError, UsageError
 from tasks.private_queues import private_queue, remove_queue
 
@@ -92,13 +93,8 @@ class EmbeddedBroker:
         self._valkey = EmbeddedValkey(state_dir / "valkey")
 
     def __enter__(self) -> Self:
-        try:
+        with using_state(self._state_dir):
             self._valkey.acquire()
-        except OSError as error:
-            raise UsageError(
-                f"the state folder {self._state_dir} cannot be used: {error.strerror or error}; "
-                "name another one with RINGHAUL_STATE_DIR"
-            ) from error
         names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
         self._before = {name: os.environ.get(name) for name in names}
         os.environ[_URL_VARIABLE] = f"redis://127.0.0.1:{self._valkey.port}/0"
@@ -138,9 +134,10 @@ class EmbeddedWorker:
         self._restarts = 0
 
     def __enter__(self) -> Self:
-        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._forget_old_logs()
-        self._out = self.log.open("ab")
+        with using_state(self.log.parent.parent):
+            self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._forget_old_logs()
+            self._out = self.log.open("ab")
         self._start()
         return self
 

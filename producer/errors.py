@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -23,6 +24,9 @@ from ringhaul.errors import (
     RinghaulError,
     SetupUnusable,
 )
+
+#: Of standard output: its disk is full, or it was closed before we began (`startup`).
+_UNWRITABLE = (*NO_ROOM, errno.EBADF)
 
 
 def run_told(command: Callable[[], object]) -> int:
@@ -52,7 +56,7 @@ def run_told(command: Callable[[], object]) -> int:
         tell(str(error))
         return _exit_code(error)
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        if error.errno not in _UNWRITABLE:
             return _crashed()
         let_go_of_stdout()  # most likely the one whose disk is full
         tell(f"output cannot be written: {error}")

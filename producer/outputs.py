@@ -106,9 +106,12 @@ def _one_file(options: Mapping[str, Any], path: str) -> str:
 
 def _file_bytes(text: str) -> int:
     try:
-        return int(parse_bytes(text))
+        size = int(parse_bytes(text))
     except ValueError as error:
         raise UsageError(f"--max-file-size {text!r}: {error}") from error
+    if size < 1:
+        raise UsageError(f"--max-file-size {text!r}: a file has a byte at least; leave it out")
+    return size
 
 
 def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ class Read:
     def types(self) -> tuple[CqlType, ...]:
         """Of the result's columns."""
         if self.select is None:
-            return tuple(self.table.types[name] for name in self.names)
+            return tuple(self.table.types.values())
         return self.select.types
 
     @property
@@ -92,6 +92,9 @@ def check_wanted(wanted: Wanted) -> None:
         _names_of(wanted)
         if wanted.is_whole_table:
             return
+        if wanted.where is not None and not wanted.where.strip():
+            # An empty variable of a shell must not mean all.
+            raise UsageError("--where is empty: give a condition, or leave it out for all rows")
         from ringhaul.query.sql import parse_condition
 
         parse_condition(wanted.where or "")

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cassandra import InvalidRequest, Unauthorized
-from cassandra.cluster import Session
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
+from cassandra.connection import ConnectionException
+from cassandra.protocol import ErrorMessage
 
 from config.settings import Loaded
 from producer.beginning import Beginning
@@ -94,7 +96,7 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
             kind="lookup",
             markers=tuple((name, table.type_of(name)) for name in plan.key),
             user_types=table.user_types,
-            result=tuple((name, table.types[name]) for name in plan.columns),
+            result=tuple((name, table.parsed_type(name)) for name in plan.columns),
             never_null=plan.never_null,
             facts={"table": table, "key": plan.key, "columns": plan.columns},
             target=table.name,
@@ -363,7 +365,7 @@ def _timestamp_us(asked: _Asked) -> int:
 def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:
     try:
         return Statement.prepare(session, text)
-    except (InvalidRequest, Unauthorized) as error:
+    except (DriverException, NoHostAvailable, ConnectionException, ErrorMessage) as error:
         where = cluster_config(loaded.settings).where
         raise tell(error, where=where, user=loaded.settings.cluster.user) from error
 

@@ -222,6 +222,6 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
     return Wanted(
         keyspace=options["keyspace"],
         table=options["table"],
-        items=tuple(listed_names(options["columns"])),
+        items=tuple(listed_names(options["columns"], "--columns")),
         where=options["where"],
     )

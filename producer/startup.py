@@ -20,6 +20,22 @@ GC_THRESHOLD_STARTING = 200_000
 GC_THRESHOLDS = (700, 10, 10)
 
 
+def stand_in_for_closed() -> None:
+    """Call this first. Standard output that was closed (`>&-`) becomes one that refuses what is
+    written, so that nothing is lost without a word; standard error one that drops it. Python has
+    None in their places, and the next file or socket would get their numbers."""
+    for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, flags)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        stream = open(number, "w", buffering=1, closefd=False)  # noqa: SIM115 - as Python's own
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
 def start_quickly() -> None:
     """Call this before the large libraries are imported."""
     gc.set_threshold(GC_THRESHOLD_STARTING)

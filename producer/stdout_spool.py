@@ -15,13 +15,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from producer.state_folder import using_state
+
 
 @contextmanager
 def spool_folder(folder: Path) -> Iterator[None]:
-    """Have the folder for the length of the block, and remove those that were left beside it."""
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _forget_left(folder.parent)
-    held = _hold(folder)
+    """Have the folder for the length of the block, and remove those that were left beside it.
+
+    It lies in a folder of the state folder. Raises `UsageError` where that cannot be used.
+    """
+    with using_state(folder.parent.parent):
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _forget_left(folder.parent)
+        held = _hold(folder)
     try:
         yield
     finally:

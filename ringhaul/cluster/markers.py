@@ -72,7 +72,9 @@ def cql_type_of(driver_type: Any) -> CqlType:
     if name == "varchar":
         name = "text"  # two names of one type; on the wire it has this one
     if name not in SCALARS:
-        raise UnknownType(f"type {name} is not known")
+        raise UnknownType(
+            f"the statement has a marker or an answer of type {name}, which ringhaul does not know"
+        )
     return CqlType(name)
 
 

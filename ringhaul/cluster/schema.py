@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ringhaul.cql.types import CqlType, Fields, parse_type
+from ringhaul.cql.types import CqlType, Fields, UnknownType, parse_type
 from ringhaul.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -72,13 +72,18 @@ class TableSchema:
 
     @cached_property
     def types(self) -> dict[str, CqlType]:
-        """Column -> its type. Raises `UnknownType` for one that ringhaul does not know."""
-        known = dict(self.user_types)
-        return {column.name: parse_type(column.cql_type, known) for column in self.columns}
+        """Column -> its type, of all columns. Raises as `parsed_type` does."""
+        return {name: self.parsed_type(name) for name in self.column_names}
 
     def parsed_type(self, column: str) -> CqlType:
-        """The type of one column that exists, whatever the others are. Raises `UnknownType`."""
-        return parse_type(self.type_of(column), dict(self.user_types))
+        """The type of a column that exists. Raises `UnknownType` that says which it is."""
+        try:
+            return parse_type(self.type_of(column), dict(self.user_types))
+        except UnknownType:
+            raise UnknownType(
+                f"column {column!r} of {self.name} has type {self.type_of(column)}, which ringhaul "
+                "does not know: name the other columns (--columns, or those of a SELECT)"
+            ) from None
 
     def to_json(self) -> dict[str, Any]:
         return {

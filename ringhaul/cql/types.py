@@ -32,6 +32,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ringhaul.errors import UsageError
+
 DURATION = pa.struct(
     [
         pa.field("months", pa.int32()),
@@ -123,7 +125,7 @@ class CqlType:
         return cls(name, tuple(cls.from_json(t) for t in of), tuple(fields), size)
 
 
-class UnknownType(ValueError):
+class UnknownType(UsageError):
     """A type that ringhaul does not know, such as a custom one of the server's."""
 
 

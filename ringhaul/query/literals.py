@@ -30,6 +30,8 @@ TEXTS = ("text", "varchar", "ascii")
 _WHOLE = re.compile(r"-?[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
+#: More of a second than its milliseconds.
+_FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 _DATE_BIAS = 2**31
 #: Kinds that are also names of CQL types.
 MOMENTS = ("date", "time", "timestamp")
@@ -182,6 +184,9 @@ def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
             )
     else:
         value = parse_timestamp(literal.text, TextFormat())
+        if _FINER.search(literal.text):
+            # Of a load that is floored; a bound must not move.
+            raise ValueError(f"{literal} is finer than a timestamp, which has milliseconds")
     return value, value
 
 

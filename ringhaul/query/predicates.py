@@ -140,8 +140,10 @@ def comparison(
     if right.kind == "null":
         return Predicate(left.fetches, lambda batch: pa.nulls(batch.num_rows, pa.bool_()))
     computed = left.column is None or not left.column.is_column
-    if computed and left.type.name in NUMBERS and right.kind == "number":
-        # What is computed is no column with a type to keep to: 2.5 is fine beside a sum.
+    exact = left.type.name in NUMBERS and left.type.name != "float"
+    if computed and exact and right.kind == "number":
+        # What is computed is no column with a type to keep to: 2.5 is fine beside a sum. But only
+        # the least and the greatest of a column are float: 0.1 is the one that the column holds.
         return _pair(operation, left, as_number(right, left.type), label)
     value = typed(right, left.type, left.label).scalar
     compare = _comparator(left.type, left.type)

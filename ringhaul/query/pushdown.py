@@ -107,7 +107,7 @@ def partition_keys(parts: list[exp.Expr], scope: TableScope) -> list[tuple[Any, 
 
 def _restricted(table: TableSchema, allowed: dict[str, dict[Any, None]]) -> bool:
     return all(
-        column in allowed and table.types[column].name not in _UNLIKE_KEYS
+        column in allowed and table.parsed_type(column).name not in _UNLIKE_KEYS
         for column in table.partition_key
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
+import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +16,26 @@ from ringhaul.query.scalars import EXACT_TEXTS
 from ringhaul.query.select import Select
 
 _DECIMAL_DIGITS = ((38, pa.decimal128), (76, pa.decimal256))
+
+
+def _timeuuid_key(value: bytes) -> tuple[int, list[int]]:
+    """As Cassandra's TimeUUIDType: by the moment, and the rest by signed bytes."""
+    return uuid.UUID(bytes=value).time, [(byte ^ 0x80) - 0x80 for byte in value[8:]]
+
+
+def _uuid_key(value: bytes) -> tuple[int, int, bytes]:
+    """As Cassandra's UUIDType: by version, those with a moment by that, and by bytes."""
+    found = uuid.UUID(bytes=value)
+    version = value[6] >> 4
+    return version, found.time if version == 1 else 0, value if version != 1 else value[8:]
+
+
+#: Types whose values sort otherwise than what Arrow has for them.
+_KEYS: dict[str, Callable[[Any], Any]] = {
+    "inet": lambda text: ipaddress.ip_address(text).packed,
+    "timeuuid": _timeuuid_key,
+    "uuid": _uuid_key,
+}
 
 
 def finish(select: Select, keys: list[pa.Array], computed: list[pa.Array]) -> pa.Table:
@@ -50,8 +73,12 @@ def _sort(
 
 
 def sortable(values: pa.Array, cql_type: CqlType) -> list[tuple[int, Any] | None]:
-    """Python values that sort as CQL's do: NaN last, text by its bytes, exact numbers by worth."""
+    """Python values that sort as CQL's do: NaN last, text by its bytes, exact numbers by worth,
+    addresses by theirs, UUIDs by their moment."""
     name = cql_type.name
+    if name in _KEYS:
+        key = _KEYS[name]
+        return [None if value is None else (0, key(value)) for value in values.to_pylist()]
     if name in EXACT_TEXTS:
         return [None if text is None else (0, Decimal(text)) for text in values.to_pylist()]
     if pa.types.is_string(values.type):
@@ -89,4 +116,6 @@ def _number_column(texts: list[str | None], cql_type: CqlType) -> pa.Array:
     for digits, data_type in _DECIMAL_DIGITS:
         if scale + max(whole, 0) <= digits:
             return pa.array(values, data_type(digits, scale))
+    if cql_type.name == "varint":
+        texts = [None if value is None else f"{value:f}" for value in values]
     return pa.array(texts, pa.string())

@@ -108,9 +108,9 @@ class TableScope:
         return name_of(node.this)
 
     def column(self, name: str) -> Fetch:
-        if name not in self.table.types:
+        if name not in self.table.column_names:
             raise QueryError(no_column(name, self.table))
-        return Fetch(name, quote_identifier(name), self.table.types[name])
+        return Fetch(name, quote_identifier(name), self.table.parsed_type(name))
 
     @property
     def _keyspace(self) -> str:

@@ -192,7 +192,7 @@ class _Reader:
         return fetch
 
     def _aggregate(self, where: Where) -> Select:
-        for fetch in self._group_columns():
+        for fetch in each_once(tuple(self._group_columns())):
             if fetch.type.name == "duration" or not fetch.type.scalar:
                 raise QueryError(f"{fetch.label} is {fetch.type.name}: it cannot be grouped by")
             self._groups[fetch.name] = fetch
@@ -202,6 +202,8 @@ class _Reader:
         if having is not None:
             predicate = predicate_of(self._without_aliases(having.this), self)
         order = [self._order(node) for node in self._ordered()]
+        for label in self._aggregates.keys() & self._groups.keys():
+            raise QueryError(f'{label} cannot stand beside the column "{label}" of GROUP BY')
         arguments = [a.argument for a in self._aggregates.values() if a.argument is not None]
         fetches = tuple(fetch for argument in arguments for fetch in argument.fetches)
         return Select(
@@ -273,7 +275,7 @@ class _Reader:
     def _column_or_alias(self, node: exp.Column) -> exp.Expr:
         """The item that `node` names, unless the table has a column of that name."""
         name = self._alias(node)
-        if name is not None and name not in self._scope.table.types:
+        if name is not None and name not in self._scope.table.column_names:
             return self._aliases[name]
         return node
 
@@ -288,8 +290,14 @@ class _Reader:
 
     def _without_aliases(self, node: exp.Expr) -> exp.Expr:
         return node.transform(
-            lambda part: self._column_or_alias(part) if isinstance(part, exp.Column) else part
+            lambda part: self._alone(part) if isinstance(part, exp.Column) else part
         )
+
+    def _alone(self, node: exp.Column) -> exp.Expr:
+        """What `node` stands for, in parentheses where it would mingle with what is around it:
+        aggregates are told apart by how they are spelt."""
+        meant = self._column_or_alias(node)
+        return exp.paren(meant) if isinstance(meant, exp.Binary | exp.Unary) else meant
 
     def _plain_item(self, name: str | None, node: exp.Expr) -> Item:
         node = without_parentheses(node)

@@ -82,4 +82,13 @@ def _where(condition: exp.Expr, scope: TableScope) -> Where:
 
 
 def each_once(fetches: tuple[Fetch, ...]) -> tuple[Fetch, ...]:
-    return tuple({fetch.name: fetch for fetch in fetches}.values())
+    """Raises `QueryError` for two of one name: batches know columns by their names."""
+    found: dict[str, Fetch] = {}
+    for fetch in fetches:
+        other = found.setdefault(fetch.name, fetch)
+        if other.cql != fetch.cql:
+            raise QueryError(
+                f"{other.cql} and {fetch.cql} cannot be read together: the table has a column "
+                "that is called like the function"
+            )
+    return tuple(found.values())

@@ -239,7 +239,7 @@ class _AskUnit:
 
     def _marked(self) -> Marked:
         table = self._job.values.table
-        return Marked(table.column_names, tuple(table.types[name] for name in table.column_names))
+        return Marked(table.column_names, tuple(table.types.values()))
 
     def _forget_settled(self) -> None:
         """Blocks are kept until their rows cannot be told of any more."""

@@ -97,7 +97,7 @@ class LookupPlan:
     @property
     def by_list(self) -> bool:
         """Keys are asked for in lists."""
-        return len(self.key) == 1 and not _has_equals(self.table.types[self.key[0]])
+        return len(self.key) == 1 and not _has_equals(self.table.parsed_type(self.key[0]))
 
     @property
     def fetched(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Lookup:
     ) -> None:
         """`prepared`: of `plan.statement`."""
         self._plan, self._hooks = plan, hooks
-        types = [plan.table.types[name] for name in plan.fetched]
+        types = [plan.table.parsed_type(name) for name in plan.fetched]
         # Arrow takes the key for another column when it is wanted, too.
         self._decoder = PageDecoder(plan.fetched, types)
         self._partition = [plan.key.index(name) for name in plan.table.partition_key]

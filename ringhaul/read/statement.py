@@ -42,5 +42,5 @@ def scan_statement(select: Select) -> str:
 
 def _cheapest(table: TableSchema) -> Fetch:
     """A column of the primary key, which every row has; the one of the fewest bytes."""
-    name = min(table.primary_key, key=lambda key: _WIDTHS.get(table.types[key].name, _WIDEST))
-    return Fetch(name, quote_identifier(name), table.types[name])
+    name = min(table.primary_key, key=lambda key: _WIDTHS.get(table.parsed_type(key).name, _WIDEST))
+    return Fetch(name, quote_identifier(name), table.parsed_type(name))

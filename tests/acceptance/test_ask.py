@@ -357,6 +357,23 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         4,
         "nn",
     ),
+    "broken CQL": (
+        ["exec", "SELECT n FORM {t} WHERE id = ?", "--range", "id:0..1"],
+        4,
+        "answered: line 1:9 ",
+    ),
+    "no such table": (["lookup", "-t", "{t}s", "--keys", "{keys}"], 4, "did you mean"),
+    "no such keyspace": (["lookup", "-t", "nowhere.t", "--keys", "{keys}"], 4, "no keyspace"),
+    "no key": (
+        ["lookup", "-t", "{t}", "--key", "", "--keys", "{keys}"],
+        2,
+        "--key '' names no column",
+    ),
+    "no columns": (
+        ["lookup", "-t", "{t}", "--columns", ",", "--keys", "{keys}"],
+        2,
+        "--columns ',' names no column",
+    ),
     "schema change": (["exec", "DROP TABLE {t}", "--range", "id:0..1"], 2, "cannot run DROP"),
     "form of no answers": (
         ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "{keys}", "--no-header", "-o", "out"],

@@ -100,6 +100,92 @@ def test_rows_to_a_standard_output_that_is_full(
     assert not any(line.startswith("Traceback") for line in told)
 
 
+@pytest.mark.parametrize(
+    ("given", "code", "words"),
+    [
+        (["unload", "-t", "{t}", "-o", "{here}/out"], 0, "complete: 2,000 rows"),
+        (["unload", "-t", "{t}", "-o", "-"], 4, "standard output cannot be written"),
+        (["lookup", "-t", "{t}", "--keys", "{keys}"], 4, "standard output cannot be written"),
+        (["count", "-t", "{t}"], 4, "standard output: the result cannot be written"),
+        (["status", "--json"], 4, "output cannot be written"),
+        (["--version"], 4, "output cannot be written"),
+    ],
+)
+def test_a_standard_output_that_was_closed(
+    fleet: Ringhaul, table: str, tmp_path: Path, given: list[str], code: int, words: str
+) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n2\n")
+    places = {"t": table, "keys": keys, "here": tmp_path}
+    argv = fleet.argv(*(word.format(**places) for word in given))
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *argv],
+        stderr=subprocess.PIPE,
+        env=fleet.env,
+        cwd=fleet.cwd,
+        timeout=TIMEOUT_S,
+    )
+    told = done.stderr.decode()
+    assert done.returncode == code, told
+    assert words in told and "Traceback" not in told
+
+
+def test_standard_error_that_was_closed(fleet: Ringhaul, table: str) -> None:
+    argv = fleet.argv("count", "-t", table)
+    for closed in ("2>&-", "2>&- <&-"):
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
+            stdout=subprocess.PIPE,
+            env=fleet.env,
+            cwd=fleet.cwd,
+            timeout=TIMEOUT_S,
+        )
+        assert (done.returncode, done.stdout.decode()) == (0, f"count\n{ROWS}\n"), closed
+
+
+def test_a_column_of_the_servers_own_type(
+    fleet: Ringhaul, cassandra_session: Session, module_keyspace: str, tmp_path: Path
+) -> None:
+    custom = "'org.apache.cassandra.db.marshal.LexicalUUIDType'"
+    name = create_table(
+        cassandra_session, module_keyspace, f"id int PRIMARY KEY, v {custom}, n int", name="custom"
+    )
+    cassandra_session.execute(f"INSERT INTO {name} (id, n) VALUES (1, 7)")
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n")
+    words = f"column 'v' of {name} has type {custom}, which ringhaul does not know: name the"
+    refused = [
+        ["unload", "-t", name, "-o", tmp_path / "out"],
+        ["count", "-t", name, "--where", "v IS NULL"],
+        ["query", f"SELECT max(v) FROM {name}"],
+        ["lookup", "-t", name, "--keys", keys],
+    ]
+    for given in refused:
+        done = fleet.run(*given)
+        assert (done.code, done.out) == (2, ""), done
+        assert words in done.err, done
+    asked = fleet.run("exec", f"SELECT v FROM {name} WHERE id = ?", "--params", keys)
+    assert asked.code == 2 and "which ringhaul does not know" in asked.err, asked
+    # The other columns are there for all
+    answered = [
+        (["unload", "-t", name, "--columns", "id,n", "-o", "-"], "id,n\n1,7\n"),
+        (["count", "-t", name, "--where", "n > 6"], "count\n1\n"),
+        (["query", f"SELECT max(n) AS n FROM {name}"], "n\n7\n"),
+        (["lookup", "-t", name, "--columns", "id,n", "--keys", keys], "id,n\n1,7\n"),
+    ]
+    for given, out in answered:
+        done = fleet.run(*given)
+        assert (done.code, done.out) == (0, out), done
+
+
+def test_a_state_folder_that_cannot_be_made(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    state = tmp_path / "file" / "state"
+    done = fleet.run("unload", "-t", table, "-o", "-", RINGHAUL_STATE_DIR=str(state))
+    assert (done.code, done.out) == (2, ""), done
+    assert f"the state folder {state} cannot be used: Not a directory" in done.err, done
+
+
 def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -251,11 +251,16 @@ REFUSED = {
     "unknown in where": (["-t", "{table}", "--where", "sec > 1"], 2, "sec"),
     "wrong type": (["-t", "{table}", "--where", "seq > 'x'"], 2, "seq"),
     "aggregate": (["--query", "SELECT count(*) FROM {table}"], 2, "ringhaul query"),
+    "no such keyspace": (["-t", "nowhere.t"], 4, "no keyspace 'nowhere' in this cluster"),
     "blank lines": (["-t", "{table}", "--columns", "note"], 2, "give --null NULL"),
     "limit": (["--query", "SELECT id FROM {table} LIMIT 3"], 2, "LIMIT"),
 }
 #: Told although no node answers.
 REFUSED_BEFORE = {
+    "no columns": (["-t", "{table}", "--columns", ""], "--columns '' names no column"),
+    "no condition": (["-t", "{table}", "--where", " "], "--where is empty: give a condition"),
+    "no bytes": (["-t", "{table}", "--max-file-size", "0"], "'0': a file has a byte at least"),
+    "bad size": (["-t", "{table}", "--max-file-size", "x"], "--max-file-size 'x': "),
     "no table": (["--columns", "id"], "give --table, or --query with a SELECT"),
     "both": (["-t", "{table}", "--query", "SELECT 1"], "leave --table out"),
     "no keyspace": (["-t", "t"], "no keyspace: give --keyspace"),

@@ -21,7 +21,7 @@ from ringhaul.errors import UsageError
 def test_names_are_lower_case_unless_quoted(
     text: str | None, parts: list[str], names: list[str]
 ) -> None:
-    assert listed_names(text) == parts
+    assert listed_names(text, "--key") == parts
     assert read_names(text, "--columns") == names
 
 

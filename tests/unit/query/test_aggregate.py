@@ -1,4 +1,5 @@
 import math
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -220,6 +221,59 @@ def test_order(order: str, wanted: list[str]) -> None:
     assert [row["region"] for row in answer(sql, batch)] == wanted
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "wanted"),
+    [
+        # Cassandra's order of addresses is that of their bytes, those of IPv4 among IPv6's
+        ("address", ["10.0.0.1", "9.0.0.1", "fe80::1", "::1", "100.0.0.1"], [3, 1, 0, 4, 2]),
+        # of timeuuid that of the moments, whose lowest bits come first in the text
+        (
+            "tid",
+            ["ffffffff-0000-11ee-8000-000000000000", "00000000-0001-11ee-8000-000000000000"],
+            [0, 1],
+        ),
+        (
+            "tid",
+            ["00000000-0000-11ee-8000-000000000000", "00000000-0000-11ee-8000-0000000000ff"],
+            [1, 0],
+        ),
+        # and of uuid that of versions before
+        (
+            "uid",
+            ["00000000-0000-4000-8000-000000000000", "ffffffff-0000-11ee-8000-000000000000"],
+            [1, 0],
+        ),
+    ],
+)
+def test_an_order_that_is_not_arrows(column: str, values: list[str], wanted: list[int]) -> None:
+    stored = values if column == "address" else [uuid.UUID(value).bytes for value in values]
+    batch = batch_of(ORDERS, id=list(range(len(values))), **{column: stored})
+    sql = f"select max(id) as n from shop.orders group by {column} order by {column}"
+    assert [row["n"] for row in answer(sql, batch)] == wanted
+
+
+def test_an_alias_in_an_expression_is_in_parentheses() -> None:
+    batch = batch_of(ORDERS, total=[5, 3], small=[2, 1])
+    (row,) = answer(
+        "select sum(total + small) as a, sum(total) + sum(small) as s from shop.orders "
+        "having s * 2 = 22 order by s * 2",
+        batch,
+    )
+    assert row == {"a": "11", "s": "11"}
+    rows = answer(
+        "select region, max(total) - min(total) as d from shop.orders group by region "
+        "order by 10 - d",
+        batch_of(ORDERS, region=["a", "a", "b", "b"], total=[1, 2, 1, 9]),
+    )
+    assert [row["region"] for row in rows] == ["b", "a"]
+
+
+def test_the_greatest_float_is_compared_with_a_float() -> None:
+    batch = batch_of(ORDERS, ratio=[0.1, 0.05])
+    (row,) = answer("select max(ratio) as m from shop.orders having max(ratio) = 0.1", batch)
+    assert row["m"] == pytest.approx(0.1)
+
+
 def test_an_alias_is_ordered_by_before_a_column_of_its_name() -> None:
     batch = batch_of(ORDERS, Case=["x", "x", "y"], region=["a", "b", "b"], total=[1, 5, 9])
     for alias in ('"Case"', "region", "Region", '"region"'):
@@ -281,6 +335,14 @@ def test_numbers_for_files_that_others_read() -> None:
         pa.string(),
     ]
     assert table.column("p").to_pylist() == [Decimal("1.5"), Decimal("100.0")]
+    assert table.column("h").to_pylist() == ["9" * 80, "1"]
+
+
+def test_a_whole_number_beyond_decimals_has_no_exponent() -> None:
+    select = parse_select("select max(huge) h from shop.orders", lambda *_: ORDERS)
+    partial = Aggregation(select).partial()
+    partial.update(batch_of(ORDERS, huge=["1" + "0" * 80]))
+    assert numeric(partial.finish(), select.types).to_pylist() == [{"h": "1" + "0" * 80}]
 
 
 def test_a_partial_says_how_large_it_is() -> None:

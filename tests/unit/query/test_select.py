@@ -3,7 +3,7 @@ import pytest
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.query import QueryError, parse_select
 from ringhaul.query.select import Select
-from tests.unit.query.tables import ORDERS, batch_of
+from tests.unit.query.tables import ORDERS, batch_of, table_of
 
 
 def tables(keyspace: str, table: str) -> TableSchema:
@@ -85,6 +85,14 @@ def test_names_and_types_of_aggregates() -> None:
         "m": "double",
         "sum(total) / count(*)": "double",
     }
+
+
+def test_a_group_that_is_called_as_an_aggregate_is_written() -> None:
+    odd = table_of({"id": "int", "count(*)": "int"})
+    with pytest.raises(
+        QueryError, match=r'count\(\*\) cannot stand beside the column "count\(\*\)"'
+    ):
+        parse_select('select count(*) as n from shop.orders group by "count(*)"', lambda *_: odd)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,8 @@ def test_rows_that_are_wanted(
             "version 1",
         ),
         ("uid > 00000000-0000-4000-0000-000000000000", "column 'uid' is uuid, which has no order"),
+        ("at = '2024-01-01T00:00:00.1239'", "'2024-01-01T00:00:00.1239' is finer than a timestamp"),
+        ("at < timestamp '1969-12-31 23:59:59,9991Z'", "is finer than a timestamp, which has mill"),
         ("address < '10.0.0.1'", "column 'address' is inet, which has no order: use =, != or IN"),
         ("address = '10.0.0'", "column 'address' is inet: \"10.0.0\" is not an IPv4 or IPv6"),
         ("data = 'ff'", "column 'data' is blob: \"ff\" is not hexadecimal bytes such as 0x00ff"),
@@ -183,6 +185,16 @@ def test_what_cannot_be_a_condition(condition: str, message: str) -> None:
         parse_where(condition, ORDERS)
     assert message in str(caught.value)
     assert caught.value.exit_code == EXIT_USAGE
+
+
+def test_noughts_beyond_milliseconds_are_no_finer() -> None:
+    assert kept("at = '1970-01-01T00:00:00.0050000Z'", at=[4, 5, 6]) == [1]
+
+
+def test_a_column_called_as_a_function_is_written_is_not_read_for_it() -> None:
+    odd = table_of({"id": "int", "total": "int", "writetime(total)": "bigint"})
+    with pytest.raises(QueryError, match="cannot be read together: the table has a column that is"):
+        parse_where('writetime(total) > 5 and "writetime(total)" = 5', odd)
 
 
 def test_a_condition_too_deep_is_an_error() -> None:
