@@ -85,13 +85,14 @@ def run_read(
 
     `files`, `output`: what workers will read, and where they will write; all hosts must see both.
     """
-    import tasks.application  # noqa: F401 - Celery: read while the session opens
     from producer.visibility import Visibility  # readers of files: of no use where there are none
 
     ledger = standing_ledger(begun)
     with Visibility(ledger) as visibility:
         if not options.get("dry_run"):
             visibility.ask(files, output)
+        import tasks.application  # noqa: F401 - Celery: read while hosts look and the session opens
+
         session = begun.opening.session()
         plan = make_plan(session)
         # A worker of our own may be begun only now that the plan asks for it.
