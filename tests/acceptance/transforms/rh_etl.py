@@ -62,6 +62,12 @@ def counted(row: dict[str, Any]) -> dict[str, Any] | None:
     return {"id": row["id"], "words": row["a"].split(), "length": 100 // (100 - len(row["a"]))}
 
 
+@each_row(columns={"id": pa.int32(), "born": pa.int32()})
+def birth_years(row: dict[str, Any]) -> dict[str, Any]:
+    """As docs/transforms.md has it: fails on a row without an age."""
+    return {"id": row["id"], "born": 2026 - row["age"]}
+
+
 @each_row(columns={"id": pa.int32(), "a": pa.string()})
 def refused(row: dict[str, Any]) -> dict[str, Any]:
     """No row is good enough."""
