@@ -1,0 +1,244 @@
+"""The examples of docs/cli.md for the options of every job do what they say.
+
+That each of these options is in one of them is told by `test_documented_reads.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from tests.acceptance.command import TIMEOUT_S, Finished, Ringhaul, wait_until
+from tests.acceptance.oracle import create_table
+from tests.acceptance.test_documented_reads import (
+    OF_EVERY_JOB,
+    csv_rows,
+    listed,
+    run_line,
+    shell_argv,
+)
+from tests.unit.test_docs import shell_lines
+
+ROWS = 600
+#: Of a port on which nobody listens.
+NOBODY = "1"
+
+
+@pytest.fixture(scope="module")
+def shop(cassandra_session: Session, module_keyspace: str) -> str:
+    """A keyspace with the table of the examples."""
+    orders = create_table(
+        cassandra_session, module_keyspace, "id int PRIMARY KEY, total bigint", "orders"
+    )
+    insert = cassandra_session.prepare(f"INSERT INTO {orders} (id, total) VALUES (?, ?)")
+    execute_concurrent_with_args(cassandra_session, insert, [(n, n) for n in range(ROWS)])
+    return module_keyspace
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where an example is typed: its folder, its settings, and what it is about."""
+
+    fleet: Ringhaul
+    endpoints: Endpoints
+    broker: EmbeddedValkey
+    shop: str
+
+    @property
+    def folder(self) -> Path:
+        return self.fleet.cwd
+
+    def run(self, line: str, *, without: tuple[str, ...] = (), **env: str) -> Finished:
+        """Type a line, with settings of the environment added, and those taken away whose names
+        begin like this."""
+        kept = {k: v for k, v in self.fleet.env.items() if not without or not k.startswith(without)}
+        return run_line(Ringhaul(kept | env, self.folder), self.shop, line)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Of this example's keyspace on the broker of the fleet, the newest first."""
+        listed_jobs = json.loads(self.fleet.run("status", "--json").out)
+        return [job for job in listed_jobs if self.shop in job["table"]]
+
+    def status(self, job: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.fleet.run("status", job, "--json").out)
+        return found
+
+
+@pytest.fixture
+def desk(fleet: Ringhaul, endpoints: Endpoints, fleet_broker: EmbeddedValkey, shop: str) -> Desk:
+    return Desk(fleet, endpoints, fleet_broker, shop)
+
+
+def assert_counted(done: Finished) -> None:
+    assert done.code == 0 and csv_rows(done.out) == [{"count": str(ROWS)}], done
+
+
+def messages(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def takes_its_share(desk: Desk, line: str) -> None:
+    assert desk.run(line).code == 0
+    assert listed(desk.folder / "night")[0] == ROWS
+    job = desk.jobs()[0]
+    assert job["priority"] == "low"
+    assert desk.status(job["job"])["limits"]["rows_per_s"] == 20_000
+
+
+def is_one_job(desk: Desk, line: str) -> None:
+    first, second = desk.run(line), desk.run(line)
+    assert (first.code, second.code) == (0, 0), (first, second)
+    assert listed(desk.folder / "june")[0] == ROWS
+    named = [job for job in desk.jobs() if job["job"] == "orders-2024-06"]
+    assert [(job["state"], job["rows"]) for job in named] == [("COMPLETE", ROWS)]
+
+
+def is_quiet(desk: Desk, line: str) -> None:
+    done = desk.run(line)
+    assert_counted(done)
+    assert done.err == ""
+    summary = json.loads((desk.folder / "count.json").read_text())
+    assert (summary["kind"], summary["state"], summary["rows_read"]) == ("count", "COMPLETE", ROWS)
+
+
+def tells_programs(desk: Desk, line: str) -> None:
+    done = desk.run(line)
+    assert done.code == 0, done
+    told = messages(desk.folder / "messages.jsonl")
+    kinds = [message["message_type"] for message in told]
+    assert kinds[0] == "status" and kinds.index("summary") == len(told) - 1
+    assert (told[-1]["rows"], told[-1]["exit_code"]) == (ROWS, 0)
+
+
+def tells_the_end_alone(desk: Desk, line: str) -> None:
+    done = desk.run(line)
+    assert done.code == 0, done
+    (told,) = messages(desk.folder / "summary.json")
+    assert (told["message_type"], told["rows"]) == ("summary", ROWS)
+
+
+def ends_with_ctrl_c(desk: Desk, line: str) -> None:
+    # Given the example, slow enough to be caught in the middle
+    slow = line.replace("-o out/", "-o out/ --rate 100")
+    before = len(desk.jobs())
+    shell = subprocess.Popen(
+        shell_argv(desk.shop, slow),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=desk.fleet.env,
+        cwd=desk.folder,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: len(desk.jobs()) > before, "the job")
+        # When Ctrl-C is typed
+        os.killpg(shell.pid, signal.SIGINT)
+        code = shell.wait(TIMEOUT_S)
+    finally:
+        if shell.poll() is None:
+            os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+    # Then the job is over, although it has a broker
+    assert (code, desk.jobs()[0]["state"]) == (130, "CANCELLED")
+
+
+def has_one_process(desk: Desk, line: str) -> None:
+    done = desk.run(line)
+    assert done.code == 0, done
+    found = csv_rows((desk.folder / "orders.csv").read_text())
+    assert sorted(int(row["id"]) for row in found) == list(range(ROWS))
+    summary = desk.status(desk.jobs()[0]["job"])
+    assert summary["units"] > 1 and len(summary["workers"]) == 1, summary
+
+
+def finds_the_cluster(desk: Desk, line: str) -> None:
+    # Given settings that lead nowhere, each for itself
+    nowhere = {
+        "RINGHAUL_CLUSTER_CONTACT_POINTS": "no-host.invalid",
+        "RINGHAUL_CLUSTER_PORT": NOBODY,
+        "RINGHAUL_CLUSTER_LOCAL_DC": "dc9",
+    }
+    ends = desk.endpoints
+    line = line.replace("10.0.0.21,10.0.0.22", ",".join(ends.contact_points))
+    line = line.replace("9042", str(ends.port)).replace("dc1", ends.local_dc)
+    assert_counted(desk.run(line, **nowhere))
+
+
+def reads_the_password(desk: Desk, line: str) -> None:
+    # This node asks for none: what is told to one that does, test_login.py tests. Either option
+    # without the other one would be refused.
+    (desk.folder / "pw.txt").write_text("secret\n")
+    assert_counted(desk.run(line))
+    (desk.folder / "pw.txt").unlink()
+    done = desk.run(line)
+    assert done.code == 2 and "cluster.password_file: cannot read" in done.err, done
+
+
+def goes_to_the_broker(desk: Desk, line: str) -> None:
+    # Given a broker that does not answer, and the password of the one that does
+    address = urlsplit(desk.broker.url)
+    before = len(desk.jobs())
+    done = desk.run(
+        line.replace("10.0.0.9:6379", f"{address.hostname}:{address.port}"),
+        RINGHAUL_BROKER_URL=f"redis://127.0.0.1:{NOBODY}/0",
+        RINGHAUL_BROKER_PASSWORD_FILE=str(desk.broker.password_file),
+    )
+    assert_counted(done)
+    assert len(desk.jobs()) == before + 1
+
+
+def has_its_own_workers(desk: Desk, line: str) -> None:
+    before = len(desk.jobs())
+    assert_counted(desk.run(line))
+    assert len(desk.jobs()) == before
+
+
+def reads_the_other_file(desk: Desk, line: str) -> None:
+    # Given a ringhaul.toml that leads nowhere, and another one; and none of it in the environment
+    (desk.folder / "ringhaul.toml").write_text(f"[cluster]\nport = {NOBODY}\n")
+    ends, address = desk.endpoints, urlsplit(desk.broker.url)
+    (desk.folder / "staging.toml").write_text(
+        f"[broker]\nurl = 'redis://{address.hostname}:{address.port}/0'\n"
+        f"password_file = '{desk.broker.password_file}'\n"
+        f"[cluster]\ncontact_points = {list(ends.contact_points)}\nport = {ends.port}\n"
+    )
+    before = len(desk.jobs())
+    assert_counted(desk.run(line, without=("RINGHAUL_BROKER", "RINGHAUL_CLUSTER")))
+    assert len(desk.jobs()) == before + 1
+
+
+#: What of an example tells it from the others -> what is to be seen of it.
+CHECKS: dict[str, Callable[[Desk, str], None]] = {
+    "--priority": takes_its_share,
+    "--job-id": is_one_job,
+    "-q": is_quiet,
+    "--json > ": tells_programs,
+    "--json --progress none": tells_the_end_alone,
+    "--on-interrupt": ends_with_ctrl_c,
+    "-c 1": has_one_process,
+    "--contact-points": finds_the_cluster,
+    "--password-file": reads_the_password,
+    "--broker redis:": goes_to_the_broker,
+    "--broker none": has_its_own_workers,
+    "--config": reads_the_other_file,
+}
+
+
+@pytest.mark.parametrize("line", list(shell_lines(OF_EVERY_JOB)))
+def test_an_example_of_an_option_does_what_it_says(desk: Desk, line: str) -> None:
+    (check,) = (check for part, check in CHECKS.items() if part in line)
+    check(desk, line)
