@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from producer.outputs import STDOUT, refuse_two_on_stdout
+from producer.whole_file import check_replacing
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.read.job import ResultOutput
@@ -49,3 +50,4 @@ def check_result_output(output: ResultOutput, options: Mapping[str, Any]) -> Non
         raise UsageError(f"-o {path} is a folder: give a file")
     if not path.parent.is_dir():
         raise UsageError(f"-o {path}: there is no folder {path.parent}")
+    check_replacing(output.path)

@@ -37,6 +37,23 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         raise (OutputUnusable(words) if opened else UsageError(words)) from error
 
 
+def check_replacing(path: str) -> None:
+    """Raise `UsageError` if `replacing` could not begin: before what is to be written is there."""
+    descriptor = _descriptor(path)
+    if descriptor is not None:
+        os.close(descriptor)
+        return
+    target = Path(os.path.realpath(path))
+    tried = _beside(target)
+    try:
+        if target.exists() and not target.is_file():
+            return
+        tried.open("xb").close()
+        tried.unlink()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
     """Write to a file beside `path`, which takes its place, and is on disk, when the block ends
@@ -57,7 +74,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
             yield there
         return
     target = Path(os.path.realpath(path))
-    written = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    written = _beside(target)
     try:
         with written.open("wb") as out:
             if target.is_file():
@@ -69,6 +86,11 @@ def replacing(path: str) -> Iterator[BinaryIO]:
         sync_folder(str(target.parent))
     finally:
         written.unlink(missing_ok=True)
+
+
+def _beside(target: Path) -> Path:
+    """A new name in the folder of `target`."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
 
 
 def _descriptor(path: str) -> int | None:

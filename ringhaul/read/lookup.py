@@ -225,13 +225,15 @@ class Lookup:
         """The keys that can be asked for."""
         least = 1 if self._plan.by_list else 0
         good = np.ones(len(bound.numbers), np.bool_)
-        for column in bound.columns:
-            if column.fixed_values is None:
-                good &= column.lengths >= least
+        for name, column in zip(self._plan.key, bound.columns, strict=True):
+            if column.fixed_values is not None:
+                continue
+            short = good & (column.lengths < least)
+            for number in bound.numbers[short].tolist():
+                self._hooks.on_reject(number, f"column {name}: null or nothing, and a key needs it")
+            good &= ~short
         if good.all():
             return bound.numbers, bound.columns
-        for number in bound.numbers[~good].tolist():
-            self._hooks.on_reject(number, "null or nothing in the key; it needs a value")
         return bound.numbers[good], [column.filter(good) for column in bound.columns]
 
     def _ask(

@@ -409,6 +409,33 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
         "--no-values-header",
     ),
     "no record": (["lookup", "-t", "{t}", "--keys", "{empty}"], 2, "it has no header"),
+    "a file and ranges": (
+        ["exec", "SELECT n FROM {t} WHERE id = ?", "--params", "{keys}", "--range", "id:0..1"],
+        2,
+        "give --params FILE, or one --range for each marker",
+    ),
+    "a range twice": (
+        ["exec", "SELECT n FROM {t} WHERE id = ?", "--range", "id:0..1", "--range", "id:2..3"],
+        2,
+        "--range is given for id, id, and the markers are id",
+    ),
+    "a marker without a field": (
+        ["exec", "UPDATE {t} SET n = ? WHERE id = ?", "--params", "{keys}"],
+        2,
+        "no field is named 'n'; its fields are id",
+    ),
+    "compression": (
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "out", "--compression", "brotli"],
+        2,
+        "brotli",
+    ),
+    "no folder, but a page": (
+        ["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "http://localhost/out"],
+        2,
+        "http://localhost/out",
+    ),
+    "no bucket": (["lookup", "-t", "{t}", "--keys", "{keys}", "-o", "s3://"], 2, "s3://"),
+    "name of a job": (["lookup", "-t", "{t}", "--keys", "{keys}", "--job-id", "a b"], 2, '"a b"'),
     "nulls of a SELECT": (
         *(["exec", "SELECT n FROM {t} WHERE id = ?", "--params", "{keys}", "--nulls", "unset"], 2),
         "--nulls is about what is written, and this SELECT writes nothing",

@@ -220,6 +220,11 @@ REFUSED = {
     "type": ("SELECT sum(region) FROM {t}", "region"),
     "literal": ("SELECT count(*) FROM {t} WHERE day = 'monday'", "day"),
     "not SQL": ("SELEC count(*) FROM {t}", "query"),
+    "union": ("SELECT count(*) FROM {t} UNION SELECT count(*) FROM {t}", "UNION cannot be"),
+    "subquery": ("SELECT count(*) FROM (SELECT day FROM {t})", "subqueries cannot be answered"),
+    "with": ("WITH a AS (SELECT 1) SELECT count(*) FROM a", "WITH cannot be answered"),
+    "offset": ("SELECT count(*) FROM {t} GROUP BY day LIMIT 3 OFFSET 3", "OFFSET cannot be"),
+    "parameter": ("SELECT count(*) FROM {t} WHERE day = ?", "write the value"),
 }
 
 
@@ -230,6 +235,35 @@ def test_what_cannot_be_answered_is_told(fleet: Ringhaul, table: str, case: str)
     assert finished.code == 2, finished
     assert words in finished.err
     assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "words"),
+    [
+        (["count", "-t", "{t}s"], 4, "no table '{name}s' in keyspace '{keyspace}'"),
+        (["count", "-t", "nowhere.t"], 4, "no keyspace 'nowhere' in this cluster"),
+        (["count", "-t", "{t}", "--where", "dey = '2024-01-01'"], 2, "did you mean 'day'?"),
+        (["count", "-t", "{t}", "--by", "rack"], 2, "'rack' is not one of"),
+        (["count", "-t", "{t}", "--top", "0"], 2, "--top"),
+        (["query", "SELECT count(*) FROM {t}s"], 4, "no table '{name}s' in keyspace '{keyspace}'"),
+        (["query", "SELECT count(*) FROM nowhere.t"], 4, "no keyspace 'nowhere' in this cluster"),
+        (["query", "SELECT count(*) FROM {name}"], 2, "name the table as keyspace.table"),
+        (
+            ["query", "SELECT count(*) FROM {t}", "-o", "/proc/n.csv"],
+            2,
+            "/proc/n.csv: cannot be written: ",
+        ),
+    ],
+)
+def test_what_a_count_or_a_query_cannot_do_is_told_before_it_begins(
+    fleet: Ringhaul, table: str, given: list[str], code: int, words: str
+) -> None:
+    keyspace, _, name = table.partition(".")
+    names = {"t": table, "name": name, "keyspace": keyspace}
+    finished = fleet.run(*(word.format(**names) for word in given))
+    assert (finished.code, finished.out) == (code, ""), finished
+    assert words.format(**names) in finished.err
+    assert "Traceback" not in finished.err and not re.search(r"^(ct|qy)-", finished.err, re.M)
 
 
 def test_two_kinds_of_count_are_refused(fleet: Ringhaul, table: str) -> None:

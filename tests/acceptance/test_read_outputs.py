@@ -178,6 +178,27 @@ def test_a_column_of_the_servers_own_type(
         assert (done.code, done.out) == (0, out), done
 
 
+def test_keys_that_are_none_are_told_by_line_column_and_value(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id,more\n1,\none,\n,\n2,\n3,4,5\n2147483648,\n")
+    done = fleet.run("lookup", "-t", table, "--columns", "id", "--keys", keys)
+    assert done.code == 1 and done.out == "id\n1\n2\n", done
+    assert "4 rejected" in done.err
+    job = re.search(r"lk-[0-9a-f]{6}", done.err)
+    assert job is not None
+    told = sorted(fleet.run("errors", job[0]).out.splitlines())
+    wanted = (
+        (3, 'column id: cast int: "one" is not '),
+        (4, "column id: null or nothing, and a key needs it"),
+        (6, "has 3 fields, expected 2"),
+        (7, "column id: cast int: 2147483648 is outside"),
+    )
+    for line, (number, words) in zip(told, wanted, strict=True):
+        assert line.startswith(f"{keys}:{number}  byte ") and words in line, told
+
+
 def test_a_state_folder_that_cannot_be_made(fleet: Ringhaul, table: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     state = tmp_path / "file" / "state"
@@ -204,15 +225,21 @@ def test_a_result_that_cannot_be_written_is_printed_again(fleet: Ringhaul, table
     assert (again.code, again.out) == (0, f"count\n{ROWS}\n"), again
 
 
-@pytest.mark.parametrize("command", ["count", "lookup", "load"])
+@pytest.mark.parametrize("command", ["count", "query", "lookup", "exec", "load"])
 def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, command: str) -> None:
     keys = tmp_path / "keys.csv"
-    keys.write_text("id\n1\n2\n" if command == "lookup" else "id\nnone\n")
-    given = {"lookup": ["--keys", keys], "load": [keys, "--json"]}.get(command, [])
+    keys.write_text("id\nnone\n" if command == "load" else "id\n1\n2\n")
+    given: list[object] = {
+        "count": ["-t", table],
+        "query": [f"SELECT count(*) FROM {table}"],
+        "lookup": ["-t", table, "--keys", keys],
+        "exec": [f"SELECT id FROM {table} WHERE id = ?", "--params", keys],
+        "load": [keys, "-t", table, "--json"],
+    }[command]
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        fleet.argv(command, "-t", table, *given),
+        fleet.argv(command, *given),
         stdout=writing,
         stderr=subprocess.PIPE,
         env=fleet.env,
@@ -222,8 +249,9 @@ def test_a_reader_that_went_away(fleet: Ringhaul, table: str, tmp_path: Path, co
     os.close(writing)
     told = done.stderr.decode()
     # A result is all there; of rows some are missing; a load goes on without its messages.
-    assert done.returncode == {"count": 0, "lookup": 6, "load": 1}[command], told
-    assert ("standard output was closed" in told) == (command == "lookup")
+    codes = {"count": 0, "query": 0, "lookup": 6, "exec": 6, "load": 1}
+    assert done.returncode == codes[command], told
+    assert ("standard output was closed" in told) == (command in ("lookup", "exec"))
     assert "Traceback" not in told
 
 

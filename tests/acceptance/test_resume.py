@@ -207,3 +207,26 @@ def test_what_must_not_be_done_twice_is_not_resumed(
     counts = [row.n for row in cassandra_session.execute(f"SELECT n FROM {name}")]
     assert set(counts) == {1}
     assert len(counts) >= before["answered"]
+
+
+def test_what_cannot_be_resumed_is_told(fleet: Ringhaul, filled: str, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("id\n1\n")
+    jobs: dict[str, list[object]] = {
+        "ct-told": ["count", "-t", filled],
+        "ul-streamed": ["unload", "-t", filled, "-o", "-"],
+        "lk-streamed": ["lookup", "-t", filled, "--keys", keys],
+        "lk-kept": ["lookup", "-t", filled, "--keys", keys, "-o", tmp_path / "out"],
+    }
+    for name, command in jobs.items():
+        done = fleet.run(*command, "--job-id", f"{name}-{filled[-6:]}")
+        assert done.code == 0, done
+    limit = ["--max-errors", 3]
+    for name, more, words in (
+        ("ct-told", limit, "--max-errors is of loads and transforms: reading has no rejects"),
+        ("lk-kept", limit, "--max-errors is of loads: lookup never stops for rejects"),
+        ("ul-streamed", [], "wrote to a standard output that is gone: start it anew"),
+        ("lk-streamed", [], "wrote to a standard output that is gone: start it anew"),
+    ):
+        refused = fleet.run("resume", f"{name}-{filled[-6:]}", *more)
+        assert refused.code == 2 and words in refused.err, refused

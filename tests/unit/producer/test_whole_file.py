@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from producer.rejects import refuse_source
-from producer.whole_file import whole_file
+from producer.whole_file import check_replacing, whole_file
 from ringhaul.errors import OutputUnusable, UsageError
 
 
@@ -62,6 +62,25 @@ def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
     ):
         out.write(b"x")
     assert Path("/dev/full").is_char_device()
+
+
+def test_what_cannot_be_written_is_found_out_before(tmp_path: Path) -> None:
+    """In a folder in which even root makes nothing."""
+    link = tmp_path / "link"
+    link.symlink_to("/proc/x.csv")
+    for path in (f"{tmp_path}/gone/x.csv", "/proc/x.csv", str(link), f"{tmp_path}/{'n' * 300}"):
+        with pytest.raises(UsageError, match="cannot be written") as told:
+            check_replacing(path)
+        assert str(told.value).startswith(f"{path}: ")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "there").write_text("old\n")
+    before = sorted(tmp_path.iterdir())
+    for name in ("pipe", "there", "new"):
+        check_replacing(f"{tmp_path}/{name}")
+    with (tmp_path / "there").open("a") as log:
+        check_replacing(f"/dev/fd/{log.fileno()}")
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "there").read_text() == "old\n"
 
 
 def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
