@@ -25,6 +25,7 @@ from producer.follow import Shown, follow_job, leave_job, print_closing
 from producer.options import connection_flags, settle
 from producer.result_output import check_result_output, result_output
 from producer.stdin_spool import drop_if_done
+from producer.words import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import UsageError
 from ringhaul.formats.sources import check_unchanged
@@ -78,9 +79,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
             feeder = Feeder(ledger, job_id, epoch, job)
             feeder.start()
         shown = Shown.from_options(options)
-        shown.say(
-            f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done already"
-        )
+        shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {_done_already(status)}")
         if options.get("detach"):
             return leave_job(ledger, job_id, shown, feeder)
         code = follow_job(
@@ -124,7 +123,7 @@ def _resume_read(
     if broker is not None:
         worker = stack.enter_context(own_worker(loaded, job_id))
     shown = Shown.from_options(options)
-    shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {status.done:,} units are done")
+    shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {_done_already(status)}")
     if options.get("detach"):
         return leave_job(ledger, job_id, shown, None)
     return follow_job(
@@ -206,7 +205,7 @@ def _resume_ask(
         feeder = Feeder(ledger, job_id, epoch, job.values)
         feeder.start()
     shown = Shown.from_options(options)
-    shown.say(f"{job_id}  resume {job.kind}   {status.done:,} units are done already")
+    shown.say(f"{job_id}  resume {job.kind}   {_done_already(status)}")
     code = follow_job(
         ledger,
         job_id,
@@ -220,6 +219,10 @@ def _resume_ask(
     )
     drop_if_done(ledger, loaded.settings.state_dir, job_id, job.values, code)
     return code
+
+
+def _done_already(status: JobStatus) -> str:
+    return f"{count_text(status.done, 'unit')} done already"
 
 
 def refuse_over(status: JobStatus) -> None:

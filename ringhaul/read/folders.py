@@ -278,7 +278,7 @@ def _told(folder: str) -> Iterator[None]:
         reason = error.strerror or str(error)
         if error.errno in NO_ROOM:
             raise OutputUnusable(
-                f"{folder}: no space is left; make room there, or unload to another folder"
+                f"{folder}: no space is left; make room there, or name another folder"
             ) from error
         if error.errno == errno.EFBIG:
             raise OutputUnusable(
@@ -288,7 +288,7 @@ def _told(folder: str) -> Iterator[None]:
         if error.errno in _CLOSED or isinstance(error, PermissionError):
             raise OutputUnusable(
                 f"{folder}: cannot be written: {reason}; let the workers' user write there, or "
-                "unload to another folder"
+                "name another folder"
             ) from error
         if error.errno in _GONE or isinstance(error, FileNotFoundError | NotADirectoryError):
             raise OutputUnusable(

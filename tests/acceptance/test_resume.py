@@ -17,6 +17,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
+from producer.words import count_text
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.command import Finished, Ringhaul, wait_until
@@ -72,7 +73,7 @@ def resumed(fleet: Ringhaul, before: dict[str, Any]) -> dict[str, Any]:
     """The summary of the job's second half."""
     done = fleet.run("resume", before["job"], "--json")
     assert done.code == 0, done
-    assert f"{before['units_done']} units are done" in done.err
+    assert f"{count_text(before['units_done'], 'unit')} done already" in done.err
     summary = done.summary
     assert (summary["state"], summary["units_done"]) == ("COMPLETE", summary["units"])
     return summary
@@ -99,7 +100,7 @@ def test_a_load(
     )
     done = fleet.run("resume", before["job"], "--json")
     summary = assert_report(done, rows=ROWS)
-    assert f"{before['units_done']} units are done already" in done.err
+    assert f"{count_text(before['units_done'], 'unit')} done already" in done.err
     assert_table(cassandra_session, table, "id, v", rows)
     base_us = summary["first_timestamp_us"]
     assert write_times(cassandra_session, table, "id", "v") == {n: base_us + n for n, _ in rows}
