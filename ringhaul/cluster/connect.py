@@ -177,6 +177,19 @@ def renew_pools(session: Session) -> Collection[Future[bool]]:
     return renewals
 
 
+class Reconnecting:
+    """Has a session's broken connections opened again after errors, see `renew_pools`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._renewals: Collection[Future[bool]] = ()
+
+    def begin(self) -> None:
+        """After an error. Does not wait, and begins nothing while there are attempts under way."""
+        if all(renewal.done() for renewal in self._renewals):
+            self._renewals = renew_pools(self._session)
+
+
 def _auth(config: ClusterConfig) -> PlainTextAuthProvider | None:
     if not config.user:
         return None

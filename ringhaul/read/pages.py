@@ -7,8 +7,7 @@ place of its decoder for results with rows, on a session of its own.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
@@ -16,7 +15,7 @@ from cassandra.pool import Host
 from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.query import PreparedStatement
 
-from ringhaul.cluster.connect import renew_pools
+from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.decode.head import read_head, result_body
 from ringhaul.read.ranges import TokenRange
 
@@ -41,12 +40,11 @@ class PageReader:
     Keep it: it has connections of its own, and ends with its cluster.
     """
 
-    _renewals: Collection[Future[bool]] = ()
-
     def __init__(self, session: Session) -> None:
         """`session`: any of the cluster. Raises what the driver does when no node answers."""
         self.session = session.cluster.connect()
         self.session.client_protocol_handler = RawPages
+        self._reconnecting = Reconnecting(self.session)
         # The session's profile is shared with the other session: only a copy gives pages.
         self._profile = self.session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, row_factory=_page_of
@@ -87,8 +85,7 @@ class PageReader:
 
     def reconnect(self) -> None:
         """After an error: have connections opened again that broke. Does not wait for them."""
-        if all(renewal.done() for renewal in self._renewals):
-            self._renewals = renew_pools(self.session)
+        self._reconnecting.begin()
 
 
 def _page_of(names: object, page: Page) -> Page:

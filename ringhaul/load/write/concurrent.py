@@ -15,6 +15,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from cassandra.concurrent import execute_concurrent
 from cassandra.query import UNSET_VALUE, BoundStatement
 
+from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.cells import NULL_LENGTH, Cells
 from ringhaul.errors import ClusterError
 from ringhaul.load import latency
@@ -43,6 +44,7 @@ class ConcurrentWriter:
         session, prepared = target.session, target.prepared
         self.stats = WriteStats()
         self._session = session
+        self._reconnecting = Reconnecting(session)
         self._prepared = prepared
         self._options = options
         self._hooks = hooks
@@ -83,6 +85,7 @@ class ConcurrentWriter:
         for tries in range(self._options.retries_max + 1):
             if tries:
                 self.stats.retries += len(pending)
+                self._reconnecting.begin()
                 self._date_later(rows, statements, pending, tries)
                 self._pause(backoff_s(tries, self._jitter))
             started = time.perf_counter()

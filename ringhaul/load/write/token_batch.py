@@ -25,6 +25,7 @@ from cassandra.protocol import BatchMessage, ProtocolHandler
 from cassandra.query import BatchStatement, BatchType
 from numpy.typing import NDArray
 
+from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.batches import entry_head
 from ringhaul.cql.frames import offsets_of
 from ringhaul.errors import ClusterError
@@ -137,6 +138,7 @@ class TokenBatchWriter:
         session.client_protocol_handler = EncodedBatchHandler
         self.stats = WriteStats()
         self._session = session
+        self._reconnecting = Reconnecting(session)
         self._routing = Routing(session, target.keyspace)
         self._options = options
         self._hooks = hooks
@@ -300,6 +302,7 @@ class TokenBatchWriter:
                 f"a write failed {request.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
+        self._reconnecting.begin()
         again = self._as_repeated(request._replace(tries=request.tries + 1))
         self._again(again, backoff_s(again.tries, self._jitter))
 

@@ -68,6 +68,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedNode]:
         (folder / f"{name}.pem").write_text(text)
     tls_port = choose_port(["127.0.0.1"])
     yaml = {
+        "authorizer": "CassandraAuthorizer",
+        "permissions_validity": "0ms",
         "native_transport_port_ssl": tls_port,
         "client_encryption_options": {
             "enabled": True,

@@ -39,6 +39,7 @@ class Troubled(PageReader):
     def __init__(self, reader: PageReader) -> None:
         self.session = reader.session
         self._profile = reader._profile
+        self._reconnecting = reader._reconnecting
         self.random = random.Random(7)
 
     def trouble(self, tokens: TokenRange, state: bytes | None, rows: int) -> Exception | None:

@@ -1,8 +1,9 @@
-"""Connections of a pool process that break: the next unit has others."""
+"""Connections of a pool process that break: there are others for what comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cassandra import ConsistencyLevel
@@ -14,10 +15,11 @@ from config.settings import load_settings
 from producer.local.stack import Endpoints
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import parse_type
+from ringhaul.load.statement import insert_statement
 from ringhaul.read.ranges import FULL_RING
 from ringhaul.read.scan import RangeScan, ScanOptions
 from tasks.child import Child
-from tests.integration.load.conftest import make_table
+from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.proxy import Proxy, proxied
 
 ROWS = 300
@@ -67,3 +69,36 @@ def test_the_session_of_a_process_that_reads_comes_back(
     found = [number for batch in scan.batches() for number in batch["id"].to_pylist()]
     assert sorted(found) == list(range(ROWS))
     assert proxy.cut > cut and scan.stats.retries > 0
+
+
+@pytest.mark.parametrize("strategy", ["concurrent", "token-batch"])
+def test_a_load_by_the_drivers_connections_goes_on_when_they_broke(
+    cut_off: tuple[Child, Proxy],
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+    strategy: str,
+) -> None:
+    # Given a process with a second session, which keeps the node from being taken for one that
+    # is down
+    child, proxy = cut_off
+    table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
+    path = tmp_path / "in.csv"
+    path.write_text("".join(f"{i},x\n" for i in range(ROWS)))
+    child.begin_unit()
+    child.scan_target(f"SELECT id FROM {keyspace}.t WHERE id = ?", keyspace)
+    prepared = child.prepare(insert_statement(table, ["id", "v"], None))
+
+    # When the connection of the first breaks as the unit writes
+    proxy.cut_answers()
+    outcome = run_file(
+        *(child.session(), table, path, ["id", "v"]),
+        strategy=strategy,
+        retries_max=5,
+        prepared=prepared,
+    )
+
+    # Then the same unit writes the rest
+    assert proxy.cut and outcome.retries
+    assert (outcome.written, outcome.rejected) == (ROWS, 0)
+    assert sorted(read_table(cassandra_session, keyspace, "id")) == [(i,) for i in range(ROWS)]

@@ -1,0 +1,77 @@
+"""Users who may not do all: told who may not do what, with nothing done and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.local.stack import Endpoints
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.conftest import cluster_env
+from tests.acceptance.oracle import assert_report, assert_table, create_table
+from tests.services import connected, fresh_keyspace
+
+PASSWORD = "open sesame"
+ROWS = [(1,), (2,)]
+
+
+@pytest.fixture(scope="module")
+def table(login: Endpoints) -> Iterator[str]:
+    """Two rows; `reader` may read them, `writer` may write."""
+    with connected(login) as session, fresh_keyspace(session) as keyspace:
+        name = create_table(session, keyspace, "id int PRIMARY KEY")
+        session.execute(f"INSERT INTO {name} (id) VALUES (1)")
+        session.execute(f"INSERT INTO {name} (id) VALUES (2)")
+        for role, right in (("reader", "SELECT"), ("writer", "MODIFY")):
+            session.execute(f"CREATE ROLE {role} WITH LOGIN = true AND PASSWORD = '{PASSWORD}'")
+            session.execute(f"GRANT {right} ON {name} TO {role}")
+        yield name
+        for role in ("reader", "writer"):
+            session.execute(f"DROP ROLE {role}")
+
+
+@pytest.fixture
+def ringhaul(login: Endpoints, tmp_path: Path) -> Ringhaul:
+    """The command with the password of both users, and keys of three rows."""
+    (tmp_path / "password").write_text(PASSWORD)
+    (tmp_path / "keys.csv").write_text("id\n1\n2\n3\n")
+    env = cluster_env(login, tmp_path / "state")
+    return Ringhaul(env | {"RINGHAUL_CLUSTER_PASSWORD_FILE": "password"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("user", "right", "words"),
+    [
+        ("writer", "SELECT", ["unload", "-t", "{t}", "-o", "out"]),
+        ("writer", "SELECT", ["count", "-t", "{t}"]),
+        ("writer", "SELECT", ["query", "SELECT max(id) FROM {t}"]),
+        ("writer", "SELECT", ["lookup", "-t", "{t}", "--keys", "keys.csv"]),
+        ("writer", "SELECT", ["exec", "SELECT * FROM {t} WHERE id = ?", "--params", "keys.csv"]),
+        ("reader", "MODIFY", ["exec", "DELETE FROM {t} WHERE id = ?", "--params", "keys.csv"]),
+        ("reader", "MODIFY", ["load", "keys.csv", "-t", "{t}"]),
+    ],
+)
+def test_what_a_user_may_not(
+    ringhaul: Ringhaul, login: Endpoints, table: str, user: str, right: str, words: list[str]
+) -> None:
+    done = ringhaul.run(*(word.format(t=table) for word in words), "--user", user, "-c", "1")
+    # `lookup` and `exec` begin their output with the header
+    assert done.code == 4 and done.out in ("", "id\n"), done
+    told = f": User {user} has no {right} permission on <table {table}> or any of its parents\n"
+    assert told in done.err and "Traceback" not in done.err, done.err
+    assert not (ringhaul.cwd / "out" / "manifest.json").exists()
+    with connected(login) as session:
+        assert_table(session, table, "id", ROWS)
+
+
+def test_what_a_user_may(ringhaul: Ringhaul, login: Endpoints, table: str) -> None:
+    """What docs/operations.md asks for is enough."""
+    read = ringhaul.run("unload", "-t", table, "-o", "-", "--user", "reader", "-c", "1")
+    assert (read.code, sorted(read.out.split())) == (0, ["1", "2", "id"]), read
+    written = ringhaul.run("load", "keys.csv", "-t", table, "--user", "writer", "-c", "1", "--json")
+    assert_report(written, rows=3)
+    with connected(login) as session:
+        assert_table(session, table, "id", [*ROWS, (3,)])
+        session.execute(f"DELETE FROM {table} WHERE id = 3")
