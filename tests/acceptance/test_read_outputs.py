@@ -8,7 +8,7 @@ import os
 import re
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.workers import Workers
-from tests.acceptance.command import TIMEOUT_S, Ringhaul
+from tests.acceptance.command import TIMEOUT_S, Ringhaul, wait_until
 from tests.acceptance.oracle import create_table
 
 ROWS = 2_000
@@ -54,6 +54,19 @@ def small_disk(fleet: Ringhaul, bytes_max: int) -> Iterator[None]:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
 
 
+def unloaded(out: Path) -> list[tuple[int, str]]:
+    """The rows of the parts that the manifest lists, in order; nothing else is beside these."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        ["manifest.json", *(part["name"] for part in manifest["parts"])]
+    )
+    found = []
+    for part in manifest["parts"]:
+        with (out / part["name"]).open(newline="") as file:
+            found += [(int(row["id"]), row["note"]) for row in csv.DictReader(file)]
+    return sorted(found)
+
+
 def test_an_unload_to_a_full_disk_goes_on_when_there_is_room(
     fleet: Ringhaul, table: str, tmp_path: Path
 ) -> None:
@@ -65,15 +78,54 @@ def test_an_unload_to_a_full_disk_goes_on_when_there_is_room(
     assert not (out / "manifest.json").exists()
     (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
     assert fleet.run("resume", job).code == 0
-    manifest = json.loads((out / "manifest.json").read_text())
-    assert sorted(path.name for path in out.iterdir()) == sorted(
-        ["manifest.json", *(part["name"] for part in manifest["parts"])]
-    )
-    found = []
-    for part in manifest["parts"]:
-        with (out / part["name"]).open(newline="") as file:
-            found += [(int(row["id"]), row["note"]) for row in csv.DictReader(file)]
-    assert sorted(found) == [(n, NOTE) for n in range(ROWS)]
+    assert unloaded(out) == [(n, NOTE) for n in range(ROWS)]
+
+
+class Namespaced(Ringhaul):
+    """The command where mounts are its own: `pid` is of a process that keeps them."""
+
+    def __init__(self, env: Mapping[str, str], cwd: Path, pid: int) -> None:
+        super().__init__(env, cwd)
+        self.prefix = ["nsenter", f"--target={pid}", "--mount", "--"]
+
+    def argv(self, *args: object) -> list[str]:
+        return [*self.prefix, *super().argv(*args)]
+
+
+@pytest.fixture
+def mounts() -> Iterator[int]:
+    """The process that keeps a mount namespace, which goes with it, and all that is mounted."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        pytest.skip("mount namespaces are not permitted here")
+    with subprocess.Popen(["unshare", "--mount", "sleep", "infinity"]) as keeper:
+        try:
+            ours = os.readlink("/proc/self/ns/mnt")
+            wait_until(lambda: os.readlink(f"/proc/{keeper.pid}/ns/mnt") != ours, "the namespace")
+            yield keeper.pid
+        finally:
+            keeper.kill()
+
+
+def test_an_unload_to_a_file_system_that_is_full(
+    embedded: Ringhaul, mounts: int, table: str, tmp_path: Path
+) -> None:
+    """A real one, of 100 KiB; 400 KiB are to be written. Made larger, it takes the rest."""
+    out = tmp_path / "out"
+    out.mkdir()
+    inside = Namespaced(embedded.env, embedded.cwd, mounts)
+    mount = [*inside.prefix, "mount", "-t", "tmpfs", "none", str(out), "-o"]
+    subprocess.run([*mount, "size=100k"], check=True)
+    seen = Path(f"/proc/{mounts}/root{out}")
+    full = inside.run("unload", "-t", table, "-o", out)
+    assert full.code == 4, full
+    assert f"{out}: no space is left; make room there, or name another folder" in full.err
+    assert "Traceback" not in full.err
+    assert not (seen / "manifest.json").exists()
+    (job,) = set(re.findall(r"ul-[0-9a-f]{6}", full.err))
+    subprocess.run([*mount, "remount,size=10m"], check=True)
+    assert inside.run("resume", job).code == 0
+    assert not list(out.iterdir())  # all of it went to the file system under test
+    assert unloaded(seen) == [(n, NOTE) for n in range(ROWS)]
 
 
 @pytest.mark.parametrize("command", ["unload", "lookup"])
