@@ -89,15 +89,16 @@ class Feeder:
         """Append every unit, then seal; begin again from the ledger's count when it lost some."""
         count = self._append(0)
         while count is not None:
-            sealed = self._ledger.seal(self._job_id, self._epoch, count)
-            if sealed is None or sealed == count:
+            known = self._ledger.seal(self._job_id, self._epoch, count)
+            if known is None or known == count:
                 return
-            if sealed > count:
+            # With fewer units the ledger lost some; unless another feeder sealed the job with them.
+            if known > count or self._ledger.status(self._job_id).sealed:
                 raise SourceChanged(
-                    f"the input makes {count_text(count, 'unit')} now and made {sealed:,} when the "
+                    f"the input makes {count_text(count, 'unit')} now and made {known:,} when the "
                     "job began: a file was changed since; start again with a new job"
                 )
-            count = self._append(sealed)
+            count = self._append(known)
 
     def _append(self, first: int) -> int | None:
         """Append the units from number `first` on; their number, None if the job has ended."""

@@ -178,14 +178,23 @@ def create_job(
     )
     if plan.split is not None:
         return
-    first = 0
-    while first < len(plan.units):
-        batch = plan.units[first : first + BATCH_UNITS]
-        known = ledger.add_units(job_id, 1, first, batch)
-        if known is None:
-            break  # cancelled by somebody already
-        first = min(first + len(batch), known)
-    ledger.seal(job_id, 1, len(plan.units))
+    _hand_out(ledger, job_id, plan.units)
+
+
+def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str]) -> None:
+    """Append the units and seal the job; what Redis loses of them meanwhile is appended again."""
+    known = 0
+    while True:
+        if known < len(units):
+            first = known
+            answer = ledger.add_units(job_id, 1, first, units[first : first + BATCH_UNITS])
+            if answer is None or answer == first:
+                return  # cancelled by somebody already, or sealed by another command with fewer
+        else:
+            answer = ledger.seal(job_id, 1, len(units))
+            if answer is None or answer >= len(units):
+                return
+        known = answer
 
 
 def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:

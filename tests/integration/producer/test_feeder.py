@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from producer.feed import BATCH_UNITS, Feeder, split_sources
+from producer.words import count_text
 from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
@@ -109,19 +110,25 @@ def test_an_input_that_cannot_be_split_fails_the_job_with_the_reason(
     assert "1.csv.gz: cannot be decompressed as .gz" in str(feeder.error)
 
 
-def test_a_file_that_makes_fewer_units_than_before_fails_the_job(
-    ledger: Ledger, tmp_path: Path
+@pytest.mark.parametrize(("before", "now", "sealed"), [(5, 1, False), (5, 1, True), (2, 5, True)])
+def test_a_file_that_makes_other_units_than_before_fails_the_job(
+    ledger: Ledger, tmp_path: Path, before: int, now: int, sealed: bool
 ) -> None:
-    # Given a job with five units whose file was written anew, in the same size, with one record
-    job = make_job(ledger, tmp_path / "in.csv", 5)
+    # Given a job with all its units, whose file was written anew in the same size
+    path = tmp_path / "in.csv"
+    job = make_job(ledger, path, before)
     ledger.add_units(JOB, 1, 0, [unit.pack() for unit in split_sources(job)])
-    (tmp_path / "in.csv").write_text("1" * 24 + "\n")
-    # When it is fed to its end
+    if sealed:
+        ledger.seal(JOB, 1, before)
+    path.write_text(f"{{:0{job.total_bytes // now - 1}}}\n".format(1) * now)
+    assert path.stat().st_size == job.total_bytes
+    # When another command feeds it
     feeder = feed(ledger, job)
     # Then that is told, and the feeder does not go round for ever
     status = ledger.status(JOB)
     assert (status.state, status.last_error) == (JobState.FAILED, str(feeder.error))
-    assert str(feeder.error).startswith("the input makes 1 unit now and made 5")
+    said = f"the input makes {count_text(now, 'unit')} now and made {before} when the job began"
+    assert str(feeder.error).startswith(said)
 
 
 def test_a_ledger_that_takes_no_writes_for_a_while_is_waited_for(
