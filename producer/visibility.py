@@ -12,17 +12,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from config.celery_config import QUEUE_LOAD
 from producer.words import count_text
 from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
-from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage.access import is_url
 from ringhaul.storage.look import request
+
+if TYPE_CHECKING:
+    from ringhaul.formats.sources import SourceFile  # readers of files
 
 #: A worker that is there answers in half a second, that it has begun to look.
 BEGIN_S = 3.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from ringhaul.load.job import LoadJob
 from ringhaul.load.kinds import LOAD_KINDS
 
 if TYPE_CHECKING:
+    from ringhaul.load.job import LoadJob
     from ringhaul.read.ask import AskJob
     from ringhaul.read.job import ReadJob
 
@@ -17,10 +17,12 @@ Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 
 def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
     """The job that a spec describes. Raises ValueError, TypeError or KeyError for a strange one."""
+    # Only what the kind needs: the end of a command waits for it.
     spec = json.loads(spec_json)
     if spec["kind"] in LOAD_KINDS:
+        from ringhaul.load.job import LoadJob
+
         return LoadJob.from_json(spec)
-    # numba and sqlglot: not for workers that only load
     if spec["kind"] in ("lookup", "exec"):
         from ringhaul.read.ask import AskJob
 

@@ -118,7 +118,7 @@ class Caller:
         self.client = client
         self._execute: Callable[..., Any] = client.execute_command
         self.patience_ms = patience_ms
-        self._texts = read_scripts() | dict(scripts or {})
+        self._texts = {**read_scripts(), **(scripts or {})}
         # SHA-1 is how Redis names scripts; nothing depends on it being hard to forge.
         self._digests = {
             name: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()

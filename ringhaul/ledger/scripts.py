@@ -4,6 +4,8 @@ A script of the job is `constants` (made here, so that `keys` and `limits` stay 
 knows them) + `common.lua` + its own file. Scripts that belong to no job stand alone.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 
 from ringhaul.ledger import keys, limits
@@ -49,7 +51,8 @@ SHARED_SCRIPTS = (
 )
 
 
-def read_scripts() -> dict[str, str]:
+@cache
+def read_scripts() -> Mapping[str, str]:
     """The text of every script by name."""
     prelude = _constants() + _read("common")
     texts = {name: prelude + _read(name) for name in JOB_SCRIPTS}
