@@ -4,21 +4,32 @@ Celery's soft shutdown sleeps its whole time whenever its books have a task; asl
 of the signal it takes no results, so the books never clear. Here a process holds a lock while it
 works on a unit, and the worker waits until nobody holds one. The lock of a process that is killed
 ends with it.
+
+Nor does it wait for a broker that is away once there is nothing left but to take leave.
 """
 
 from __future__ import annotations
 
 import fcntl
 import logging
+import os
+import signal
 import tempfile
+import threading
 import time
-from typing import IO
+from contextlib import suppress
+from typing import IO, Any
 
 from celery.apps.worker import Worker
+
+from ringhaul.errors import EXIT_COMPLETE
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 0.05
+#: How long the last of an end may take: killing the processes, and signing off with the broker and
+#: with the ledger, each of which waits some seconds for a Redis that does not answer.
+FAREWELL_S = 10.0
 
 
 class UnitsInProgress:
@@ -64,6 +75,23 @@ UNITS = UnitsInProgress()
 class UnitWorker(Worker):  # type: ignore[misc]
     """Celery's worker, but for how it waits at its end."""
 
+    def _shutdown(self, warm: bool = True) -> None:
+        """Stop, or leave what cannot be stopped.
+
+        Celery's timer goes on in a thread while the pool ends. With a broker that went away its
+        heartbeat connects again and again there, with the lock in hand that the main thread needs
+        to send the last event: the process would stay for ever.
+        """
+        over = threading.Event()
+        stuck = threading.Thread(
+            target=_leave_when_stuck, args=(self.pool, over), kwargs={"warm": warm}, daemon=True
+        )
+        stuck.start()
+        try:
+            super()._shutdown(warm)
+        finally:
+            over.set()
+
     def wait_for_soft_shutdown(self) -> None:
         """Called in the handler of the signal; what is in progress afterwards is given back."""
         limit_s = self.app.conf.worker_soft_shutdown_timeout
@@ -72,3 +100,20 @@ class UnitWorker(Worker):  # type: ignore[misc]
             log.warning("stopping: units in progress have %s s to end", limit_s)
         while UNITS.any() and time.monotonic() < until:
             time.sleep(_LOOK_S)
+
+
+def _leave_when_stuck(pool: Any, over: threading.Event, *, warm: bool) -> None:
+    """End this process and those of its `pool` if the last of their end takes too long.
+
+    `warm`: the pool may first finish what it is at, however long that takes.
+    """
+    while warm and pool._pool is not None:
+        if over.wait(_LOOK_S):
+            return
+    if over.wait(FAREWELL_S):
+        return
+    log.warning("stopped without a word to the broker, which does not answer")
+    for process in [] if pool._pool is None else pool._pool._pool:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)  # whatever it holds runs out with its lease
+    os._exit(EXIT_COMPLETE)

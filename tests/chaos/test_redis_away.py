@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -16,9 +17,20 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.load.unit import LoadUnit
+from tasks.stopping import FAREWELL_S
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
-from tests.chaos.rig import RECOVERY_S, Looker, Rig, check_exact, kill, looking_at, write_source
+from tests.chaos.rig import (
+    RECOVERY_S,
+    Looker,
+    Rig,
+    check_exact,
+    children_of,
+    gone,
+    kill,
+    looking_at,
+    write_source,
+)
 from tests.loads import load_job, load_source, table_schema
 
 
@@ -53,6 +65,25 @@ def test_a_fleet_survives_a_restart_of_redis(
     check_exact(fleet, looker, summary, source)
     alive = {worker.pid for worker in looker.alive()}
     assert alive == {worker.pid for worker in workers}, "a worker's timer did not go on"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_ends_although_redis_is_away(
+    fleet: Rig, valkey: EmbeddedValkey, start_worker: StartWorker, stop: signal.Signals
+) -> None:
+    """
+    1. A worker is told to stop, and Redis dies at that moment.
+    2. It signs off nowhere, and ends all the same, with its processes.
+    """
+    worker = start_worker(2)
+    log = fleet.folder / "worker-0.log"
+    wait_until(lambda: log.read_text().count("session_opened") == 2, "its processes")
+    pool = children_of(worker.pid)
+    assert valkey.pid is not None
+    worker.send_signal(stop)
+    kill(valkey.pid)
+    assert worker.wait(FAREWELL_S + 20) == 0
+    assert gone(pool)()
 
 
 def test_an_embedded_command_starts_its_redis_again(
