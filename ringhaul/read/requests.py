@@ -92,6 +92,8 @@ class Requests(Dispatcher[None]):
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
         self._unmet = Unmet(hooks.on_not_applied)
         self._gathering = Gathering(self.stats, options.requests_max)
+        #: Number of a row whose answer has more pages -> rows of those that came.
+        self._rows_so_far: dict[int, int] = {}
         window_stats = WindowStats(latencies=self.stats.latencies)
         self.stats.window = window_stats
         super().__init__(target, options, hooks, window_stats)
@@ -221,8 +223,11 @@ class Requests(Dispatcher[None]):
         if not count:
             return
         wire.window.answered(found.streams.astype(np.int16), now_s, looked_at_s)
-        last = np.ones(count, np.bool_)
-        self._gathering.keep(data, found, self._numbers_of[wire][found.streams], last)
+        last, numbers = np.ones(count, np.bool_), self._numbers_of[wire][found.streams]
+        if self._rows_so_far:
+            for number in numbers.tolist():
+                self._rows_so_far.pop(number, None)
+        self._gathering.keep(data, found, numbers, last)
         wire.window.cap(self._gathering.requests_cap())
 
     def _take_page(
@@ -237,8 +242,11 @@ class Requests(Dispatcher[None]):
         """An answer after which there is more: ask for it, unless the caller does."""
         work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
         order = work.order[index : index + 1]
-        last = self._hooks.cut_off(int(order[0]))
+        number = int(order[0])
+        last = self._hooks.cut_off(number)
         if not last:
+            so_far = self._rows_so_far.get(number, 0)
+            self._rows_so_far[number] = so_far + int(found.counts[i])
             state = paging_state(data, int(found.frames[i]))
             begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
             frames = next_page_frame(work.frames.buffer[begin:end].tobytes(), state)
@@ -268,9 +276,13 @@ class Requests(Dispatcher[None]):
 
     def _refused(self, work: Work[None], index: int, reason: str) -> None:
         number = int(work.order[index])
-        if not self._hooks.take_over(number):
-            self.stats.rejected += 1
-            self._hooks.on_reject(number, reason)
+        if self._hooks.take_over(number):
+            return
+        self.stats.rejected += 1
+        rows = self._rows_so_far.pop(number, 0)
+        if rows:  # they are handed out as they come: an answer may be larger than memory
+            reason = f"{reason}; the {rows:,} rows before that are in the output"
+        self._hooks.on_reject(number, reason)
 
     def _erred(self, work: Work[None], index: int, error: ServerError) -> None:
         reason = f"{error.name}: {error.message}"

@@ -359,6 +359,26 @@ def test_a_row_that_cannot_be_read_is_told_of(server: ScriptedServer, client: Cl
     assert server.seen[9] == 3
 
 
+def test_a_row_that_cannot_be_read_to_its_end_is_told_with_how_much_of_it_there_is(
+    server: ScriptedServer, client: Client
+) -> None:
+    # Given answers of two pages, the second of which one row's can never be read
+    begun: set[int] = set()
+
+    def script(request: Execute) -> Answer:
+        if request.row in begun:
+            failed = error(request, READ_FAILURE, "tombstones")
+            return failed if request.row == 9 else answer_rows(request, (request.row, 3))
+        begun.add(request.row)
+        return answer_rows(request, (request.row, 1), (request.row, 2), state=b"more")
+
+    server.script = script
+    found = client.exec(SELECT, IDS)
+    assert sum(number == 9 for number, _ in found) == 2 and len(found) == 3 * ROWS - 1
+    told = "read_failure: tombstones; the 2 rows before that are in the output"
+    assert client.rejected == {9: told}
+
+
 def test_what_no_row_gets_past_ends_the_job(server: ScriptedServer, client: Client) -> None:
     server.script = first_time(lambda request: error(request, SYNTAX, "eh"), {1000})
     with pytest.raises(ClusterError, match="does not run the statement: eh"):
