@@ -111,8 +111,12 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         count_text(sums.retries, "retry", "retries"),
         count_text(len(sums.workers), "worker process", "worker processes"),
     ]
-    lines = [f" {'   '.join(figures)}", f" {'   '.join(details)}", *_verdict(status, job, sums)]
-    return Closing(exit_code=code, text="\n".join(lines), data=data)
+    return Closing(
+        exit_code=code,
+        figures=[f" {'   '.join(figures)}", f" {'   '.join(details)}"],
+        verdict=_verdict(status, job, sums),
+        data=data,
+    )
 
 
 def _given_up(status: JobStatus, job: AskJob) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +40,19 @@ class Closing:
     """What a command that followed a job, or looks at it later, has to say."""
 
     exit_code: int
-    text: str  #: for people, on stderr
+    figures: Sequence[str]  #: lines of counts and times
+    verdict: Sequence[str]  #: lines: how it ended, and the next command where there is one
     data: dict[str, Any]  #: for programs, on stdout
+
+    @property
+    def text(self) -> str:
+        """For people, on stderr."""
+        return "\n".join([*self.figures, *self.verdict])
+
+    @property
+    def alarm(self) -> str:
+        """What people are told of a job that was to be quiet and did not end well."""
+        return "\n".join([f"{self.data['job']} {self.verdict[0]}", *self.verdict[1:]])
 
 
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:

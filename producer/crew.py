@@ -68,9 +68,7 @@ def crew_for(
     return Crew(
         label=label,
         slots=max(1, slots),
-        told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}"
-        if workers
-        else "no worker is up: start some with `ringhaul worker`",
+        told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
         # Workers without a data centre of their own mostly have the one of this command.
         warning=route_warning(near, queue, alive) or (far if queue == QUEUE_LOAD else ""),
         workers=workers,
@@ -79,6 +77,8 @@ def crew_for(
 
 def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> str:
     """What is odd about the queue that was chosen for rows in the data centres `near`."""
+    if not any(queue in worker.queues for worker in alive):
+        return "no worker is up, and units wait for one: start some with `ringhaul worker`"
     standing = [worker for worker in alive if QUEUE_LOAD in worker.queues]
     unplaced = [worker for worker in standing if worker.queues == (QUEUE_LOAD,)]
     if queue == QUEUE_LOAD:

@@ -16,7 +16,7 @@ from producer.progress import open_progress
 from producer.snapshot import RateMeter
 from producer.stdout import print_message
 from producer.watch import Detached, Watch
-from ringhaul.errors import EXIT_STILL_RUNNING, OutputUnusable
+from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, OutputUnusable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
@@ -48,7 +48,11 @@ class Shown:
     def say(self, text: str) -> None:
         """One line on stderr, unless quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """One line on stderr that may call for somebody to do something."""
+        print(text, file=sys.stderr, flush=True)
 
 
 def follow_job(
@@ -116,12 +120,15 @@ def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) 
 def print_closing(closing: Closing, shown: Shown) -> None:
     """The closing table on stderr, or the summary as JSON on stdout; then to a file, too, whole.
 
+    Quiet: of a job that did not end well how it ended, of others nothing.
     Raises `OutputUnusable` where the file cannot be written (disk full).
     """
     if shown.as_json:
         print_message(json.dumps(closing.data))
-    else:
+    elif not shown.quiet:
         shown.say(closing.text)
+    elif closing.exit_code != EXIT_COMPLETE:
+        shown.warn(closing.alarm)
     if shown.summary_file is None:
         return
     from producer.whole_file import replacing  # what few commands need to import

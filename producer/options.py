@@ -296,6 +296,13 @@ def given_options(context: click.Context | None = None) -> set[str]:
     }
 
 
+def refuse_blank(option: str, text: str | None, wanted: str) -> None:
+    """Raise `UsageError` for an option that is given without a text, as by a shell's variable that
+    is not set: it would mean what leaving it out means. `wanted`: what to give."""
+    if text is not None and not text.strip(" \t\r\n,"):
+        raise UsageError(f"{option} is empty: give {wanted}, or leave it out")
+
+
 def comma_list(text: str | None) -> list[str]:
     """`a, b,c` as a list; empty parts are dropped."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 
 from config.settings import Settings
+from producer.options import refuse_blank
 from producer.plan_sources import (
     LoadRequest,
     each_file,
@@ -66,8 +67,7 @@ def check_request(request: LoadRequest) -> None:
     if not 0 <= request.ttl_s <= TTL_S_MAX:
         raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
     for meant, field in zip((WRITETIME, TTL), request.wanted_row_fields, strict=True):
-        if field == "":  # as of a shell's variable that is not set
-            raise UsageError(f"{meant.option} is empty: give the name of a field, or leave it out")
+        refuse_blank(meant.option, field, "the name of a field")
     if request.timestamp is not None:
         parse_timestamp_us(request.timestamp)
         if request.timestamp_field is not None:

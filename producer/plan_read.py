@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
-from cassandra.metadata import Murmur3Token
+from cassandra.metadata import LocalStrategy, Murmur3Token
 
+from producer.options import refuse_blank
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
@@ -92,9 +93,7 @@ def check_wanted(wanted: Wanted) -> None:
         _names_of(wanted)
         if wanted.is_whole_table:
             return
-        if wanted.where is not None and not wanted.where.strip():
-            # An empty variable of a shell must not mean all.
-            raise UsageError("--where is empty: give a condition, or leave it out for all rows")
+        refuse_blank("--where", wanted.where, "a condition")
         from ringhaul.query.sql import parse_condition
 
         parse_condition(wanted.where or "")
@@ -117,8 +116,23 @@ def read_select(session: Session, wanted: Wanted) -> Read:
     """Raises `QueryError` or `UsageError` for what cannot be read, or not at the session's
     consistency; `ClusterError` for a table that is not there."""
     read = _read(session, wanted)
+    refuse_local(session, read.table)
     check_consistency(session, read.table.keyspace, Use(writes=False))
     return read
+
+
+def refuse_local(session: Session, table: TableSchema) -> None:
+    """Raise `UsageError` for a table of which each node of several has one of its own: ranges are
+    read from any node, and the rows would be a mixture."""
+    metadata = session.cluster.metadata
+    keyspace = metadata.keyspaces[table.keyspace]
+    local = keyspace.virtual or isinstance(keyspace.replication_strategy, LocalStrategy)
+    nodes = len(metadata.all_hosts())
+    if local and nodes > 1:
+        raise UsageError(
+            f"each of the {nodes} nodes has a {table.name} of its own: ask the one that is meant "
+            "(cqlsh HOST)"
+        )
 
 
 def _read(session: Session, wanted: Wanted) -> Read:

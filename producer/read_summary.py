@@ -35,15 +35,20 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
 
         kept = sum(1 for _ in job_rejects(ledger, status.job))
         report.rejected_unfinished = max(kept - report.rejected, 0)
-    code = exit_code(status, interrupted=interrupted)
+    return report_closing(status, job, report, exit_code(status, interrupted=interrupted))
+
+
+def report_closing(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> Closing:
+    """A report in words, for people and for programs. `code`: what the command ends with."""
     return Closing(
         exit_code=code,
-        text=closing_text(status, job, report),
-        data=closing_data(status, job, report, code),
+        figures=_figures(status, job, report),
+        verdict=_verdict(status, job, report),
+        data=_data(status, job, report, code),
     )
 
 
-def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dict[str, Any]:
+def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dict[str, Any]:
     """The summary for programs. Fields are only ever added."""
     worked_s = status.worked_s
     return {
@@ -82,8 +87,8 @@ def closing_data(status: JobStatus, job: ReadJob, report: ReadReport, code: int)
     }
 
 
-def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
-    """The closing table and what to do next."""
+def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
+    """What was read and written, and how fast."""
     elapsed_s, worked_s = status.elapsed_s, status.worked_s
     speed = rate_text(report.rows_read / worked_s) if worked_s else "-"
     figures = [f"{report.rows_read:,} rows read"]
@@ -107,7 +112,7 @@ def closing_text(status: JobStatus, job: ReadJob, report: ReadReport) -> str:
     lines = [f" {'   '.join(figures)}", f" {'   '.join(details)}"]
     if job.transforms:
         lines.insert(1, _transformed_line(job, report))
-    return "\n".join([*lines, *_verdict(status, job, report)])
+    return lines
 
 
 def _transformed_line(job: ReadJob, report: ReadReport) -> str:

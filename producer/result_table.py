@@ -16,7 +16,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.suffixes import format_of
 
-#: Rows of a table on a terminal; a result with more is meant for a file.
+#: Rows of a table on a terminal; a result with more is meant for a file, which has them all.
 ROWS_SHOWN = 1000
 #: What a table shows in the place of null, as cqlsh does: an empty text shows nothing.
 NULL_SHOWN = "null"
@@ -34,7 +34,8 @@ def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str
     """
     if path == STDOUT:
         path = None
-    data = _bytes(table, types, _form(form, path))
+    rows_max = ROWS_SHOWN if path is None and sys.stdout.isatty() else table.num_rows
+    data = _bytes(table, types, _form(form, path), rows_max)
     try:
         if path is None:
             sys.stdout.flush()
@@ -64,9 +65,9 @@ def _form(form: str, path: str | None) -> str:
     return "table" if sys.stdout.isatty() else "csv"
 
 
-def _bytes(table: pa.Table, types: Sequence[CqlType], form: str) -> bytes:
+def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, rows_max: int) -> bytes:
     if form == "table":
-        return _drawn(table, types).encode()
+        return _drawn(table, types, rows_max).encode()
     if form == "json":
         return _json_lines(table, types).encode()
     sink = io.BytesIO()
@@ -113,9 +114,9 @@ def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> Non
     writer.close()
 
 
-def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
+def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
     """Columns as wide as their widest value; numbers to the right."""
-    shown = _rows(table.slice(0, ROWS_SHOWN), types)
+    shown = _rows(table.slice(0, rows_max), types)
     right = [_numeric(field.type) for field in table.schema]
     widths = [
         max([len(name), *(len(row[i]) for row in shown)])
@@ -131,8 +132,8 @@ def _drawn(table: pa.Table, types: Sequence[CqlType]) -> str:
 
     lines = [line(table.column_names), " " + "  ".join("-" * width for width in widths)]
     lines += [line(row) for row in shown]
-    if table.num_rows > ROWS_SHOWN:
-        lines.append(f" ... {table.num_rows - ROWS_SHOWN:,} more rows (--format csv shows all)")
+    if table.num_rows > rows_max:
+        lines.append(f" ... {table.num_rows - rows_max:,} more rows (--format csv shows all)")
     return "\n".join(lines) + "\n"
 
 

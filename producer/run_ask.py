@@ -30,7 +30,7 @@ from producer.outputs import (
     wants_header,
 )
 from producer.plan import LoadRequest, plan_sources, with_empty
-from producer.plan_read import Wanted, table_of
+from producer.plan_read import Wanted, refuse_local, table_of
 from producer.run_read import Plan, plan_slots, run_read
 from producer.stdin_spool import (
     drop_if_done,
@@ -90,6 +90,7 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
     def ask(session: Session, loaded: Loaded) -> _Asked:
         wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
         table = table_of(session, wanted)
+        refuse_local(session, table)
         check_consistency(session, table.keyspace, Use(writes=False))
         plan = LookupPlan.of(table, key, columns)
         return _Asked(

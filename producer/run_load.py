@@ -16,7 +16,7 @@ from producer.dry_run import dry_run_json, dry_run_text
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job, leave_job
 from producer.input_options import dialect_of, text_of
-from producer.options import comma_list, settle, sharing
+from producer.options import comma_list, refuse_blank, settle, sharing
 from producer.plan import LoadRequest, check_request, plan_load
 from producer.stdin_spool import (
     as_standard_input,
@@ -66,11 +66,11 @@ def run_load(
             session = begun.opening.session()
             crew = crew_for(begun, ledger, session, request.keyspace)
             if crew.warning:
-                shown.say(crew.warning)
+                shown.warn(crew.warning)
             with told_as_standard_input(spool):
                 job = plan_load(request, files, session, loaded.settings, crew.slots)
             begun.opening.close()
-            visibility.judge(crew.workers, shown.say)
+            visibility.judge(crew.workers, shown.warn)
         if options["dry_run"]:
             transforms = transforms_of(loaded.settings, job.transforms)
             if options["as_json"]:
@@ -91,6 +91,10 @@ def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
     keyspace = keyspace or options["keyspace"]
     if not keyspace:
         raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    refuse_blank("--where", options["where"], "a condition")
+    refuse_blank("--columns", options["columns"], "some columns")
+    refuse_blank("--skip-columns", options["skip_columns"], "some columns")
+    refuse_blank("--mapping", options["mapping"], "FIELD=COLUMN")
     load = loaded.settings.load
     request = LoadRequest(
         keyspace=keyspace,

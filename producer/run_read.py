@@ -100,7 +100,7 @@ def run_read(
         begun.opening.close()
         if plan.told is not None:
             if crew.warning:
-                Shown.from_options(options).say(crew.warning)
+                Shown.from_options(options).warn(crew.warning)
             print(plan.told)
             return EXIT_COMPLETE
         if plan.job.output is not None and is_url(plan.job.output.url):
@@ -110,8 +110,8 @@ def run_read(
         if not plan.own_workers:
             shown = Shown.from_options(options)
             if crew.warning:
-                shown.say(crew.warning)
-            visibility.judge(crew.workers, shown.say)
+                shown.warn(crew.warning)
+            visibility.judge(crew.workers, shown.warn)
     with ExitStack() as stack:
         return _run(stack, options, begun, plan, crew.label)
 

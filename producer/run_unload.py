@@ -96,7 +96,10 @@ def _plan(
         if read.select.is_aggregate:
             raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
         if read.select.limit is not None:
-            raise UsageError("unload takes no LIMIT: workers read the ring's ranges side by side")
+            raise UsageError(
+                "unload takes no LIMIT: workers read the ring's ranges side by side. For the first "
+                "rows: -o - | head; for a part of the table: WHERE token(KEY) < ..."
+            )
         if not options["transforms"]:
             _refuse_blank_lines(read.select, output)
     columns = list(zip(read.names, read.type_texts, strict=True))

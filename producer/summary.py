@@ -73,9 +73,16 @@ class Summary:
 
 def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
     """How a load or a verification ended, computed from what the ledger holds."""
-    summary = read_summary(ledger, status, interrupted=interrupted)
+    return summary_closing(read_summary(ledger, status, interrupted=interrupted))
+
+
+def summary_closing(summary: Summary) -> Closing:
+    """A summary in words, for people and for programs."""
     return Closing(
-        exit_code=summary.exit_code, text=summary_text(summary), data=summary_json(summary)
+        exit_code=summary.exit_code,
+        figures=_figures(summary),
+        verdict=_verdict(summary),
+        data=summary_json(summary),
     )
 
 
@@ -145,8 +152,8 @@ def _kind_json(summary: Summary) -> dict[str, Any]:
     return {"first_timestamp_us": summary.job.base_us}
 
 
-def summary_text(summary: Summary) -> str:
-    """The closing table and what to do next."""
+def _figures(summary: Summary) -> list[str]:
+    """The closing table, and what is counted beside it."""
     report = summary.report
     lines = _shown(report.sources)
     total = SourceLine("total")
@@ -185,7 +192,7 @@ def summary_text(summary: Summary) -> str:
     if summary.reasons:
         reasons = sorted(summary.reasons.items(), key=lambda pair: -pair[1])
         text.append(" rejects  " + " | ".join(f"{kind} {count:,}" for kind, count in reasons[:8]))
-    return "\n".join([*text, *_verdict(summary)])
+    return text
 
 
 def _verdict(summary: Summary) -> list[str]:

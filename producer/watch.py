@@ -43,6 +43,23 @@ WIND_DOWN_S = 15.0
 LEAVE_S = 10.0
 
 
+def pause_before_look_s(
+    status: JobStatus, eta_s: float | None, age_s: float, *, fed: bool
+) -> float:
+    """How long until the next look: short when something is about to begin or to end.
+
+    `eta_s`: to the end of the job, if that can be told; `age_s`: of the watch; `fed`: all units are
+    split, and published as far as there is room.
+    """
+    if not fed:
+        return LOOK_SOON_S if age_s < START_S else LOOK_EVERY_S
+    if not (status.sealed and 0 < status.leased == status.left):
+        return LOOK_EVERY_S
+    # The last units are being worked on. A job that is too young to tell may be a short one.
+    soon_s = 0.0 if eta_s is None else eta_s * END_SHARE
+    return min(max(soon_s, LOOK_SOON_S), LOOK_EVERY_S)
+
+
 class Detached(Exception):
     """The user let go of a job that goes on without this command."""
 
@@ -99,7 +116,8 @@ class Watch:
                         status = self._wind_down(status)
                         self._dismiss_worker(status)
                         return status
-                    pause_s = self._pause_s(status, snapshot)
+                    age_s = time.monotonic() - self._started_at
+                    pause_s = pause_before_look_s(status, snapshot.eta_s, age_s, fed=self._fed)
                 except LedgerUnavailable as error:
                     self._wait_for_redis(error)
                 time.sleep(pause_s)
@@ -134,17 +152,6 @@ class Watch:
             words = f"paused; to go on: {next_command(f'resume {self._job_id}')}"
             self._progress.note(words if status.paused else "the job goes on")
         self._paused = status.paused
-
-    def _pause_s(self, status: JobStatus, snapshot: Snapshot) -> float:
-        """Until the next look: short when something is about to begin or to end."""
-        if not self._fed:
-            beginning = time.monotonic() < self._started_at + START_S
-            return LOOK_SOON_S if beginning else LOOK_EVERY_S
-        if not (status.sealed and 0 < status.leased == status.left):
-            return LOOK_EVERY_S
-        # The last units are being worked on. A job that is too young to tell may be a short one.
-        left_s = 0.0 if snapshot.eta_s is None else snapshot.eta_s * END_SHARE
-        return min(max(left_s, LOOK_SOON_S), LOOK_EVERY_S)
 
     def _sweep(self) -> None:
         """Look after the job, and renew what `show` tells beside its status: both cost more than

@@ -115,7 +115,7 @@ def answer_options(command: Command) -> Command:
                 default="-",
                 show_default=True,
                 metavar="DIR|URL|-",
-                help="An empty or new folder, or - for standard output.",
+                help="An empty or new folder, a URL of one, or - for standard output.",
             ),
             click.option(
                 "--max-rows-per-file",

@@ -36,7 +36,7 @@ def pause_command(job: str, config_file: Path | None) -> int:
 @click.argument("job")
 @ledger_options
 def cancel_command(job: str, config_file: Path | None) -> int:
-    """End a running job. Its workers stop within 2 s; `resume` goes on from there."""
+    """End a running job. Its workers stop within 2 s; `resume` goes on from there, where it can."""
     from producer.ledgers import reading_ledger
     from ringhaul.ledger.states import JobState
 

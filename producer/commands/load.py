@@ -63,8 +63,8 @@ from producer.options import connection_options, following_options, given_option
 def load_command(**options: Any) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
-    SOURCE is a file, a glob, a directory or - for standard input; .gz, .zst, .bz2 and .xz are
-    read as they are.
+    SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2 and .xz are
+    unpacked while they are read.
     """
     from producer.beginning import begin_load
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +13,22 @@ from producer.options import connection_options, following_options, sharing_opti
 
 #: Forms of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
+
+
+def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The form of a result, and where it goes."""
+    form = click.option(
+        "--format",
+        "result_format",
+        type=click.Choice(RESULT_FORMATS),
+        default="auto",
+        show_default=True,
+        help="auto: a table on a terminal, else csv; in a file what its suffix says.",
+    )
+    place = click.option(
+        "-o", "--output", metavar="FILE", help="Write the result here [standard output]."
+    )
+    return form(place(command))
 
 
 @click.command("count")
@@ -28,14 +45,7 @@ RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
 @click.option(
     "--top", type=click.IntRange(1, 100_000), metavar="N", help="The N partitions with most rows."
 )
-@click.option(
-    "--format",
-    "result_format",
-    type=click.Choice(RESULT_FORMATS),
-    default="auto",
-    show_default=True,
-    help="auto: a table on a terminal, else csv.",
-)
+@result_options
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
 @sharing_options
 @following_options
@@ -54,15 +64,7 @@ def count_command(**options: Any) -> int:
 
 @click.command("query")
 @click.argument("sql", metavar="SELECT")
-@click.option(
-    "--format",
-    "result_format",
-    type=click.Choice(RESULT_FORMATS),
-    default="auto",
-    show_default=True,
-    help="auto: a table on a terminal, else csv.",
-)
-@click.option("-o", "--output", metavar="FILE", help="Write the result here [standard output].")
+@result_options
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
 @sharing_options
 @following_options

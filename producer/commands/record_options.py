@@ -43,7 +43,9 @@ _OPTIONS = [
         show_default=True,
         help="Of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
     ),
-    click.option("--header/--no-header", default=True, help="The first record names the fields."),
+    click.option(
+        "--header/--no-header", default=True, help="The first record names the fields [--header]."
+    ),
     click.option(
         "--columns", metavar="A,B,...", help="Names of the file's fields, in their order."
     ),
@@ -91,7 +93,8 @@ _OPTIONS = [
     click.option(
         "--epoch-unit",
         default="",
-        help="Of whole-number timestamps: s ms us ns [ms, no date-like].",
+        metavar="s|ms|us|ns",
+        help="Of whole-number timestamps [ms, but for what reads as a date].",
     ),
     click.option(
         "--timezone", default="UTC", show_default=True, help="Of timestamps without a zone."
@@ -99,7 +102,11 @@ _OPTIONS = [
     click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
     click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),
     click.option(
-        "--blob", default="hex", show_default=True, help="Blobs are hex (0x...) or base64."
+        "--blob",
+        default="hex",
+        show_default=True,
+        metavar="hex|base64",
+        help="How blobs are spelt: 0x and pairs of digits, or base64.",
     ),
     click.option("--decimal-sep", default=".", show_default=True, help="Decimal point of numbers."),
     click.option("--thousands-sep", default="", help="Between groups of digits; empty: none."),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def status_command(
     job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
 ) -> int:
-    """The jobs of this broker, or one of them. The exit code of one job is that of its load."""
+    """The jobs of this broker, or one of them. The exit code of one job is that of its command."""
     from producer.ledgers import reading_ledger
     from ringhaul.errors import UsageError
 

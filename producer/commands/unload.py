@@ -48,7 +48,7 @@ from producer.options import (
     "--output",
     required=True,
     metavar="DIR|URL|-",
-    help="An empty or new folder, or - for standard output.",
+    help="An empty or new folder, a URL of one, or - for standard output.",
 )
 @output_options
 @click.option(

@@ -377,3 +377,26 @@ def first_unit(session: Session, table: str) -> None:
         return bool(count > 3000)
 
     wait_until(landed, "the first units")
+
+
+def test_a_quiet_load_that_does_not_end_well_says_how_and_what_comes_next(
+    fleet: Ringhaul, table: str, tmp_path: Path
+) -> None:
+    path, summary = tmp_path / "in.csv", tmp_path / "sum.json"
+    for text, code, verdict in (
+        ("1,a,10\n", 0, None),
+        ("1,a,x\n", 1, f"complete with rejects: 0 rows are in {table}, 1 rejected"),
+        ("1,a,x\n2,b,y\n", 3, "stopped: more records were rejected than --max-errors allows"),
+    ):
+        path.write_text("id,name,total\n" + text)
+        finished = fleet.run(
+            *("load", path, "-t", table, "-q", "--max-errors", 1, "--summary", summary)
+        )
+        assert (finished.code, finished.out) == (code, ""), finished
+        if verdict is None:
+            assert finished.err == ""
+            continue
+        job = json.loads(summary.read_text())["job"]
+        first, following, *_ = finished.err.splitlines()
+        assert first.startswith(f"{job}  {verdict}")
+        assert following == f" next     ringhaul errors {job} --export rejects.csv"

@@ -220,6 +220,10 @@ def check_notes(folder: Path) -> None:
     assert lines == [f"{n}\t'it''s; {n}'" if note(n) else f"{n}\tNULL" for n in NOTES]
 
 
+def check_ranges(file: Path) -> None:
+    assert sum(int(row["count"]) for row in csv_rows(file.read_text())) == ROWS
+
+
 def check_readings(folder: Path) -> None:
     found = {(row["sensor"], row["at"]) for row in csv_rows((folder / "found.csv").read_text())}
     assert found == {(sensor, f"{at:%Y-%m-%dT%H:%M:%S.000}Z") for sensor, at in READINGS}
@@ -237,6 +241,7 @@ IN_FILES: dict[str, Callable[[Path], None]] = {
     "-o p99.parquet": lambda folder: pq.read_table(folder / "p99.parquet").num_rows == 2 or fail(),
     "-o people/": lambda folder: check_born(folder / "people"),
     "-o found/": check_zipped_lines,
+    "-o ranges.csv": lambda folder: check_ranges(folder / "ranges.csv"),
     "-o march/": lambda folder: check_march(folder / "march"),
     "-o notes/": lambda folder: check_notes(folder / "notes"),
     "--keys old.txt": check_readings,

@@ -202,6 +202,23 @@ OPTIONS = {
         "consistency TWO needs 2 replicas, keyspace {keyspace} has 1 (SimpleStrategy); "
         "lower --consistency or raise the replication",
     ),
+    # As of a shell's variable that is not set: it must not mean all.
+    "no condition": (
+        ["--where", ""],
+        "--where is empty: give a condition, or leave it out",
+    ),
+    "no columns": (
+        ["--columns", " "],
+        "--columns is empty: give some columns, or leave it out",
+    ),
+    "no columns to leave out": (
+        ["--skip-columns", ","],
+        "--skip-columns is empty: give some columns, or leave it out",
+    ),
+    "no mapping": (
+        ["--mapping", ""],
+        "--mapping is empty: give FIELD=COLUMN, or leave it out",
+    ),
     "a mapping without =": (
         ["--mapping", "id"],
         "--mapping 'id': give FIELD=COLUMN, several parted by commas",

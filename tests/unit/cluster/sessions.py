@@ -36,7 +36,8 @@ def session(level: str, found: object, *dcs: str) -> Session:
         load_balancing_policy=SimpleNamespace(distance=distance),
     )
     metadata = SimpleNamespace(
-        keyspaces={"shop": SimpleNamespace(replication_strategy=found)}, all_hosts=lambda: hosts
+        keyspaces={"shop": SimpleNamespace(replication_strategy=found, virtual=False)},
+        all_hosts=lambda: hosts,
     )
     return cast(
         Session,

@@ -17,7 +17,7 @@ from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.ledger.states import RESUMABLE, JobState
 from tests.unit.producer.statuses import status
 
-CLOSING = Closing(exit_code=0, text=" complete: 3 rows", data={"rows": 3})
+CLOSING = Closing(exit_code=0, figures=[], verdict=[" complete: 3 rows"], data={"rows": 3})
 
 
 def summary_option(path: Path) -> Path:
@@ -59,6 +59,29 @@ def test_the_end_is_told_before_the_file_that_fails(
     assert (printed.out, printed.err) == (
         ('{"rows": 3}\n', "") if as_json else ("", " complete: 3 rows\n")
     )
+
+
+FAILED = Closing(
+    exit_code=4,
+    figures=[" total"],
+    verdict=[" failed: the disk is on fire", " next     ringhaul resume ld-1"],
+    data={"job": "ld-1"},
+)
+
+
+def test_a_quiet_command_tells_of_an_end_that_is_not_good(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_closing(CLOSING, Shown(quiet=True))
+    assert capsys.readouterr().err == ""
+    print_closing(FAILED, Shown(quiet=True))
+    assert capsys.readouterr().err.splitlines() == [
+        "ld-1  failed: the disk is on fire",
+        " next     ringhaul resume ld-1",
+    ]
+    # Programs have it in the summary
+    print_closing(FAILED, Shown(quiet=True, as_json=True))
+    assert capsys.readouterr() == ('{"job": "ld-1"}\n', "")
 
 
 def test_progress_that_is_asked_for_is_shown_beside_json() -> None:

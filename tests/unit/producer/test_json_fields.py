@@ -11,7 +11,7 @@ import pytest
 
 from producer.dry_run import dry_run_json
 from producer.plan import LoadRequest, plan_source
-from producer.read_summary import closing_data
+from producer.read_summary import report_closing
 from producer.snapshot import Snapshot
 from producer.summary import summary_json
 from ringhaul.formats.find import find_sources
@@ -39,7 +39,7 @@ def test_each_field_is_documented(message: str, tmp_path: Path) -> None:
         "status": lambda: ([field.name for field in fields(Snapshot)], "status"),
         "load": lambda: (summary_json(summary(JobState.COMPLETE)), "summary"),
         "verify": lambda: (summary_json(verified(JobState.PARTIAL)), "summary"),
-        "unload": lambda: (closing_data(status(), job(), REPORT, 0), "summary"),
+        "unload": lambda: (report_closing(status(), job(), REPORT, 0).data, "summary"),
         "plan": lambda: (plan_fields(tmp_path), "plan"),
     }[message]()
     of = f" of [^|]*`{message}`" if title == "summary" else ""

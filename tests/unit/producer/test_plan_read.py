@@ -9,18 +9,21 @@ import pytest
 from cassandra.cluster import Session
 
 from producer import plan_read
-from producer.plan_read import Read, Wanted, check_wanted, read_select
+from producer.plan_read import Read, Wanted, check_wanted, read_select, refuse_local
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.query import QueryError
+from tests.loads import table_schema
+from tests.unit.cluster.sessions import session, simple, strategy
 from tests.unit.query.tables import table_of
 
 
 def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> Read:
     monkeypatch.setattr(plan_read, "find_table", lambda *_: table)
     monkeypatch.setattr(plan_read, "check_consistency", lambda *_, **__: None)
-    session = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
-    return read_select(session, Wanted(table="shop.orders", counts=True, **wanted))
+    monkeypatch.setattr(plan_read, "refuse_local", lambda *_: None)
+    nobody = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
+    return read_select(nobody, Wanted(table="shop.orders", counts=True, **wanted))
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,18 @@ def test_what_is_wrong_with_any_schema_is_told_without_one(wanted: Wanted, told:
 )
 def test_what_may_be_right_is_left_to_the_schema(wanted: Wanted) -> None:
     check_wanted(wanted)
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+def test_what_each_node_has_of_its_own_is_not_read_from_several(virtual: bool) -> None:
+    found = simple("1") if virtual else strategy("LocalStrategy")
+    table = table_schema({"id": "int"}, ["id"])
+
+    def refuse(*dcs: str) -> None:
+        several = session("ONE", found, *dcs)
+        several.cluster.metadata.keyspaces["shop"].virtual = virtual
+        refuse_local(several, table)
+
+    refuse("dc1")
+    with pytest.raises(UsageError, match=r"each of the 2 nodes has a shop\.orders of its own"):
+        refuse("dc1", "dc1")

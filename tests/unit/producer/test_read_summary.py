@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from producer.read_summary import closing_data, closing_text
+from producer.read_summary import report_closing
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.states import JobState
 from ringhaul.read.job import Output, ReadJob
@@ -37,22 +37,22 @@ def job(**options: Any) -> ReadJob:
 )
 def test_it_is_told_where_the_rows_went(state: JobState, words: str) -> None:
     ended = status(state=state)
-    told = closing_text(ended, job(), REPORT)
+    told = report_closing(ended, job(), REPORT, 0).text
     assert words.format("are in /out/orders") in told and "2 files" in told
-    assert closing_data(ended, job(), REPORT, 0)["output"] == "/out/orders"
+    assert report_closing(ended, job(), REPORT, 0).data["output"] == "/out/orders"
     # The spool folder of what went to standard output is gone.
     streamed = job(streams=True)
-    told = closing_text(ended, streamed, REPORT)
+    told = report_closing(ended, streamed, REPORT, 0).text
     assert words.format("went to standard output") in told
     assert "/out/orders" not in told and "file" not in told
-    assert closing_data(ended, streamed, REPORT, 0)["output"] is None
+    assert report_closing(ended, streamed, REPORT, 0).data["output"] is None
 
 
 def test_rejects_of_a_unit_that_is_not_done_are_told() -> None:
     report = ReadReport(rows=5, rejected=1, rejected_unfinished=7)
     ended = status(state=JobState.STOPPED)
-    assert "; 8 rejected, " in closing_text(ended, job(), report)
-    data = closing_data(ended, job(), report, 3)
+    assert "; 8 rejected, " in report_closing(ended, job(), report, 0).text
+    data = report_closing(ended, job(), report, 3).data
     assert (data["rejected"], data["rejected_unfinished"]) == (1, 7)
 
 
@@ -61,5 +61,5 @@ def test_rejects_of_a_unit_that_is_not_done_are_told() -> None:
 )
 def test_what_went_to_standard_output_cannot_be_resumed(state: JobState) -> None:
     ended = status(state=state)
-    assert "ringhaul resume ld-7f3a9c" in closing_text(ended, job(), REPORT)
-    assert "ringhaul resume" not in closing_text(ended, job(streams=True), REPORT)
+    assert "ringhaul resume ld-7f3a9c" in report_closing(ended, job(), REPORT, 0).text
+    assert "ringhaul resume" not in report_closing(ended, job(streams=True), REPORT, 0).text

@@ -154,10 +154,25 @@ def test_parquet_by_suffix_keeps_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [ROWS_SHOWN, ROWS_SHOWN + 7])
-def test_a_long_table_says_what_it_leaves_out(rows: int, capsysbinary) -> None:  # type: ignore[no-untyped-def]
+def test_a_long_table_on_a_terminal_says_what_it_leaves_out(  # type: ignore[no-untyped-def]
+    rows: int, capsysbinary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     print_result(pa.table({"n": range(rows)}), types("bigint"), "table", None)
     told = "... 7 more rows (--format csv shows all)" in capsysbinary.readouterr().out.decode()
     assert told == (rows > ROWS_SHOWN)
+
+
+def test_a_long_table_in_a_file_or_a_pipe_is_whole(  # type: ignore[no-untyped-def]
+    tmp_path: Path, capsysbinary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = pa.table({"n": range(ROWS_SHOWN + 7)})
+    print_result(long, types("bigint"), "table", None)
+    piped = capsysbinary.readouterr().out
+    assert len(piped.splitlines()) == 2 + ROWS_SHOWN + 7
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_result(long, types("bigint"), "table", str(tmp_path / "r.txt"))
+    assert (tmp_path / "r.txt").read_bytes() == piped
 
 
 N, N_TYPES = pa.table({"n": [1]}), types("bigint")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from producer.closing import EXIT_CODES
-from producer.summary import SOURCES_SHOWN, Summary, summary_json, summary_text
+from producer.summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
 from ringhaul.ledger.states import JobState
 from ringhaul.load.latency import bucket
 from ringhaul.load.report import build_report
@@ -17,6 +17,10 @@ from tests.loads import load_job, load_source, table_schema
 from tests.unit.producer.statuses import STARTED_MS, status
 
 TABLE = table_schema({"id": "int"}, ["id"])
+
+
+def summary_text(ended: Summary) -> str:
+    return summary_closing(ended).text
 
 
 def summary(
