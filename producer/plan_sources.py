@@ -130,17 +130,6 @@ def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
                 f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
                 f"{dialect.option('format')}, or a file's suffix, says what it is"
             )
-    if set(formats) == {"jsonl"}:
-        text = request.text
-        for option, separator, plain in (
-            ("decimal-sep", text.decimal_sep, "."),
-            ("thousands-sep", text.thousands_sep, ""),
-        ):
-            if separator != plain:
-                raise UsageError(
-                    f"{text.option(option)} is of no use: nothing that is read is CSV or Parquet, "
-                    "and numbers in JSON Lines have JSON's spelling"
-                )
 
 
 def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:

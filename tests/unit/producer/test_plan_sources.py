@@ -17,7 +17,6 @@ from producer.dry_run import dry_run_text
 from producer.feed import split_sources
 from producer.plan import check_request, plan_sources, with_empty
 from producer.plan_sources import LoadRequest, refuse_unread
-from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
@@ -73,21 +72,6 @@ def test_options_of_text_that_nothing_is_read_by_are_refused(
                 check_request(request)
     else:
         refuse_unread(request, formats)
-
-
-def test_separators_of_numbers_are_not_for_json_lines() -> None:
-    def check(formats: set[str], **spelling: str) -> None:
-        text = TextFormat(option_prefix="values-", **spelling)
-        refuse_unread(LoadRequest(keyspace="shop", table="orders", text=text), formats)
-
-    check({"jsonl"})
-    for spelling in ({"decimal_sep": ","}, {"thousands_sep": "'"}):
-        check({"csv"}, **spelling)
-        check({"jsonl", "parquet"}, **spelling)  # whose texts are read by it
-        (option,) = spelling
-        told = f"--values-{option.replace('_', '-')} is of no use: .* JSON's spelling"
-        with pytest.raises(UsageError, match=told):
-            check({"jsonl"}, **spelling)
 
 
 # --- names in a header
