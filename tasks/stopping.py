@@ -82,6 +82,9 @@ class UnitWorker(Worker):  # type: ignore[misc]
         heartbeat connects again and again there, with the lock in hand that the main thread needs
         to send the last event: the process would stay for ever.
         """
+        if self.pool is None:  # it never came so far
+            super()._shutdown(warm)
+            return
         over = threading.Event()
         stuck = threading.Thread(
             target=_leave_when_stuck, args=(self.pool, over), kwargs={"warm": warm}, daemon=True
