@@ -46,6 +46,7 @@ _LOCAL_STACK_KEYS = {
     "contact_points": "cluster.contact_points",
     "port": "cluster.port",
     "local_dc": "cluster.local_dc",
+    "host_ids": "cluster.host_ids",
     "user": "cluster.user",
     "password_file": "cluster.password_file",
     "broker_url": "broker.url",

@@ -24,6 +24,7 @@ from config.values import (
     ContactPoints,
     Count,
     EndpointUrl,
+    HostIds,
     LogFormat,
     LogLevel,
     MaxErrors,
@@ -49,6 +50,8 @@ class ClusterSettings(Section):
     port: Count = Field(default=9042, ge=1, le=65535)
     #: Empty: the data centre of the first contact point that answers.
     local_dc: str = ""
+    #: Empty: any cluster. Otherwise one that has a node of these is taken and no other.
+    host_ids: HostIds = ()
     user: str = ""
     password_file: OptionalPath = None
     tls: bool = False

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -81,6 +82,16 @@ def check_contact_points(points: tuple[str, ...]) -> tuple[str, ...]:
     return points
 
 
+def check_host_ids(host_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """UUIDs, in the spelling in which nodes give them."""
+    try:
+        return tuple(str(UUID(host_id)) for host_id in host_ids)
+    except ValueError:
+        raise ValueError(
+            "expected host ids parted by commas, as `nodetool info` shows them"
+        ) from None
+
+
 def check_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     """Beginnings of URLs, without their `://`."""
     for scheme in schemes:
@@ -139,6 +150,7 @@ BrokerUrl = Annotated[str, AfterValidator(check_broker_url)]
 ContactPoints = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_contact_points)
 ]
+HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_ids)]
 UrlSchemes = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_schemes)
 ]

@@ -52,6 +52,7 @@ def cluster_config(settings: Settings) -> ClusterConfig:
         contact_points=cluster.contact_points,
         port=cluster.port,
         local_dc=cluster.local_dc,
+        host_ids=cluster.host_ids,
         user=cluster.user,
         password=password,
         tls=cluster.tls,

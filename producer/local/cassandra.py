@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from producer.local import processes
-from producer.local.errors import LocalStackError
+from producer.local.errors import LocalStackError, PortTaken
 from producer.local.java import Java
 from producer.local.node_files import cassandra_yaml, logback_xml, node_command, storage_argument
+from producer.local.ports import is_open
 from producer.local.state import private_dir
 
 #: A cold node takes 5 to 15 s on two cores, a third one 30 s; a loaded machine several times that.
@@ -29,6 +30,8 @@ SUPERUSER_PASSWORD = "cassandra"
 _OPTIONS_V5 = b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
 _SUPPORTED_V5_START = b"\x85\x00\x00\x00\x06"
 _LOG_LINES_SHOWN = 15
+#: What Cassandra says when it cannot have its storage port, and its CQL port.
+_PORT_TAKEN = ("is in use by another process", "Failed to bind port")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,8 @@ class Node:
     cql_port: int
     storage_port: int
     pid: int | None  #: of the last start
+    host_id: str = ""  #: which Cassandra gave it on its first start; empty until it is known
+    behind: str = ""  #: its own address for CQL when a proxy has `address`
 
     @property
     def log(self) -> Path:
@@ -61,8 +66,32 @@ class Node:
         return self.pid is not None and processes.is_ours(self.pid, self.proof)
 
     def answers(self) -> bool:
-        """Say whether the node speaks CQL now."""
-        return answers_cql(self.address, self.cql_port)
+        """Say whether this node speaks CQL now: it, and no other server that has its port."""
+        own = self._listens(self.cql_address, self.cql_port)
+        return own and answers_cql(self.address, self.cql_port)
+
+    def port_of_others(self) -> int | None:
+        """Return a port of this node on which another process listens, None if there is none."""
+        for address, port in (
+            (self.cql_address, self.cql_port),
+            (self.address, self.storage_port),
+        ):
+            # Looked at before and after: the node may begin to listen in between.
+            if (
+                not self._listens(address, port)
+                and is_open(address, port)
+                and not self._listens(address, port)
+            ):
+                return port
+        return None
+
+    @property
+    def cql_address(self) -> str:
+        """Where its process listens for CQL."""
+        return self.behind or self.address
+
+    def _listens(self, address: str, port: int) -> bool:
+        return self.pid is not None and self.runs() and processes.listens(self.pid, address, port)
 
 
 def start_node(
@@ -97,12 +126,21 @@ def start_node(
 def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
     """Wait until the node answers CQL.
 
-    Raises `LocalStackError` with the end of its log when it dies or `timeout_s` passes.
+    Raises `PortTaken` when another process has one of its ports, and `LocalStackError` with the
+    end of its log when it dies or `timeout_s` passes.
     """
     deadline = time.monotonic() + timeout_s
     while not node.answers():
+        if (port := node.port_of_others()) is not None:
+            raise PortTaken(
+                f"port {port} of {node.address} belongs to "
+                f"{processes.listener(node.address, port)}, not to this stack's Cassandra node"
+            )
         if not node.runs():
-            raise LocalStackError(f"Cassandra at {node.address} ended while starting. {_why(node)}")
+            why = _why(node)
+            # Whoever had the port may have let go of it since.
+            kind = PortTaken if any(words in why for words in _PORT_TAKEN) else LocalStackError
+            raise kind(f"Cassandra at {node.address} ended while starting. {why}")
         if time.monotonic() >= deadline:
             raise LocalStackError(
                 f"Cassandra at {node.address} did not answer CQL on port {node.cql_port} "

@@ -7,3 +7,7 @@ class LocalStackError(Terminal):
     """The local stack, or a part of it, cannot be started or stopped on this machine."""
 
     exit_code = EXIT_FATAL
+
+
+class PortTaken(LocalStackError):
+    """Another process took a port between its choice and our server's start: try another one."""

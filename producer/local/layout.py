@@ -1,5 +1,6 @@
 """What the stack consists of: nodes, ports and pids, as remembered between commands."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,10 +29,28 @@ class Layout:
         """The same on all nodes, as drivers expect."""
         return self.nodes[0].cql_port
 
+    def with_addresses_behind(self, rpc_addresses: Mapping[str, str]) -> "Layout":
+        """The layout with the nodes' own addresses for CQL, by the address that clients know."""
+        nodes = (replace(node, behind=rpc_addresses.get(node.address, "")) for node in self.nodes)
+        return replace(self, nodes=tuple(nodes))
+
     def with_pid(self, index: int, pid: int) -> "Layout":
         """The layout after node `index` was started."""
         nodes = list(self.nodes)
         nodes[index] = replace(nodes[index], pid=pid)
+        return replace(self, nodes=tuple(nodes))
+
+    @property
+    def host_ids(self) -> list[str]:
+        """The nodes' host ids, as far as they are known."""
+        return [node.host_id for node in self.nodes if node.host_id]
+
+    def with_host_ids(self, host_ids: Sequence[str]) -> "Layout":
+        """The layout with what the nodes say who they are, in their order."""
+        nodes = (
+            replace(node, host_id=host_id)
+            for node, host_id in zip(self.nodes, host_ids, strict=True)
+        )
         return replace(self, nodes=tuple(nodes))
 
     def with_free_ports(self) -> "Layout":
@@ -52,6 +71,8 @@ class Layout:
                 "cql_port": node.cql_port,
                 "storage_port": node.storage_port,
                 "pid": node.pid,
+                "host_id": node.host_id,
+                "behind": node.behind,
             }
             for node in self.nodes
         ]

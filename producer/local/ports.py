@@ -57,6 +57,15 @@ def is_free(address: str, port: int) -> bool:
     return True
 
 
+def is_open(address: str, port: int) -> bool:
+    """Say whether some process accepts connections there now."""
+    try:
+        socket.create_connection((address, port), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
 def _check_address(address: str) -> None:
     with socket.socket() as probe:
         try:

@@ -1,7 +1,8 @@
 """Start servers that outlive the command, and stop them by pid without hitting a stranger.
 
 A pid that was written down may belong to somebody else by now. A server of ours carries its own
-data folder on its command line, so that folder is the proof asked for before any signal.
+data folder on its command line, so that folder is the proof asked for before any signal. A port
+may belong to somebody else as well: whatever answers there is ours only if our process listens.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -46,6 +48,39 @@ def is_ours(pid: int, proof: str) -> bool:
         return proof in _command_line(pid)
     except psutil.Error:
         return False
+
+
+def listens(pid: int, address: str, port: int) -> bool:
+    """Say whether `pid` itself accepts connections at `address` and `port`."""
+    try:
+        sockets = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return False
+    return any(_covers(one, address, port) for one in sockets)
+
+
+def listener(address: str, port: int) -> str:
+    """Name the process that accepts connections at `address` and `port`, as far as it can be seen.
+
+    The system shows processes of other users only to root.
+    """
+    try:
+        sockets = psutil.net_connections("tcp")
+        pids = {one.pid for one in sockets if _covers(one, address, port)} - {None}
+        if len(pids) == 1:
+            (pid,) = pids
+            return f"process {pid} ({psutil.Process(pid).name()})"
+    except psutil.Error:
+        pass
+    return "another process"
+
+
+def _covers(one: Any, address: str, port: int) -> bool:
+    """Say whether a socket of psutil's accepts connections to `address` and `port`."""
+    if one.status != psutil.CONN_LISTEN or not one.laddr or one.laddr.port != port:
+        return False
+    # Java listens on IPv6 sockets, where the kernel shows ::ffff:127.0.0.1.
+    return one.laddr.ip.removeprefix("::ffff:") in (address, "0.0.0.0", "::")
 
 
 def rss_bytes(pid: int) -> int:

@@ -7,11 +7,18 @@ does not fail and the first load uses every node.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from cassandra import ConsistencyLevel, OperationTimedOut, Unavailable
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    Session,
+)
 from cassandra.policies import WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
@@ -19,6 +26,8 @@ from producer.local.cassandra import SUPERUSER, SUPERUSER_PASSWORD
 from producer.local.errors import LocalStackError
 
 _POLL_S = 0.2
+
+T = TypeVar("T")
 
 
 def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s: float) -> None:
@@ -34,6 +43,18 @@ def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s:
             if time.monotonic() >= deadline:
                 raise LocalStackError(f"the local nodes answer, but not as a cluster: {problem}")
             time.sleep(_POLL_S)
+
+
+def read_host_ids(addresses: Sequence[str], port: int, *, auth: bool) -> list[str]:
+    """Return the host id of the node at each of `addresses`, as the node itself gives it."""
+    return [
+        _with_session(address, port, ConsistencyLevel.ONE, _own_host_id, auth=auth)
+        for address in addresses
+    ]
+
+
+def _own_host_id(session: Session) -> str:
+    return str(session.execute("SELECT host_id FROM system.local").one().host_id)
 
 
 def _problem(
@@ -55,6 +76,18 @@ def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[
     What is read is an empty system table of replication factor 2: its token ranges cover every
     node, so at ALL the read fails while the coordinator misses one.
     """
+    return _with_session(address, port, level, _named_by, auth=auth)
+
+
+def _named_by(session: Session) -> set[str]:
+    session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
+    return {str(host.address) for host in session.cluster.metadata.all_hosts()}
+
+
+def _with_session(
+    address: str, port: int, level: int, read: Callable[[Session], T], *, auth: bool
+) -> T:
+    """What `read` returns for a session whose coordinator is the node at `address`."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
         consistency_level=level,
@@ -69,8 +102,6 @@ def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[
         monitor_reporting_enabled=False,
     )
     try:
-        session = cluster.connect()
-        session.execute(SimpleStatement("SELECT session_id FROM system_traces.sessions"))
-        return {str(host.address) for host in cluster.metadata.all_hosts()}
+        return read(cluster.connect())
     finally:
         cluster.shutdown()

@@ -20,7 +20,7 @@ from producer.local.cassandra import (
     start_node,
     wait_for_cql,
 )
-from producer.local.errors import LocalStackError
+from producer.local.errors import LocalStackError, PortTaken
 from producer.local.jar_list import CASSANDRA_VERSION
 from producer.local.jars import cassandra_jars
 from producer.local.java import find_java
@@ -41,6 +41,9 @@ HEAP_ONE_NODE = "1G"
 HEAP_SEVERAL = "512M"
 _HEAP = re.compile(r"[1-9][0-9]*[MGmg]")
 _RING_TIMEOUT_S = 90
+#: Ports are chosen seconds before a node opens them. Another stack that starts at the same moment
+#: takes the usual ones once; three times in a row is no coincidence any more.
+_PORT_TRIES_MAX = 3
 
 
 class Progress(NamedTuple):
@@ -63,6 +66,7 @@ class Endpoints:
     contact_points: list[str]
     port: int
     local_dc: str
+    host_ids: list[str]  #: by which a stranger's node in their place is found out
     broker_url: str  #: with its password: a secret
     broker_password_file: Path
     user: str | None  #: None without authentication
@@ -129,7 +133,7 @@ class Stack:
                 on_progress(Progress("starting Valkey"))
             self.valkey.keep(0 if any_port else VALKEY_PORT)
             try:
-                layout, nodes_started = self._start_nodes(layout, heap, on_progress)
+                layout, nodes_started = self._start_on_free_ports(layout, heap, on_progress)
             except BaseException:
                 if not valkey_ran:
                     self.valkey.unkeep()
@@ -197,6 +201,7 @@ class Stack:
             "RINGHAUL_CLUSTER_CONTACT_POINTS": ",".join(ends.contact_points),
             "RINGHAUL_CLUSTER_PORT": str(ends.port),
             "RINGHAUL_CLUSTER_LOCAL_DC": ends.local_dc,
+            "RINGHAUL_CLUSTER_HOST_IDS": ",".join(ends.host_ids),
             "RINGHAUL_BROKER_URL": f"redis://127.0.0.1:{self.valkey.port}/0",
             "RINGHAUL_BROKER_PASSWORD_FILE": str(ends.broker_password_file),
         }
@@ -214,7 +219,14 @@ class Stack:
         """Return the layout to bring up, checked against the data that is there."""
         layout = load_layout(self._layout_file)
         if layout is None:
-            return new_layout(self._folder, nodes or 1, auth=auth or False, any_port=any_port)
+            new = new_layout(self._folder, nodes or 1, auth=auth or False, any_port=any_port)
+            return new.with_addresses_behind(
+                {
+                    address: str(settings["rpc_address"])
+                    for address, settings in self._extra_yaml.items()
+                    if "rpc_address" in settings
+                }
+            )
         have = len(layout.nodes)
         if nodes is not None and nodes != have:
             raise UsageError(
@@ -227,6 +239,23 @@ class Stack:
                 "To change that, remove it and its data first: `ringhaul local down --wipe`."
             )
         return layout if any(node.runs() for node in layout.nodes) else layout.with_free_ports()
+
+    def _start_on_free_ports(
+        self, layout: Layout, heap: str | None, on_progress: OnProgress
+    ) -> tuple[Layout, int]:
+        """Start the missing nodes; on other ports when another process took one meanwhile.
+
+        Nodes share their ports: while one of them runs, the others cannot move.
+        """
+        for _ in range(_PORT_TRIES_MAX - 1):
+            try:
+                return self._start_nodes(layout, heap, on_progress)
+            except PortTaken as error:
+                if any(node.runs() for node in self.nodes()):
+                    raise
+                on_progress(Progress(f"trying other ports: {str(error).splitlines()[0]}"))
+                layout = layout.with_free_ports()
+        return self._start_nodes(layout, heap, on_progress)
 
     def _start_nodes(
         self, layout: Layout, heap: str | None, on_progress: OnProgress
@@ -262,6 +291,8 @@ class Stack:
                 wait_for_cql(node)
             if missing and (len(layout.nodes) > 1 or layout.auth):
                 self._wait_for_ring(layout, on_progress)
+            if missing or len(layout.host_ids) < len(layout.nodes):
+                layout = self._identified(layout)
         except BaseException:
             _stop(started, STOP_TIMEOUT_S)
             raise
@@ -275,6 +306,25 @@ class Stack:
             layout.addresses, layout.cql_port, auth=layout.auth, timeout_s=_RING_TIMEOUT_S
         )
 
+    def _identified(self, layout: Layout) -> Layout:
+        """Return the layout with its nodes' host ids, saved for the next `up`.
+
+        Raises `LocalStackError` when a node is not the one that had this folder before.
+        """
+        from producer.local.ring import read_host_ids  # brings in the driver: 0.3 s
+
+        host_ids = read_host_ids(layout.addresses, layout.cql_port, auth=layout.auth)
+        for node, host_id in zip(layout.nodes, host_ids, strict=True):
+            if node.host_id not in ("", host_id):
+                raise LocalStackError(
+                    f"Cassandra at {node.address} port {node.cql_port} has the host id {host_id}; "
+                    f"the node of this stack has {node.host_id}. Its data was replaced, or another "
+                    "node answers in its place. `ringhaul local down --wipe` begins anew."
+                )
+        layout = layout.with_host_ids(host_ids)
+        layout.save(self._layout_file)
+        return layout
+
     def _publish(self, layout: Layout) -> Endpoints:
         """Write the addresses where `config.settings` looks for them."""
         ends = self._endpoints(layout)
@@ -282,6 +332,7 @@ class Stack:
             "contact_points": ends.contact_points,
             "port": ends.port,
             "local_dc": ends.local_dc,
+            "host_ids": layout.host_ids,
             "broker_url": ends.broker_url,
         }
         if ends.user is not None and ends.password_file is not None:
@@ -296,6 +347,7 @@ class Stack:
             contact_points=layout.addresses,
             port=layout.cql_port,
             local_dc=LOCAL_DC,
+            host_ids=layout.host_ids,
             broker_url=self.valkey.url,
             broker_password_file=self.valkey.password_file,
             user=SUPERUSER if layout.auth else None,

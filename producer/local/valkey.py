@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Self
 
 from producer.local import processes
-from producer.local.errors import LocalStackError
-from producer.local.ports import choose_port, keep_port
+from producer.local.errors import LocalStackError, PortTaken
+from producer.local.ports import choose_port, is_open, keep_port
 from producer.local.state import locked, private_dir, read_json, write_json, write_private
 
 ADDRESS = "127.0.0.1"
@@ -33,6 +33,8 @@ _VERSION_MIN = (7, 2)
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 15
 _READY_POLL_S = 0.01
+#: See the stack's: a port is chosen a moment before the server opens it.
+_PORT_TRIES_MAX = 3
 
 _CONFIG = """\
 bind {address}
@@ -126,9 +128,11 @@ class EmbeddedValkey:
         return pid is not None and processes.is_ours(pid, str(self._config))
 
     def answers(self) -> bool:
-        """Say whether the server answers a PING with the password."""
+        """Say whether the server itself, and no other on its port, answers a PING."""
         import redis
 
+        if not self._listens():
+            return False
         try:
             self._ping(timeout_s=2)
         except (OSError, redis.RedisError):
@@ -171,7 +175,20 @@ class EmbeddedValkey:
                 return True
         return False
 
+    def _listens(self) -> bool:
+        pid = self.pid
+        return pid is not None and self.running() and processes.listens(pid, ADDRESS, self.port)
+
     def _start(self, port_preferred: int) -> None:
+        """Start the server; on another port when another process took the chosen one meanwhile."""
+        for _ in range(_PORT_TRIES_MAX - 1):
+            try:
+                return self._start_once(port_preferred)
+            except PortTaken:
+                continue
+        return self._start_once(port_preferred)
+
+    def _start_once(self, port_preferred: int) -> None:
         if not self.password_file.exists():
             write_private(self.password_file, secrets.token_urlsafe(24))
         if self.port:
@@ -202,15 +219,17 @@ class EmbeddedValkey:
 
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
-            try:
-                self._ping(timeout_s=5)
-                return
-            except (redis.ConnectionError, redis.TimeoutError) as error:
-                problem = error  # not listening yet, or still reading its data
+            problem: Exception | None = None
+            if self._listens():
+                try:
+                    self._ping(timeout_s=5)
+                    return
+                except (redis.ConnectionError, redis.TimeoutError) as error:
+                    problem = error  # still reading its data
             if not self.running():
-                raise LocalStackError(
-                    f"Valkey ended while starting. {self._log_end()}"
-                ) from problem
+                # It opens its port first of all: whoever listens there had it before.
+                kind = PortTaken if is_open(ADDRESS, self.port) else LocalStackError
+                raise kind(f"Valkey ended while starting. {self._log_end()}") from problem
             if time.monotonic() >= deadline:
                 raise LocalStackError(
                     f"Valkey did not answer within {START_TIMEOUT_S} s. {self._log_end()}"

@@ -55,6 +55,9 @@ class ClusterConfig:
     contact_points: tuple[str, ...]
     port: int = 9042
     local_dc: str = ""  #: empty: that of the first contact point
+    host_ids: tuple[
+        str, ...
+    ] = ()  #: a cluster without any of these nodes is refused; empty: none is
     user: str = ""
     password: str = ""
     tls: bool = False
@@ -140,6 +143,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
     cluster.protocol_version = version
     try:
         session = _connect(cluster, config.local_dc)
+        _check_host_ids(cluster, config.host_ids)
     except Exception as error:
         cluster.shutdown()
         if version < ProtocolVersion.V5 and _REFUSED_AS_OLD in str(error):
@@ -231,6 +235,17 @@ def _connect(cluster: Cluster, local_dc: str) -> Session:
         raise
     _check_local_dc(cluster, local_dc)
     return session
+
+
+def _check_host_ids(cluster: Cluster, wanted: tuple[str, ...]) -> None:
+    """Raise `ClusterError` when the cluster has none of the nodes that it is known by."""
+    there = {str(host.host_id) for host in cluster.metadata.all_hosts()}
+    if wanted and not there.intersection(wanted):
+        raise ClusterError(
+            f"this is another cluster: it has the host ids {', '.join(sorted(there))}, and "
+            f"cluster.host_ids wants {', '.join(wanted)}. Another server may have the address by "
+            "now; a local stack is started again by `ringhaul local up`."
+        )
 
 
 def _check_local_dc(cluster: Cluster, local_dc: str) -> None:

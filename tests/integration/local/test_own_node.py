@@ -1,0 +1,171 @@
+"""A stack knows its own servers: whoever else answers on their ports is not taken for one."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from producer.local import processes
+from producer.local import stack as stack_module
+from producer.local.cassandra import Node
+from producer.local.errors import LocalStackError, PortTaken
+from producer.local.layout import load_layout
+from producer.local.stack import Endpoints, Stack
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+from ringhaul.errors import ClusterError
+from tests.services import connected, user_cache_dir
+
+_SUPPORTED = b"\x85\x00\x00\x00\x06\x00\x00\x00\x00"
+
+
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    """The port of a server of this process that says SUPPORTED as Cassandra does."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        threading.Thread(target=_serve, args=(server,), daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def _serve(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            if connection.recv(64):
+                connection.sendall(_SUPPORTED)
+
+
+def test_a_process_listens_on_its_own_ports_only(endpoints: Endpoints, stack: Stack) -> None:
+    (node,) = stack.nodes()
+    assert node.pid is not None
+    assert processes.listens(node.pid, "127.0.0.1", endpoints.port)
+    assert not processes.listens(node.pid, "127.0.0.1", stack.valkey.port)
+    assert not processes.listens(2**22 + 1, "127.0.0.1", endpoints.port)
+    assert processes.listener("127.0.0.1", endpoints.port) == f"process {node.pid} (java)"
+    assert node.answers()
+    assert node.port_of_others() is None
+
+
+def test_a_stranger_that_speaks_cql_is_no_answer(stack: Stack, stranger: int) -> None:
+    (own,) = stack.nodes()
+    node = Node(
+        folder=own.folder,
+        address="127.0.0.1",
+        cql_port=stranger,
+        storage_port=own.storage_port,
+        pid=own.pid,
+    )
+    assert node.runs()
+    assert not node.answers()
+    assert node.port_of_others() == stranger
+
+
+def test_ports_taken_while_the_node_starts_are_left_to_others(
+    tmp_path: Path, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stack plans with the ports of a node that runs already, as two that start at once do."""
+    (other,) = [endpoints.port]
+    own = Stack(tmp_path / "own", user_cache_dir())
+    planned = own._plan
+
+    def on_the_ports_of_others(*arguments: object, **options: object) -> object:
+        layout = planned(*arguments, **options)  # type: ignore[arg-type]
+        node = layout.nodes[0]
+        moved = Node(
+            folder=node.folder,
+            address=node.address,
+            cql_port=other,
+            storage_port=node.storage_port,
+            pid=None,
+        )
+        return type(layout)(nodes=(moved,), auth=layout.auth)
+
+    monkeypatch.setattr(own, "_plan", on_the_ports_of_others)
+    steps: list[str] = []
+    try:
+        started = own.up(
+            any_port=True, heap="512M", on_progress=lambda step: steps.append(step.text)
+        )
+        assert started.endpoints.port != other
+        assert any(
+            f"trying other ports: port {other} of 127.0.0.1 belongs to process" in text
+            for text in steps
+        ), steps
+        with connected(started.endpoints) as mine, connected(endpoints) as theirs:
+            query = "SELECT host_id FROM system.local"
+            host_id = str(mine.execute(query).one().host_id)
+            assert host_id != str(theirs.execute(query).one().host_id)
+        assert started.endpoints.host_ids == [host_id]
+        _another_node_in_its_place_is_found_out(own, tmp_path)
+    finally:
+        own.down(wipe=True)
+
+
+def _another_node_in_its_place_is_found_out(own: Stack, tmp_path: Path) -> None:
+    """The folder's node has another host id than the one that was noted."""
+    layout_file = tmp_path / "own" / "local" / "layout.json"
+    layout = load_layout(layout_file)
+    assert layout is not None
+    own.down()
+    layout.with_host_ids(["00000000-0000-4000-8000-000000000000"]).save(layout_file)
+    with pytest.raises(LocalStackError, match="the node of this stack has 00000000-0000-4000"):
+        Stack(tmp_path / "own", user_cache_dir()).up(heap="512M")
+    assert not any(server.pid for server in own.status().servers if server.name == "cassandra")
+
+
+def test_ports_that_are_always_taken_end_with_whose_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Stack(tmp_path / "own", user_cache_dir())
+    tries: list[int] = []
+
+    def taken(node: Node, **_: object) -> None:
+        tries.append(node.cql_port)
+        raise PortTaken(f"port {node.cql_port} of 127.0.0.1 belongs to process 1 (other)")
+
+    monkeypatch.setattr(stack_module, "wait_for_cql", taken)
+    with pytest.raises(PortTaken, match="belongs to process 1"):
+        own.up(any_port=True, heap="512M")
+    assert len(tries) == 3
+    assert not any(server.pid for server in own.status().servers)
+    own.down(wipe=True)
+
+
+def test_a_valkey_whose_port_is_taken_meanwhile_starts_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedValkey(tmp_path / "first") as first:
+        import producer.local.valkey as module
+
+        choose: Callable[..., int] = module.choose_port
+        ports = iter([first.port])
+        monkeypatch.setattr(
+            module, "choose_port", lambda *given: next(ports, None) or choose(*given)
+        )
+        with EmbeddedValkey(tmp_path / "second") as second:
+            assert second.port != first.port
+            assert second.answers()
+            assert first.answers()
+
+
+def test_a_cluster_without_the_expected_nodes_is_refused(endpoints: Endpoints) -> None:
+    other = "00000000-0000-4000-8000-000000000000"
+
+    def config(*host_ids: str) -> ClusterConfig:
+        return ClusterConfig(contact_points=("127.0.0.1",), port=endpoints.port, host_ids=host_ids)
+
+    with pytest.raises(ClusterError) as refused:
+        open_session(config(other))
+    assert f"cluster.host_ids wants {other}" in str(refused.value)
+    with connected(endpoints) as session:
+        own = str(session.execute("SELECT host_id FROM system.local").one().host_id)
+    assert own in str(refused.value)
+    close_session(open_session(config(other, own)))
