@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test check unit integration acceptance format bench bench-full clean
+.PHONY: help setup demo test check unit integration acceptance format bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ringhaul needs Python 3.11 or later: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	"$(PYTHON)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -53,7 +53,7 @@ format: setup ## rewrite the code in the format that `make check` wants
 	$(BIN)/ruff check --fix .
 
 $(VENV)/.stamp-bench: $(STAMP) bench/requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement bench/requirements.txt
 	@touch $@
 
 bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the server's own limit, in ten minutes
@@ -61,6 +61,9 @@ bench: $(VENV)/.stamp-bench ## ours beside cqlsh COPY, Bulk Loader and the serve
 
 bench-full: $(VENV)/.stamp-bench ## all benches, some hours: more rows, 1 kB and wide rows, articles' patterns, memory
 	$(BIN)/python -m bench --full
+
+pins: ## after a change of versions: write the hashes of all their files anew
+	PYTHON="$(PYTHON)" deploy/pins.sh
 
 clean: ## remove .venv and caches (data of `ringhaul local`: `ringhaul local down --wipe`)
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -363,7 +363,7 @@ def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> Non
     pip = f"{SCRIPTS}/pip install --quiet --disable-pip-version-check --no-index"
     # Packages are here already, in the pinned versions: nothing is fetched.
     swaps = {
-        "/opt/ringhaul/bin/pip install --constraint": f"{pip} --dry-run --constraint",
+        "/opt/ringhaul/bin/pip install --require-hashes": f"{pip} --dry-run --require-hashes",
         "/opt/ringhaul/bin/pip install --no-deps": f"{pip} --target {target} --no-deps",
         "/opt/ringhaul/bin/python": sys.executable,
         "/opt/ringhaul/kernels": f"{tmp_path}/kernels",
@@ -389,7 +389,7 @@ def test_the_image_is_built_of_what_the_dockerfile_copies(tmp_path: Path) -> Non
         assert done.returncode == 0, f"{command.name}: {line}\n{done.stdout}{done.stderr}"
         assert "cannot be loaded" not in done.stderr, f"{command.name}: {done.stderr}"
     assert "Usage: ringhaul" in done.stdout
-    assert "cassandra-driver" in (source / "core.txt").read_text()
+    assert "cassandra-driver" in (source / "deploy/requirements/core.txt").read_text()
     # What is not Python is there, too: scripts of the ledger, the example of the settings.
     for package in ("ringhaul", "config", "tasks", "producer"):
         wanted = {path for path in data_files(source / package) if path.suffix != ".pyc"}

@@ -5,6 +5,7 @@ under `if TYPE_CHECKING:` is for the type checker alone.
 """
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -254,10 +255,8 @@ def test_pinned_versions_satisfy_the_ranges() -> None:
     from packaging.requirements import Requirement
 
     pinned = {}
-    for line in (ROOT / "requirements.txt").read_text().splitlines():
-        if line and not line.startswith("#"):
-            requirement = Requirement(line)
-            pinned[_distribution(line)] = next(iter(requirement.specifier)).version
+    for line in _pins(ROOT / "requirements.txt"):
+        pinned[_distribution(line)] = _version(line)
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     ranges = [*pyproject["project"]["dependencies"], *pyproject["build-system"]["requires"]]
     for name, extra in pyproject["project"]["optional-dependencies"].items():
@@ -265,6 +264,39 @@ def test_pinned_versions_satisfy_the_ranges() -> None:
     for text in ranges:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pinned[_distribution(text)]), text
+
+
+LOCKS = ["requirements.txt", "bench/requirements.txt"] + [
+    f"deploy/requirements/{name}.txt" for name in ("core", "s3", "gcs")
+]
+
+
+@pytest.mark.parametrize("path", LOCKS)
+def test_every_pin_has_the_hashes_of_its_files(path: str) -> None:
+    text = (ROOT / path).read_text()
+    entries = re.split(r"(?m)^(?=[a-z0-9])", text)[1:]
+    assert len(entries) == len(_pins(ROOT / path)) > 5
+    for entry in entries:
+        assert re.search(r"(?m)^    --hash=sha256:[0-9a-f]{64}( \\)?$", entry), entry
+
+
+@pytest.mark.parametrize("path", LOCKS[1:])
+def test_what_is_pinned_twice_has_one_version(path: str) -> None:
+    versions = {_distribution(line): _version(line) for line in _pins(ROOT / "requirements.txt")}
+    for line in _pins(ROOT / path):
+        assert versions.get(_distribution(line), _version(line)) == _version(line)
+
+
+def _version(requirement: str) -> str:
+    from packaging.requirements import Requirement
+
+    return next(iter(Requirement(requirement).specifier)).version
+
+
+def _pins(path: Path) -> list[str]:
+    """The requirements that a file pins, without their hashes."""
+    lines = path.read_text().splitlines()
+    return [line.rstrip(" \\") for line in lines if line and not line.startswith(("#", " "))]
 
 
 def _distribution(requirement: str) -> str:

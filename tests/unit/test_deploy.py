@@ -309,6 +309,20 @@ def test_the_image_gets_every_package_and_nothing_else() -> None:
     assert allowed == sources
 
 
+def test_images_of_others_are_named_by_digest() -> None:
+    """A tag can be given to other bytes; a digest cannot."""
+    files = [ROOT / "docker-compose.yml", DOCKERFILE, *sorted((DEPLOY / "k8s").rglob("*.yaml"))]
+    named = [
+        image
+        for file in files
+        for image in re.findall(r"^\s*(?:image: |ARG PYTHON_IMAGE=)(\S+)$", file.read_text(), re.M)
+    ]
+    others = [image for image in named if "ringhaul:" not in image]
+    assert len(others) >= 7
+    for image in others:
+        assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
+
+
 def test_the_image_is_built_in_stages_and_names_what_it_is() -> None:
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE.read_text(), re.MULTILINE)
     assert [name for _, name in stages] == ["build", ""]
