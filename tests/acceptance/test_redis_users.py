@@ -1,0 +1,170 @@
+"""The users of deploy/redis-users.acl: enough for all that ringhaul does, and for nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from cassandra.cluster import Session
+from redis.exceptions import AuthenticationError, NoPermissionError
+
+from producer.local.stack import Endpoints
+from producer.local.valkey import EmbeddedValkey
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.workers import Workers
+from tests.acceptance.command import Ringhaul, wait_until
+from tests.acceptance.conftest import fleet_settings
+from tests.acceptance.oracle import assert_table, create_table
+from tests.services import running_valkey
+
+ACL = Path(__file__).parents[2] / "deploy" / "redis-users.acl"
+ROWS = 3000
+
+
+def shipped_users() -> dict[str, list[str]]:
+    """User -> rules, as the file has them."""
+    lines = [line.split() for line in ACL.read_text().splitlines() if line.startswith("user ")]
+    return {name: rules for _, name, *rules in lines}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedValkey]:
+    """A Valkey with the shipped users; each one's password is its name."""
+    with running_valkey() as valkey, redis.Redis.from_url(valkey.url) as admin:
+        for name, rules in shipped_users().items():
+            if name != "default":
+                admin.execute_command("ACL", "SETUSER", name, "reset", *rules, f">{name}")
+        yield valkey
+
+
+def as_user(broker: EmbeddedValkey, name: str) -> str:
+    return f"redis://{name}:{name}@127.0.0.1:{broker.port}/0"
+
+
+def test_without_a_password_nobody_gets_in(broker: EmbeddedValkey) -> None:
+    users = shipped_users()
+    assert set(users) == {"ringhaul-worker", "ringhaul-command", "ringhaul-flower", "default"}
+    assert users["default"] == ["off"]
+    with redis.Redis.from_url(broker.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "nobody", "reset", *users["ringhaul-worker"])
+    for password in ("", "nobody"):
+        url = f"redis://nobody:{password}@127.0.0.1:{broker.port}/0"
+        with redis.Redis.from_url(url) as client, pytest.raises(AuthenticationError):
+            client.ping()
+
+
+@pytest.mark.parametrize("name", ["ringhaul-worker", "ringhaul-command", "ringhaul-flower"])
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        ["SET", "other:key", "1"],
+        ["GET", "other:key"],
+        ["KEYS", "*"],
+        ["FLUSHALL"],
+        ["FLUSHDB"],
+        ["CONFIG", "SET", "dir", "/tmp"],
+        ["CONFIG", "GET", "*"],
+        ["MODULE", "LIST"],
+        ["DEBUG", "SLEEP", "0"],
+        ["SHUTDOWN", "NOSAVE"],
+        ["REPLICAOF", "127.0.0.1", "1"],
+        ["ACL", "SETUSER", "x"],
+        ["MONITOR"],
+        ["EVAL", "return redis.call('SET', 'other:key', '1')", "0"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_what_no_user_may_do(broker: EmbeddedValkey, name: str, forbidden: list[str]) -> None:
+    with redis.Redis.from_url(as_user(broker, name)) as client:
+        assert client.ping()
+        with pytest.raises(redis.ResponseError, match=r"(?i)permission|not allowed"):
+            client.execute_command(*forbidden)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["LPUSH", "ringhaul:mq:ringhaul.load", "{}"],
+        ["HSET", "ringhaul:{ld-1}:meta", "state", "CANCELLED"],
+        ["DEL", "ringhaul:{ld-1}:done"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_flower_changes_no_job_and_queues_nothing(
+    broker: EmbeddedValkey, change: list[str]
+) -> None:
+    with redis.Redis.from_url(as_user(broker, "ringhaul-flower")) as client:
+        with pytest.raises(NoPermissionError):
+            client.execute_command(*change)
+        assert client.hgetall("ringhaul:{ld-1}:meta") == {}
+
+
+def test_all_that_ringhaul_does_works_with_them(
+    broker: EmbeddedValkey,
+    endpoints: Endpoints,
+    keyspace: str,
+    cassandra_session: Session,
+    tmp_path: Path,
+) -> None:
+    env = fleet_settings(endpoints, tmp_path / "state", as_user(broker, "ringhaul-command"))
+    command = Ringhaul(env, tmp_path)
+    worker = Ringhaul(env | {"RINGHAUL_BROKER_URL": as_user(broker, "ringhaul-worker")}, tmp_path)
+    flower = Ringhaul(env | {"RINGHAUL_BROKER_URL": as_user(broker, "ringhaul-flower")}, tmp_path)
+    with redis.Redis.from_url(broker.url) as admin:
+        admin.execute_command("ACL", "LOG", "RESET")
+        with (
+            worker.started("worker", "-c", 2, log=tmp_path / "worker.log"),
+            flower.started("flower", "--port=0", log=tmp_path / "flower.log"),
+        ):
+            wait_until(lambda: Workers(Caller(admin)).slots() == 2, "the worker")
+            _all_commands(command, keyspace, cassandra_session, tmp_path)
+            _a_schedule(command, keyspace, tmp_path)
+            time.sleep(2)  # Flower tries again each second what it may not do
+        refused = admin.execute_command("ACL", "LOG")
+    assert refused == []
+    assert "No permissions" not in (tmp_path / "flower.log").read_text()
+
+
+def _all_commands(command: Ringhaul, keyspace: str, session: Session, folder: Path) -> None:
+    table = create_table(session, keyspace, "id int PRIMARY KEY, a text")
+    rows = [(number, f"a{number}") for number in range(ROWS)]
+    (folder / "in.csv").write_text("id,a\n" + "".join(f"{id},{a}\n" for id, a in rows))
+    ok(command, "load", "in.csv", "-t", table, "--job-id", "ld-acl", "--unit-size", "4K")
+    assert_table(session, table, "id, a", rows)
+    ok(command, "unload", "-t", table, "-o", "out")
+    assert ok(command, "count", "-t", table).split()[-1] == str(ROWS)
+    assert str(ROWS) in ok(command, "query", f"SELECT count(*) FROM {table}", "--format", "csv")
+    ok(command, "verify", "in.csv", "-t", table)
+    (folder / "keys.csv").write_text("id\n1\n2\n")
+    ok(command, "lookup", "-t", table, "--keys", "keys.csv", "-o", "found")
+    for look in (["status"], ["status", "ld-acl"], ["errors", "ld-acl"]):
+        ok(command, *look)
+    with command.started(
+        "load", "in.csv", "-t", table, "--job-id", "ld-slow", "--rate", "200", "--unit-size", "4K"
+    ):
+        wait_until(lambda: command.run("pause", "ld-slow").code == 0, "the job to pause")
+        ok(command, "throttle", "ld-slow", "--off")
+        ok(command, "cancel", "ld-slow")
+    ok(command, "resume", "ld-slow")
+
+
+def _a_schedule(command: Ringhaul, keyspace: str, folder: Path) -> None:
+    file = folder / "schedule.toml"
+    step = f'["load", "in.csv", "-t", "{keyspace}.t"]'
+    file.write_text(f'[schedule.acl]\nevery = "2s"\nsteps = [{step}]\n')
+    env = {"RINGHAUL_SCHEDULE_FILE": str(file)}
+    with command.started("beat", log=folder / "beat.log", **env):
+        wait_until(
+            lambda: "DONE" in command.run("schedule", "history", "acl", **env).out,
+            "a run to be done",
+        )
+    ok(command, "schedule", "pause", "acl", **env)
+
+
+def ok(command: Ringhaul, *words: object, **env: str) -> str:
+    done = command.run(*words, **env)
+    assert done.code == 0, (words, done)
+    return done.out
