@@ -32,11 +32,14 @@ from numpy.typing import NDArray
 
 from ringhaul.errors import UsageError
 
+_SHOWN_MAX = 200
 #: A range of more values is a slip of the pen.
 VALUES_MAX = 10**12
 
-_RANGE = re.compile(r"(?P<name>[^:]+):(?P<first>.+?)\.\.(?P<last>[^/]+)(?:/(?P<step>.+))?")
-_STEP = re.compile(r"(?P<count>[1-9]\d*)(?P<unit>[a-z]*)")
+_RANGE = re.compile(r"(?P<name>[^:]+):(?P<first>.+?)\.\.(?P<last>[^/]++)(?:/(?P<step>.+))?")
+_STEP = re.compile(r"(?P<count>[1-9]\d{0,17})(?P<unit>[a-z]*)")
+#: A number of more characters is out of range, but for zeros in front.
+_DIGITS_MAX = 1000
 _NUMBER = re.compile(r"-?\d+")
 #: Form of a moment -> numpy's unit of it, and the unit of its step if none is given.
 _FORMS = (
@@ -119,6 +122,8 @@ def rows_between(spans: Sequence[Span], first: int, last: int) -> list[pa.String
 def _numbers(text: str, name: str, first: str, last: str, step: int) -> Span:
     if not _NUMBER.fullmatch(last):
         raise _wrong(text, f"{last!r} is not a whole number as {first!r} is")
+    if max(len(first), len(last)) > _DIGITS_MAX:
+        raise _wrong(text, "its ends are out of range")
     begin, end = int(first), int(last)
     if max(abs(begin), abs(end)) >= 2**62:
         raise _wrong(text, "its ends are out of range")
@@ -184,4 +189,5 @@ def _count(text: str, between: int, step: int) -> int:
 
 
 def _wrong(text: str, what: str) -> UsageError:
-    return UsageError(f"cannot read the range {text!r}: {what}")
+    short = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+    return UsageError(f"cannot read the range {short!r}: {what}")
