@@ -36,7 +36,6 @@ _SHOWN_MAX = 200
 #: A range of more values is a slip of the pen.
 VALUES_MAX = 10**12
 
-_RANGE = re.compile(r"(?P<name>[^:]+):(?P<first>.+?)\.\.(?P<last>[^/]++)(?:/(?P<step>.+))?")
 _STEP = re.compile(r"(?P<count>[1-9]\d{0,17})(?P<unit>[a-z]*)")
 #: A number of more characters is out of range, but for zeros in front.
 _DIGITS_MAX = 1000
@@ -87,13 +86,15 @@ class Span:
 
 def parse_span(text: str) -> Span:
     """The range that `text` names. Raises `UsageError`."""
-    match = _RANGE.fullmatch(text.strip())
-    if match is None:
+    name, _, rest = text.strip().partition(":")
+    ends, slash, step_text = rest.partition("/")
+    dots = ends.find("..", 1)  # a first value has a character at least
+    if not name or dots < 0 or dots + 2 == len(ends) or (slash and not step_text):
         raise _wrong(text, "write NAME:FIRST..LAST or NAME:FIRST..LAST/STEP")
-    name, first, last = match["name"].strip(), match["first"].strip(), match["last"].strip()
-    step = _STEP.fullmatch(match["step"].strip()) if match["step"] else None
-    if match["step"] and step is None:
-        raise _wrong(text, f"no step {match['step']!r}")
+    name, first, last = name.strip(), ends[:dots].strip(), ends[dots + 2 :].strip()
+    step = _STEP.fullmatch(step_text.strip()) if slash else None
+    if slash and step is None:
+        raise _wrong(text, f"no step {step_text[:_SHOWN_MAX]!r}")
     if _NUMBER.fullmatch(first) and not (step and step["unit"]):
         return _numbers(text, name, first, last, int(step["count"]) if step else 1)
     return _moments(text, name, first, last, step)
