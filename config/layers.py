@@ -174,6 +174,16 @@ class File(TomlConfigSettingsSource, Layer):
             raise ConfigError(f"{file_path} is not UTF-8 text (byte {error.start})") from error
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file_path} is not valid TOML: {error}") from error
+        except ValueError as error:  # of int(), whose digits are limited
+            digits = _MANY_DIGITS.search(text)
+            line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
+            raise ConfigError(f"{file_path}{line}: a number has thousands of digits") from error
+        except RecursionError as error:
+            raise ConfigError(
+                f"{file_path}: brackets or braces are nested hundreds deep"
+            ) from error
+        if _has_large_number(tables):
+            raise ConfigError(f"{file_path}: a number has thousands of digits")
         self.lines = _key_lines(text)
         return tables
 
@@ -272,8 +282,25 @@ def _read_local_stack(path: Path) -> dict[str, Any]:
     return stack
 
 
+#: More than Python makes a number of; as in `ringhaul/schedule/parse.py`.
+_MANY_DIGITS = re.compile(r"[0-9][0-9_]{4300,}")
 _TABLE_LINE = re.compile(r"\s*\[\s*([\w-]+)\s*\]")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+def _has_large_number(tables: Mapping[str, Any]) -> bool:
+    """Whether some number has more than a thousand bits: one in hexadecimal digits has no limit,
+    and cannot be shown."""
+    values: list[Any] = [tables]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+        elif isinstance(value, int) and value.bit_length() > 1000:
+            return True
+    return False
 
 
 def _key_lines(text: str) -> dict[str, int]:

@@ -108,8 +108,14 @@ def _told_one(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
     return f"{key} = {_quoted(writer.values[key])} ({writer.place(key)}): {expected}"
 
 
+#: Characters of a value in a message.
+_SHOWN_MAX = 200
+
+
 def _quoted(value: Any) -> str:
     text = mask(str(value))
+    if len(text) > _SHOWN_MAX:
+        text = f"{text[:_SHOWN_MAX]}..."
     return f'"{text}"' if isinstance(value, str | Path) else text
 
 

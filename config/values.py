@@ -27,6 +27,8 @@ _SIZE_UNITS = {
     "mib": 2**20,
     "gib": 2**30,
 }
+#: Sizes are 64-bit numbers where they are used.
+_BYTES_END = 2.0**63
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 #: As in `ringhaul/ledger/limits.py`, which nothing here may import; a test holds them together.
 MAX_ERRORS = re.compile(r"-1|[0-9]{1,15}|(100(?:\.0{1,4})?|[0-9]{1,2}(?:\.[0-9]{1,4})?) ?%")
@@ -39,7 +41,10 @@ def parse_bytes(value: Any) -> Any:
     match = _SIZE.fullmatch(value.strip())
     if match is None or match[2].lower() not in _SIZE_UNITS:
         raise ValueError('expected a size such as 65536, "64 KiB" or "1.5 MB"')
-    return int(float(match[1]) * _SIZE_UNITS[match[2].lower()])
+    size = float(match[1]) * _SIZE_UNITS[match[2].lower()]
+    if size >= _BYTES_END:
+        raise ValueError('expected a size such as 65536, "64 KiB" or "1.5 MB", below 8 EiB')
+    return int(size)
 
 
 def parse_max_errors(value: Any) -> str:

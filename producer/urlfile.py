@@ -33,6 +33,7 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
         )
     name = "standard input" if path == "-" else path
     places: dict[str, str] = {}
+    known = set(sources)
     empty = True
     for number, line in enumerate(io.StringIO(_text(path, name), newline=None), start=1):
         source, place = line.strip(), f"{name}, line {number}"
@@ -43,7 +44,7 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
                 f"{place}: - (standard input) is no name for a list: give it as SOURCE"
             )
         empty = False
-        if source not in sources:
+        if source not in known:
             places.setdefault(source, place)
     if empty:
         raise UsageError(f"--urlfile: {name} names no source: give a name on each line")

@@ -9,9 +9,9 @@ import re
 
 from ringhaul.errors import UsageError
 
-#: One that an even number of quotes follows.
-_COMMA = re.compile(r',(?=[^"]*(?:"[^"]*"[^"]*)*$)')
-_QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+#: Up to the next comma that is not in quotes. A quote that nothing closes is a character.
+_PART = re.compile(r'(?:[^",]++|"[^"]*+"|"(?=[^"]*+\Z))*+')
+_QUOTED = re.compile(r'"((?:[^"]++|"")++)"')
 
 
 def listed_names(text: str | None, option: str) -> list[str]:
@@ -21,7 +21,7 @@ def listed_names(text: str | None, option: str) -> list[str]:
     """
     if text is None:
         return []
-    parts = [part.strip() for part in _COMMA.split(text) if part.strip()]
+    parts = [part for found in _PART.findall(text) if (part := found.strip())]
     if not parts:
         raise UsageError(f"{option} {text!r} names no column: give some, or leave it out")
     return parts

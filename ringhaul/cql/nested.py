@@ -53,8 +53,9 @@ def unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     values nobody knows which is meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        # `found` has each name where it first stood: the first that is not there stands twice.
+        order = zip(found, pairs, strict=False)
+        twice = next((name for first, (name, _) in order if first != name), pairs[len(found)][0])
         raise ValueError(f"the name {shown(twice)} stands twice in an object")
     return found
 

@@ -21,8 +21,9 @@ from ringhaul.cql.text_format import TextFormat
 
 #: Type -> its big-endian form.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# Possessive, so that a value that does not match costs no more than one that does.
+_WHOLE = re.compile(r"[+-]?[0-9]++")
+_REAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 #: Within int64 whatever the digits.
 _FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
 _FAST_REAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$"

@@ -70,7 +70,9 @@ SCALARS: Mapping[str, pa.DataType] = {
 #: A user-defined type's fields: (name, CQL type) in order.
 Fields = tuple[tuple[str, str], ...]
 
-_TOKEN = re.compile(r"""\s*(?:("(?:[^"]|"")*")|([^<>,\s"]+)|([<>,]))""")
+_TOKEN = re.compile(r"""\s*(?:("(?:[^"]++|"")*+")|([^<>,\s"]+)|([<>,]))""")
+#: Of a vector: Cassandra's own bound is an int.
+_SIZE = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,11 @@ class CqlType:
         return cls(name, tuple(cls.from_json(t) for t in of), tuple(fields), size)
 
 
+#: Types within types that are read; the server nests its own hardly ever ten deep. Each level takes
+#: a call or more of Python's, which ends at a thousand.
+DEPTH_MAX = 100
+
+
 class UnknownType(UsageError):
     """A type that ringhaul does not know, such as a custom one of the server's."""
 
@@ -135,18 +142,35 @@ def parse_type(text: str, user_types: Mapping[str, Fields] | None = None) -> Cql
     `frozen` changes nothing on the wire and is dropped. `user_types`: name -> fields, of the
     table's keyspace. Raises `UnknownType`.
     """
+    if text.count("<") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
+        raise UnknownType(f"the type {text[:60]!r}... is nested more than {DEPTH_MAX} deep")
     tokens = [next(filter(None, match)) for match in _TOKEN.findall(text)]
     found, end = _parse(tokens, 0, text, user_types or {})
     if end != len(tokens):
-        raise UnknownType(f"cannot read the type {text!r}")
+        raise UnknownType(f"cannot read the type {_short(text)}")
     return found
+
+
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= 200 else f"{text[:200]!r}..."
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for character in text:
+        if character == "<":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character == ">":
+            depth -= 1
+    return deepest
 
 
 def _parse(
     tokens: list[str], at: int, text: str, user_types: Mapping[str, Fields]
 ) -> tuple[CqlType, int]:
     if at >= len(tokens):
-        raise UnknownType(f"cannot read the type {text!r}")
+        raise UnknownType(f"cannot read the type {_short(text)}")
     name, at = tokens[at], at + 1
     if at < len(tokens) and tokens[at] == "<":
         return _parse_parameters(name.lower(), tokens, at + 1, text, user_types)
@@ -168,14 +192,14 @@ def _parse_parameters(
     size = 0
     while True:
         if name == "vector" and of:
-            if at >= len(tokens) or not tokens[at].isdigit():
-                raise UnknownType(f"cannot read the type {text!r}")
+            if at >= len(tokens) or not _SIZE.fullmatch(tokens[at]):
+                raise UnknownType(f"cannot read the type {_short(text)}")
             size, at = int(tokens[at]), at + 1
         else:
             inner, at = _parse(tokens, at, text, user_types)
             of.append(inner)
         if at >= len(tokens) or tokens[at] not in ",>":
-            raise UnknownType(f"cannot read the type {text!r}")
+            raise UnknownType(f"cannot read the type {_short(text)}")
         at += 1
         if tokens[at - 1] == ">":
             break
@@ -184,7 +208,7 @@ def _parse_parameters(
         return of[0], at
     if name == "tuple" or (name in counts and counts[name] == len(of)):
         return CqlType(name, tuple(of), size=size), at
-    raise UnknownType(f"cannot read the type {text!r}")
+    raise UnknownType(f"cannot read the type {_short(text)}")
 
 
 def type_texts(types: Sequence[CqlType]) -> tuple[list[str], tuple[tuple[str, Fields], ...]]:

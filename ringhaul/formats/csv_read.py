@@ -71,7 +71,8 @@ def read_block(
     """
     if block.defect is not None:
         raise ValueError("a defective record has no fields")
-    indexes = [field_names.index(name) for name in wanted]
+    places = dict(zip(reversed(field_names), range(len(field_names) - 1, -1, -1), strict=True))
+    indexes = [places[name] for name in wanted]
     text, rejects = block.data, list[FieldReject]()
     records = np.arange(block.records_count, dtype=np.int64)
     plain = plain_columns(block, dialect, len(field_names), indexes)

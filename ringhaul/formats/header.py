@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 
+from ringhaul.cql.column import SHOWN_CHARACTERS_MAX
 from ringhaul.errors import UsageError
 from ringhaul.formats.csv_read import decode_bytes, parse_fields
 from ringhaul.formats.dialect import CsvDialect
@@ -11,6 +13,8 @@ from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.signature import binary_kind
 from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
 
+#: Numbers of fields in a message.
+_SHOWN_FIELDS_MAX = 20
 HEADER_CHUNK_BYTES = 64 * 2**10
 _ELSE = "name all fields by --columns, or give --no-header if the first record is data"
 
@@ -74,13 +78,20 @@ def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
             raise UsageError(
                 f"header: field {number} of {len(names)} has no name; name it, {_ELSE}"
             )
+    left_out = set(unneeded)
     for name, count in Counter(names).items():
-        if count > 1 and name not in unneeded:
-            numbers = [str(i) for i, other in enumerate(names, start=1) if other == name]
+        if count > 1 and name not in left_out:
+            every = (str(i) for i, other in enumerate(names, start=1) if other == name)
+            numbers = ", ".join(islice(every, _SHOWN_FIELDS_MAX))
+            more = ", ..." if count > _SHOWN_FIELDS_MAX else ""
             raise UsageError(
-                f"header: {name!r} names {count} fields ({', '.join(numbers)}); make the names "
+                f"header: {_short(name)!r} names {count} fields ({numbers}{more}); make the names "
                 f"differ, {_ELSE}"
             )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= SHOWN_CHARACTERS_MAX else f"{name[:SHOWN_CHARACTERS_MAX]}..."
 
 
 def refuse_binary(block: Block, dialect: CsvDialect) -> None:

@@ -154,7 +154,11 @@ def decoded(source: SourceFile, file: io.RawIOBase, dialect: CsvDialect) -> Stre
     stream: Stream = (
         Decompressed(file, compression, source.path) if compression else io.BufferedReader(file)
     )
-    return Transcoded(stream, dialect.encoding) if dialect.decoding == "stream" else stream
+    return (
+        Transcoded(stream, dialect.encoding, source.path)
+        if dialect.decoding == "stream"
+        else stream
+    )
 
 
 class _Range:

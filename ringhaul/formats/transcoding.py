@@ -9,26 +9,56 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-from ringhaul.errors import UsageError
+from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.pieces import Stream
+
+#: UTF-7 has characters in runs of any length. A record is at most so long.
+HELD_BYTES_MAX = 16 << 20
 
 
 class Transcoded:
-    """A stream decoded from any encoding, as UTF-8."""
+    """A stream decoded from any encoding, as UTF-8.
 
-    def __init__(self, inner: Stream, encoding: str) -> None:
+    Bytes that are no character of it are marked. What cannot be decoded at all raises
+    `SourceCorrupt` that begins with `path`: a UTF-16 text without its byte order mark, or a run of
+    more than `HELD_BYTES_MAX` bytes that is no whole character.
+    """
+
+    def __init__(self, inner: Stream, encoding: str, path: str) -> None:
         self.inner = inner
+        self.encoding, self.path = encoding, path
         self.decoder = codecs.getincrementaldecoder(encoding)("ringhaul.mark")
         self.ready = b""
         self.at_end = False
 
     def read(self, size: int, /) -> bytes:
+        held_bytes = 0
         while not self.ready and not self.at_end:
-            data = self.inner.read(size)
+            # A decoder looks again at what it holds: growing twofold keeps the sum linear.
+            data = self.inner.read(max(size, held_bytes))
             self.at_end = not data
-            self.ready = _utf_8(self.decoder.decode(data, final=self.at_end))
+            try:
+                self.ready = _utf_8(self.decoder.decode(data, final=self.at_end))
+            except UnicodeError as error:
+                raise SourceCorrupt(f"{self.path}: {self._advice(error)}") from error
+            held_bytes = 0 if self.ready else len(self.decoder.getstate()[0])
+            if held_bytes > HELD_BYTES_MAX:
+                raise SourceCorrupt(
+                    f"{self.path}: cannot be decoded as {self.encoding}: a run of more than "
+                    f"{HELD_BYTES_MAX:,} bytes is no whole character; give the encoding it has"
+                )
         given, self.ready = self.ready[:size], self.ready[size:]
         return given
+
+    def _advice(self, error: UnicodeError) -> str:
+        """What to do about bytes that the decoder takes for no text in its encoding."""
+        if self.encoding in ("utf-16", "utf-32"):
+            name = self.encoding
+            return (
+                f"does not begin with the byte order mark of {name}; give its encoding as "
+                f"{name}-le or, if each character's high byte comes first, {name}-be"
+            )
+        return f"cannot be decoded as {self.encoding}: {error}; give the encoding it has"
 
 
 #: Halves of characters, which UTF-8 does not know: UTF-7 and escapes can spell them, and one of

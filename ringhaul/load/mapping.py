@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -48,14 +49,17 @@ def map_fields(
     twice, a type that cannot be loaded, or a primary key column that no field fills.
     """
     _check_skips(fields, skip, source)
+    left_out = set(skip)
     wanted = _by_mapping(fields, mapping, source) if mapping else {name: name for name in fields}
     known = table.column_names
     if not mapping:
         skip = [*skip, *(name for name in taken if name is not None and name not in known)]
+        left_out = set(skip)
     pairs = tuple(
-        (field, wanted[field]) for field in fields if field in wanted and field not in skip
+        (field, wanted[field]) for field in fields if field in wanted and field not in left_out
     )
-    unknown = [(field, column) for field, column in pairs if column not in known]
+    columns = set(known)
+    unknown = [(field, column) for field, column in pairs if column not in columns]
     if not mapping:
         refuse_other_case(fields, table, skip=skip, source=source, takes_columns=takes_columns)
     if not mapping and pairs and len(unknown) == len(pairs):
@@ -244,9 +248,9 @@ def _field_named(name: str, fields: Sequence[str]) -> str | None:
 
 
 def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: str) -> None:
-    columns = [column for _, column in pairs]
-    for column in columns:
-        if columns.count(column) > 1:
+    columns = Counter(column for _, column in pairs)
+    for column, count in columns.items():
+        if count > 1:
             names = {field for field, other in pairs if other == column}
             alike = "; they have one name: name all fields by --columns" if len(names) == 1 else ""
             raise UsageError(f"{source}: two fields go to column {column!r} (--mapping){alike}")

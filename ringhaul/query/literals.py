@@ -15,6 +15,7 @@ from sqlglot import exp
 from ringhaul.cql.addresses import address_text, parse_address
 from ringhaul.cql.column import shown
 from ringhaul.cql.decimals import parse_decimal
+from ringhaul.cql.long_numbers import digits_of, integer_of
 from ringhaul.cql.moments import moment_text
 from ringhaul.cql.numbers import parse_real
 from ringhaul.cql.temporal import is_date_like, parse_date, parse_time, parse_timestamp
@@ -133,8 +134,8 @@ def _integer(literal: Literal, name: str) -> tuple[Any, Any]:
 def _varint(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind not in ("number", "string") or not _WHOLE.fullmatch(literal.text):
         raise ValueError(f"{literal} is not a whole number")
-    value = one_zero(Decimal(literal.text))
-    return int(value), f"{value:f}"
+    value = integer_of(literal.text)
+    return value, digits_of(value)
 
 
 def _decimal(literal: Literal, _: str) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,10 @@ _SAID = {
     "expressions": "LIMIT BY",
     "with_fill": "WITH FILL",
 }
+
+
+#: Of a number of rows: within an int64.
+_LIMIT_DIGITS_MAX = 18
 
 
 @dataclass(frozen=True)
@@ -348,9 +353,11 @@ class _Reader:
             return None
         if literal.kind != "number" or not literal.text.isdigit():
             raise QueryError(f"{clause} {literal}: give a column, or a place from 1")
-        place = int(literal.text)
+        digits = literal.text.lstrip("0") or "0"
+        place = int(digits) if len(digits) <= _LIMIT_DIGITS_MAX else 0
         if not 1 <= place <= len(self._wanted):
-            raise QueryError(f"{clause} {place}: the result has {len(self._wanted)} columns")
+            given = digits[:_LIMIT_DIGITS_MAX]
+            raise QueryError(f"{clause} {given}: the result has {len(self._wanted)} columns")
         return place - 1
 
     def _limit(self) -> int | None:
@@ -362,6 +369,8 @@ class _Reader:
         literal = literal_of(limit.expression) if isinstance(limit, exp.Limit) else None
         if literal is None or literal.kind != "number" or not literal.text.isdigit():
             raise QueryError(f"{said(limit).strip()}: LIMIT takes a whole number")
+        if len(literal.text.lstrip("0")) > _LIMIT_DIGITS_MAX:
+            raise QueryError(f"LIMIT takes a whole number of at most {_LIMIT_DIGITS_MAX} digits")
         return int(literal.text)
 
 
@@ -370,8 +379,7 @@ def _calls_aggregate(node: exp.Expr) -> bool:
 
 
 def _named_once(items: list[Item]) -> tuple[Item, ...]:
-    names = [item.name for item in items]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(item.name for item in items).items():
+        if count > 1:
             raise QueryError(f"two columns of the result are called {name!r}: name one with AS")
     return tuple(items)

@@ -14,12 +14,12 @@ from ringhaul.query.errors import QueryError
 
 #: Strings, names and comments are stepped over; UUIDs and blobs without quotes are no SQL.
 _PIECES = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
+    r"""'(?:[^']++|'')*+' | "(?:[^"]++|"")*+" | --[^\n]* | /\*.*?(?:\*/|\Z)
     | (?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)
     | (?P<blob>\b0x[0-9a-f]*\b)""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_ALLOW_FILTERING = re.compile(r"\s+allow\s+filtering\s*;?\s*$", re.IGNORECASE)
+_ALLOW_FILTERING = re.compile(r"(?<!\s)\s++allow\s++filtering\s*+;?\s*+\Z", re.IGNORECASE)
 
 
 class CqlDialect(Dialect):

@@ -31,7 +31,9 @@ class Effect(NamedTuple):
 _VERBS = {"select", "insert", "update", "delete"}
 #: What is no word of the statement: comments, texts, quoted names.
 _NO_WORDS = re.compile(
-    r"--[^\n]*|//[^\n]*|/\*.*?\*/|\$\$.*?\$\$|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", re.DOTALL
+    r"--[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)|\$\$.*?\$\$"
+    r"|'(?:[^']++|'')*+'|\"(?:[^\"]++|\"\")*+\"",
+    re.DOTALL,
 )
 #: Values that are other ones each time.
 _CHANGING = re.compile(r"\b(?:now|uuid|current\w+)\s*\(")

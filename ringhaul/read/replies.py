@@ -108,6 +108,8 @@ def page(pieces: Sequence[Piece], columns: int) -> bytes:
 
     size = sum(int(piece.ends.sum() - piece.starts.sum()) for piece in pieces)
     rows = sum(int(piece.counts.sum()) for piece in pieces)
+    if rows > size:  # each has a cell, and a cell has a length of four bytes
+        raise FrameError(f"answers of {size} bytes cannot hold {rows} rows")
     head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, columns, rows)
     out = np.empty(len(head) + size, np.uint8)
     out[: len(head)] = np.frombuffer(head, np.uint8)

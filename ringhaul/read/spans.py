@@ -32,11 +32,13 @@ from numpy.typing import NDArray
 
 from ringhaul.errors import UsageError
 
+_SHOWN_MAX = 200
 #: A range of more values is a slip of the pen.
 VALUES_MAX = 10**12
 
-_RANGE = re.compile(r"(?P<name>[^:]+):(?P<first>.+?)\.\.(?P<last>[^/]+)(?:/(?P<step>.+))?")
-_STEP = re.compile(r"(?P<count>[1-9]\d*)(?P<unit>[a-z]*)")
+_STEP = re.compile(r"(?P<count>[1-9]\d{0,17})(?P<unit>[a-z]*)")
+#: A number of more characters is out of range, but for zeros in front.
+_DIGITS_MAX = 1000
 _NUMBER = re.compile(r"-?\d+")
 #: Form of a moment -> numpy's unit of it, and the unit of its step if none is given.
 _FORMS = (
@@ -84,13 +86,15 @@ class Span:
 
 def parse_span(text: str) -> Span:
     """The range that `text` names. Raises `UsageError`."""
-    match = _RANGE.fullmatch(text.strip())
-    if match is None:
+    name, _, rest = text.strip().partition(":")
+    ends, slash, step_text = rest.partition("/")
+    dots = ends.find("..", 1)  # a first value has a character at least
+    if not name or dots < 0 or dots + 2 == len(ends) or (slash and not step_text):
         raise _wrong(text, "write NAME:FIRST..LAST or NAME:FIRST..LAST/STEP")
-    name, first, last = match["name"].strip(), match["first"].strip(), match["last"].strip()
-    step = _STEP.fullmatch(match["step"].strip()) if match["step"] else None
-    if match["step"] and step is None:
-        raise _wrong(text, f"no step {match['step']!r}")
+    name, first, last = name.strip(), ends[:dots].strip(), ends[dots + 2 :].strip()
+    step = _STEP.fullmatch(step_text.strip()) if slash else None
+    if slash and step is None:
+        raise _wrong(text, f"no step {step_text[:_SHOWN_MAX]!r}")
     if _NUMBER.fullmatch(first) and not (step and step["unit"]):
         return _numbers(text, name, first, last, int(step["count"]) if step else 1)
     return _moments(text, name, first, last, step)
@@ -119,6 +123,8 @@ def rows_between(spans: Sequence[Span], first: int, last: int) -> list[pa.String
 def _numbers(text: str, name: str, first: str, last: str, step: int) -> Span:
     if not _NUMBER.fullmatch(last):
         raise _wrong(text, f"{last!r} is not a whole number as {first!r} is")
+    if max(len(first), len(last)) > _DIGITS_MAX:
+        raise _wrong(text, "its ends are out of range")
     begin, end = int(first), int(last)
     if max(abs(begin), abs(end)) >= 2**62:
         raise _wrong(text, "its ends are out of range")
@@ -184,4 +190,5 @@ def _count(text: str, between: int, step: int) -> int:
 
 
 def _wrong(text: str, what: str) -> UsageError:
-    return UsageError(f"cannot read the range {text!r}: {what}")
+    short = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+    return UsageError(f"cannot read the range {short!r}: {what}")

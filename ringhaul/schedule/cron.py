@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_PART = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?", re.IGNORECASE)
+_PART = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]{1,4}))?", re.IGNORECASE)
 #: The longest that each month gets.
 _DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -89,7 +89,7 @@ def _parse_field(text: str, field: _Field) -> set[int]:
     for part in text.split(","):
         match = _PART.fullmatch(part)
         if match is None:
-            raise ValueError(f'{field.name} "{part}": {_expected(field)}')
+            raise ValueError(f'{field.name} "{part[:40]}": {_expected(field)}')
         first, last, step_text = match.groups()
         if first == "*" and last is None:
             low, high = field.lowest, field.highest
@@ -111,8 +111,8 @@ def _number(text: str, part: str, field: _Field) -> int:
     lower = text.lower()
     if lower in field.names:
         return field.names.index(lower) + field.lowest
-    if not lower.isdigit() or not field.lowest <= int(lower) <= field.highest:
-        raise ValueError(f'{field.name} "{part}": {_expected(field)}')
+    if not re.fullmatch("[0-9]{1,4}", lower) or not field.lowest <= int(lower) <= field.highest:
+        raise ValueError(f'{field.name} "{part[:40]}": {_expected(field)}')
     return int(lower)
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import merge_variable
 from ringhaul.cql.gluing import Column, Fault, Faults
+from ringhaul.cql.long_numbers import digits_of
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
@@ -113,7 +114,9 @@ def json_value(value: Any, kind: CqlType | None) -> Any:
         return value
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, int | float | Decimal | np.number):
+    if isinstance(value, int):
+        return digits_of(value)  # `str` refuses more than some thousand digits
+    if isinstance(value, float | Decimal | np.number):
         return str(value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from ringhaul.cql.decode.words import (
     duration_parts,
     number_texts,
 )
+from ringhaul.cql.long_numbers import digits_of
 from ringhaul.cql.types import DURATION, SCALARS
 
 #: (page, starts, lengths) -> a column with a value for each cell. Raises `HostilePage`.
@@ -155,8 +155,7 @@ def _numbers(name: str, page: Page, starts: Int32s, lengths: Int32s) -> pa.Strin
 
 def number_text(unscaled: int, scale: int) -> str:
     """`unscaled` * 10 ** -`scale` as `words.number_texts` writes it, of any size."""
-    # By way of Decimal: str(int) refuses more than 4,300 digits.
-    sign, digits = "-" * (unscaled < 0), str(Decimal(abs(unscaled)))
+    sign, digits = "-" * (unscaled < 0), digits_of(abs(unscaled))
     exponent = len(digits) - 1 - scale
     if scale == 0:
         return sign + digits

@@ -214,3 +214,14 @@ def test_a_row_of_a_key_that_nobody_asked_for_is_an_error() -> None:
         piece = piece_of(data, scan(data, COLUMNS))
         with pytest.raises(FrameError, match="not one that was asked for"):
             match_keys(piece, COLUMNS, np.array([0]), np.array([1]), lists)
+
+
+def test_answers_that_claim_more_rows_than_they_have_bytes_are_refused() -> None:
+    claim = 2**31 - 1
+    piece = Piece(
+        np.zeros(8, np.uint8),
+        *(np.array(column, np.int64) for column in ([0, 1], [0, 4], [4, 8], [claim, claim])),
+        np.ones(2, np.bool_),
+    )
+    with pytest.raises(FrameError, match="cannot hold"):
+        page([piece], 1)

@@ -115,3 +115,23 @@ def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
     file = clean / "ringhaul.toml"
     file.write_bytes(b"\xff\xfe")
     assert refused() == f"{file} is not UTF-8 text (byte 0)"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = " + "[" * 5000 + "]" * 5000, "nested hundreds deep"),
+        ("x = " + "{a = " * 2000 + "1" + "}" * 2000, "nested hundreds deep"),
+        ("[cluster]\nport = " + "9" * 6000, "line 2: a number has thousands of digits"),
+        ("[cluster]\nport = 0x" + "f" * 9000, "a number has thousands of digits"),
+        ("[cluster]\nport = '" + "9" * 9000 + "'", "line 2"),
+    ],
+    ids=["arrays", "tables", "digits", "hexadecimal", "text"],
+)
+def test_traps_in_a_file_are_told_in_a_short_line(clean: Path, text: str, told: str) -> None:
+    file = clean / "trap.toml"
+    file.write_text(text)
+    words = refused(file=file)
+    assert told in words
+    assert len(words) < 600
+    assert "\n" not in words

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ringhaul.errors import UsageError
+from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
 from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import Stream
-from ringhaul.formats.transcoding import encoder_of
+from ringhaul.formats.transcoding import HELD_BYTES_MAX, encoder_of
 
 
 def read_all(stream: Stream, size: int = 1000) -> bytes:
@@ -101,3 +101,28 @@ def test_what_could_not_be_decoded_cannot_be_when_it_is_written_again(tmp_path: 
             assert b"\xff" in line.split(b",")[1], module.name
         tried.append(dialect.encoding)
     assert len(tried) > 20
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_text_without_its_byte_order_mark_is_told(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("id,t\n1,a\n".encode(f"{encoding}-le"))
+    dialect = CsvDialect(encoding=encoding)
+    (source,) = find_sources([str(path)], dialect)
+    with (
+        open_whole(source, dialect) as stream,
+        pytest.raises(SourceCorrupt, match=rf"a\.csv: .* byte order mark .* {encoding}-le"),
+    ):
+        read_all(stream)
+
+
+def test_a_run_of_utf_7_without_an_end_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"+" + b"A" * (HELD_BYTES_MAX + 2**20))
+    dialect = CsvDialect(encoding="utf-7")
+    (source,) = find_sources([str(path)], dialect)
+    with (
+        open_whole(source, dialect) as stream,
+        pytest.raises(SourceCorrupt, match="is no whole character"),
+    ):
+        read_all(stream, 64 * 2**10)

@@ -1,0 +1,275 @@
+"""What reads a value takes time and memory in proportion to its length: worst cases by the table.
+
+Each case is run at a length and at four times that length. Linear work takes four times as long,
+work with the square of the length sixteen times; what divides and conquers lies below ten.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from config.values import parse_bytes
+from ringhaul.cql import long_numbers, types
+from ringhaul.cql.decode.scalars import number_text
+from ringhaul.cql.literal import parse_literal
+from ringhaul.cql.long_numbers import digits_of, integer_of, product
+from ringhaul.cql.names import listed_names, read_names
+from ringhaul.cql.nested import encode_column, parse_json
+from ringhaul.cql.text import TextFormat, encode_text
+from ringhaul.cql.types import parse_type
+from ringhaul.errors import RinghaulError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.header import check_names
+from ringhaul.formats.records import scan_records
+from ringhaul.formats.split import START, read_blocks
+from ringhaul.formats.transcoding import Transcoded
+from ringhaul.query.errors import QueryError
+from ringhaul.query.sql import parse_statement
+from ringhaul.read.effect import effect_of
+from ringhaul.read.spans import parse_span
+from ringhaul.schedule.cron import Cron
+from ringhaul.schedule.templates import Facts, fill
+from tests.property.cql.columns import binary
+
+pytestmark = pytest.mark.alone
+
+GROWTH = 4
+#: Between `GROWTH`, with room for a busy machine, and its square.
+RATIO_MAX = 10.0
+TRIES = 4
+#: Below this a time is noise.
+LEAST_S = 0.0005
+#: What is kept meanwhile, for each character of the input.
+BYTES_PER_CHARACTER_MAX = 60.0
+
+FORMATS = TextFormat(timestamp_formats=("%d %b %Y %H:%M:%S.%f %z",))
+
+
+class Case(NamedTuple):
+    """`run(text_of(length))` is what is measured."""
+
+    name: str
+    run: Callable[[str], object]
+    text_of: Callable[[int], str]
+    length: int = 100_000
+    bytes_per_character: float = BYTES_PER_CHARACTER_MAX
+
+
+def _column(cql_type: str) -> Callable[[str], object]:
+    """A column with the value and with good ones, so that the slow parser reads it."""
+    return lambda text: encode_text(cql_type, binary([text]), FORMATS, null_length=-1)
+
+
+def _nested(cql_type: str) -> Callable[[str], object]:
+    kind = parse_type(cql_type)
+    return lambda text: encode_column(kind, binary([text]), FORMATS, null_length=-1)
+
+
+def _literal(cql_type: str) -> Callable[[str], object]:
+    kind = parse_type(cql_type)
+    return lambda text: parse_literal(kind, text)
+
+
+def _scan(dialect: CsvDialect) -> Callable[[str], object]:
+    return lambda text: scan_records(text.encode(), dialect, final=True)
+
+
+def _blocks(text: str) -> object:
+    return sum(
+        block.records_count
+        for block in read_blocks(
+            io.BytesIO(text.encode()), CsvDialect(), block_bytes=2000, start=START
+        )
+    )
+
+
+def _transcoded(text: str) -> object:
+    stream = Transcoded(io.BytesIO(text.encode()), "utf-7", "a.csv")
+    return sum(map(len, iter(lambda: stream.read(1000), b"")))
+
+
+def _doubled_name(count: int) -> str:
+    """An object with so many names, the last of them twice."""
+    pairs = [f'"k{number}":1' for number in range(count)]
+    return "{" + ",".join([*pairs, pairs[-1]]) + "}"
+
+
+def _filled(text: str) -> object:
+    return fill([text], Facts(name="a", due_ms=0, zone=ZoneInfo("UTC")))
+
+
+SCALARS = (
+    *("varint", "decimal", "double", "float", "int", "bigint", "boolean", "timestamp", "date"),
+    *("time", "duration", "uuid", "inet", "blob"),
+)
+#: Beginnings, what is repeated, and ends: what an expression may split in more than one way.
+HOSTILE = (
+    ("", "9", "x"),
+    ("", "1", ""),
+    ("", "1.", ""),
+    (".", "9", "e"),
+    ("1e", "9", "."),
+    ("-", "-", ""),
+    ("", "1:", ""),
+    ("", ":", "1"),
+    ("P", "1", "Q"),
+    ("P", "1Y", ""),
+    ("", "1y1mo", "."),
+    ("2024-01-01T00:00:00.", "1", "x"),
+    ("31 jan 2024 00:00:00.", "1", ""),
+    ("00:00:00.", "1", "x"),
+    ("0x", "f", "g"),
+    ("", " ", "x"),
+)
+
+SCALAR_CASES = [
+    Case(
+        f"{kind} {start}{part}...{end}",
+        _column(kind),
+        lambda n, start=start, part=part, end=end: start + part * (n // len(part)) + end,  # type: ignore[misc]
+        8_000,
+    )
+    for kind in SCALARS
+    for start, part, end in HOSTILE
+]
+CASES = [
+    Case("varint of many digits", integer_of, lambda n: "7" * n, 150_000),
+    Case("varint to text", lambda t: number_text(int(t, 16), 0), lambda n: "7" * n, 150_000),
+    Case("decimal to text", lambda t: number_text(int(t, 16), 9), lambda n: "7" * n, 150_000),
+    Case(
+        "JSON with a doubled name",
+        lambda t: parse_json(t.encode()),
+        lambda n: _doubled_name(n // 10),
+        40_000,
+        bytes_per_character=100,
+    ),
+    Case("JSON, deep", lambda t: parse_json(t.encode()), lambda n: "[" * n),
+    Case("JSON string", _nested("list<text>"), lambda n: f'["{"a" * n}"]'),
+    Case("JSON escapes", _nested("list<text>"), lambda n: '["' + r"\u0001" * (n // 6) + '"]'),
+    Case("literal", _literal("list<text>"), lambda n: f"['{'a' * n}']", 400_000, 4),
+    Case("literal, quotes", _literal("list<text>"), lambda n: f"['{chr(39) * n}']", 400_000, 4),
+    Case("literal, open", _literal("list<text>"), lambda n: "['" + "a''" * (n // 3), 400_000, 4),
+    Case("literal, bare", _literal("list<int>"), lambda n: "[" + "1" * n, 400_000, 8),
+    Case("literal, blanks", _literal("list<int>"), lambda n: "[" + " " * n + "x", 400_000, 8),
+    Case("literal, keys", _literal("map<timestamp, int>"), lambda n: "{" + "a:" * n, 200_000, 8),
+    Case("literal, many", _literal("list<int>"), lambda n: "[" + "1," * n + "1]", 10_000),
+    Case("type, quoted", parse_type, lambda n: f'"{"a" * n}"', bytes_per_character=8),
+    Case("type, quotes", parse_type, lambda n: '"' + '""' * n, bytes_per_character=16),
+    Case("type, deep", parse_type, lambda n: "list<" * n + "int" + ">" * n),
+    Case("type, wide", parse_type, lambda n: f"tuple<{'int,' * n}int>", 5_000, 1000),
+    Case("names", lambda t: listed_names(t, "--key"), lambda n: "," * n),
+    Case("names, quotes", lambda t: listed_names(t, "--key"), lambda n: '"a,' * n, 30_000, 200),
+    Case("names, one", lambda t: read_names(t, "--key"), lambda n: '"' + '""' * n, 100_000, 16),
+    Case(
+        "names of fields",
+        lambda t: check_names(t.split(","), [f"u{i}" for i in range(len(t) // 4)]),
+        lambda n: ",".join(f"u{i // 2}" for i in range(n)),
+        5_000,
+        1000,
+    ),
+    Case("condition, comments", parse_statement, lambda n: "SELECT " + "/*" * n, 20_000, 200),
+    Case("condition, blanks", parse_statement, lambda n: "SELECT 1" + " " * n + "x y z", 20_000),
+    Case(
+        "condition, ALLOW FILTERING",
+        parse_statement,
+        lambda n: "SELECT 1 allow filtering" + " " * n + "x",
+        20_000,
+    ),
+    Case("condition, text", parse_statement, lambda n: f"SELECT '{'a' * n}'", 20_000, 100),
+    Case(
+        "condition, IN",
+        parse_statement,
+        lambda n: f"SELECT 1 FROM t WHERE a IN ({'1,' * n}1)",
+        500,
+        5000,
+    ),
+    Case("statement, comments", effect_of, lambda n: "SELECT " + "/*" * n),
+    Case("statement, dollars", effect_of, lambda n: "SELECT " + "$" * n),
+    Case("statement, signs", effect_of, lambda n: "UPDATE t SET a = a " + "+ " * n, 50_000),
+    Case("statement, calls", effect_of, lambda n: "UPDATE t SET a = " + "current" * n, 50_000),
+    Case("statement, text", effect_of, lambda n: "UPDATE t SET a = '" + "''" * n, 50_000),
+    Case("range", parse_span, lambda n: "a:" + "." * n + "/"),
+    Case("range, digits", parse_span, lambda n: f"a:{'1' * n}..2/3"),
+    Case("template", _filled, lambda n: "{due" * n),
+    Case("template, blanks", _filled, lambda n: "{ " + " " * n + "a"),
+    Case("cron", Cron.parse, lambda n: "1" * n + " * * * *"),
+    Case("cron, list", Cron.parse, lambda n: "1," * n + "1 * * * *"),
+    Case("size", parse_bytes, lambda n: "1" * n + " x"),
+    Case("CSV, quotes", _scan(CsvDialect()), lambda n: '"' * n),
+    Case("CSV, stray quotes", _scan(CsvDialect()), lambda n: 'a"\n' * n, 50_000, 200),
+    Case("CSV, open quotes", _scan(CsvDialect(escape="\\")), lambda n: '"\\"\n' * n, 50_000, 200),
+    Case("CSV, comments", _scan(CsvDialect(comment="#")), lambda n: '#"\n' * n, 50_000, 200),
+    Case("CSV, one record in small blocks", _blocks, lambda n: "a" * n, 400_000),
+    Case("CSV, an open quote in small blocks", _blocks, lambda n: '"' + "a\n" * n, 200_000),
+    Case("UTF-7, one run", _transcoded, lambda n: "+" + "AGEA" * (n // 4), 400_000),
+]
+
+
+def spent(case: Case, length: int) -> float:
+    """Seconds of the process; the work may be refused."""
+    text = case.text_of(length)
+    start = time.process_time()
+    with suppress(ValueError, RinghaulError, QueryError):
+        case.run(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("case", SCALAR_CASES + CASES, ids=lambda case: case.name)
+def test_time_grows_with_the_length_and_no_faster(case: Case) -> None:
+    spent(case, 100)
+    short = long = float("inf")
+    for _ in range(TRIES):
+        short = min(short, spent(case, case.length))
+        long = min(long, spent(case, GROWTH * case.length))
+        if long < RATIO_MAX * max(short, LEAST_S):
+            return
+    pytest.fail(f"{short * 1e3:.2f} ms become {long * 1e3:.2f} ms of {GROWTH} times the length")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_memory_grows_with_the_length_and_no_faster(case: Case) -> None:
+    text = case.text_of(case.length)
+    spent(case, 100)
+    tracemalloc.start()
+    try:
+        with suppress(ValueError, RinghaulError, QueryError):
+            case.run(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < case.bytes_per_character * len(text) + 500_000
+
+
+def test_the_measure_tells_a_square() -> None:
+    def square(text: str) -> object:
+        return sum(one == other for one in text for other in text)
+
+    case = Case("square", square, lambda n: "a" * n, 400)
+    with pytest.raises(pytest.fail.Exception):
+        test_time_grows_with_the_length_and_no_faster(case)
+
+
+def test_long_numbers_are_what_python_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bits in (1, 2000, 2001, 8 * 128, 8 * 129, 40_001, 800_000):
+        value = (1 << bits) - bits
+        assert integer_of(digits_of(value)) == value
+        assert integer_of(digits_of(-value)) == -value
+        if bits < 10_000:
+            assert digits_of(value) == str(value)
+    left, right = (1 << 400_001) - 3, 7**200_000
+    assert product(left, right) == left * right
+    monkeypatch.setattr(long_numbers, "_TRANSFORM_BYTES_MAX", 1 << 16)
+    assert product(left, right) == left * right  # in halves
+
+
+def test_every_scalar_type_is_here() -> None:
+    texts = {"ascii", "text", "varchar", "counter", "tinyint", "smallint", "timeuuid"}
+    assert {*SCALARS, *texts} == set(types.SCALARS)
