@@ -25,6 +25,7 @@ from ringhaul.formats.spelled import (
     has_shared,
     longest_shared,
     own_bytes,
+    places_count,
     row_bytes,
     value_bytes,
 )
@@ -46,6 +47,8 @@ PLAIN_ROWS_MIN = 1024
 SKEW_TIMES = 4
 #: So many times fewer rows are read at once then.
 SKEW_PARTS = 8
+#: What an element of a list takes while it is decoded: two levels of 2 bytes, a value, an offset.
+ELEMENT_BYTES = 16
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
@@ -94,25 +97,25 @@ def _glued(
 ) -> Iterator[pa.RecordBatch]:
     """`spelled`: the types that columns are to have which come as dictionaries."""
     waiting: list[pa.RecordBatch] = []
+    rows_count = bytes_ = 0
     for read in _read(file, group, names, pace):
         for batch in _parts(read, pace.bytes_max):
             batch = _spell_out(batch, spelled)
-            if any(has_shared(field.type) for field in batch.schema):
-                # Those are not put together: their dictionaries would have to be merged.
-                yield from waiting
-                waiting = []
+            size = int(batch.nbytes)
+            # Those that share values are not put together: dictionaries would have to be merged.
+            alone = any(has_shared(field.type) for field in batch.schema)
+            if waiting and (alone or bytes_ + size > 2 * pace.bytes_max):
+                yield _joined(waiting)
+                waiting, rows_count, bytes_ = [], 0, 0
+            if alone:
                 yield batch
                 continue
-            waiting_bytes = sum(each.nbytes for each in waiting)
-            if waiting and waiting_bytes + batch.nbytes > 2 * pace.bytes_max:
-                yield _joined(waiting)
-                waiting, waiting_bytes = [], 0
             waiting.append(batch)
-            rows_count = sum(each.num_rows for each in waiting)
-            if rows_count >= BATCH_ROWS or 2 * (waiting_bytes + batch.nbytes) > pace.bytes_max:
+            rows_count, bytes_ = rows_count + batch.num_rows, bytes_ + size
+            if rows_count >= BATCH_ROWS or 2 * bytes_ > pace.bytes_max:
                 yield _joined(waiting)
-                waiting = []
-        pace.room(sum(each.num_rows for each in waiting), sum(each.nbytes for each in waiting))
+                waiting, rows_count, bytes_ = [], 0, 0
+        pace.room(rows_count, bytes_)
     if waiting:
         yield _joined(waiting)
 
@@ -166,7 +169,14 @@ class _Pace:
         fixed = sum(leaf.width for leaf in leaves if leaf.flat)
         shared = sum(_worst_row(leaf, longest, rows_count) for leaf in spelled)
         self._worst_rows = min(bytes_max // max(fixed, 1), worst_bytes // max(shared, 1))
+        lists = {leaf.place for leaf in leaves if not leaf.flat}
+        # Of each column with lists, by its leaf with most values.
+        self._lists = sorted(lists)
+        self._left_elements = sum(
+            max(leaf.values_count for leaf in leaves if leaf.place == place) for place in lists
+        )
         self._last_rows = self._last_bytes = self._read_rows = self._read_bytes = 0
+        self._last_elements = 0
         self._waiting_rows = self._waiting_bytes = 0
 
     def room(self, rows: int, bytes_: int) -> None:
@@ -180,11 +190,14 @@ class _Pace:
         self._read_bytes += self._last_bytes
         self._left_rows -= self._last_rows
         self._left_bytes -= self._last_bytes
+        self._last_elements = sum(places_count(batch.column(place)) for place in self._lists)
+        self._left_elements -= self._last_elements
 
     def rows(self) -> int:
         """How many rows to read next; 1 at least."""
         ahead = max(self._left_bytes, 0) / max(self._left_rows, 1)
         if not self._read_rows:
+            ahead += ELEMENT_BYTES * self._left_elements / max(self._left_rows, 1)
             return int(max(1, min(FIRST_ROWS, self._worst_rows, self.bytes_max / max(ahead, 1))))
         seen = max(
             self._last_bytes / max(self._last_rows, 1), self._read_bytes / self._read_rows, 1.0
@@ -197,7 +210,18 @@ class _Pace:
         )
         if ahead > SKEW_TIMES * seen:
             rows = min(rows, self.bytes_max / SKEW_PARTS / ahead)
+        if self._lists:
+            rows = min(rows, self._rows_of_lists())
         return int(max(rows, 1))
+
+
+    def _rows_of_lists(self) -> float:
+        """How many rows to read next, by the elements that their lists have."""
+        seen = max(self._last_elements / max(self._last_rows, 1), 1.0)
+        ahead = max(self._left_elements, 0) / max(self._left_rows, 1)
+        elements_max = self.bytes_max / ELEMENT_BYTES
+        skewed = elements_max / SKEW_PARTS / ahead if ahead > SKEW_TIMES * seen else BATCH_ROWS
+        return min(elements_max / seen, skewed)
 
 
 def _worst_row(leaf: _Leaf, longest: dict[str, int], rows_count: int) -> int:

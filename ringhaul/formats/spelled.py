@@ -105,6 +105,18 @@ def longest_shared(array: Any) -> int:
     return int(max(found, default=0))
 
 
+def places_count(array: Any) -> int:
+    """How many places for values a column has at its most numerous level: of lists, elements."""
+    arrow, count = array.type, len(array)
+    if isinstance(arrow, pa.BaseExtensionType):
+        return places_count(array.storage)
+    if pa.types.is_struct(arrow):
+        return max([count, *map(places_count, array.flatten())])
+    if pa.types.is_map(arrow):
+        return max(count, places_count(array.keys), places_count(array.items))
+    return max(count, places_count(array.flatten())) if arrow.num_fields else count
+
+
 def own_bytes(array: Any) -> int:
     """Bytes of an array without the dictionaries in it."""
     return int(array.nbytes) - sum(int(each.dictionary.nbytes) for each in dictionaries(array))
