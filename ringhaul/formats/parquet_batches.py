@@ -214,7 +214,6 @@ class _Pace:
             rows = min(rows, self._rows_of_lists())
         return int(max(rows, 1))
 
-
     def _rows_of_lists(self) -> float:
         """How many rows to read next, by the elements that their lists have."""
         seen = max(self._last_elements / max(self._last_rows, 1), 1.0)
@@ -230,9 +229,7 @@ def _worst_row(leaf: _Leaf, longest: dict[str, int], rows_count: int) -> int:
     return longest.get(leaf.path, 0) * of_row
 
 
-def _leaves(
-    file: pq.ParquetFile, about: pq.RowGroupMetaData, names: Sequence[str]
-) -> list[_Leaf]:
+def _leaves(file: pq.ParquetFile, about: pq.RowGroupMetaData, names: Sequence[str]) -> list[_Leaf]:
     found = []
     for number in range(about.num_columns):
         chunk, column = about.column(number), file.schema.column(number)
@@ -288,9 +285,7 @@ def _longest_shared(
     return {leaf.path: longest[leaf.place] for leaf in shared}
 
 
-def _long_ones(
-    leaves: Sequence[_Leaf], longest: dict[str, int], worst_bytes: int
-) -> list[_Leaf]:
+def _long_ones(leaves: Sequence[_Leaf], longest: dict[str, int], worst_bytes: int) -> list[_Leaf]:
     """The leaves to read as indices: those with the longest values, and no more than need be."""
     rows_count = max((leaf.values_count for leaf in leaves), default=0)
     plain = sorted(
@@ -311,7 +306,7 @@ def _decoded(column: Any) -> int:
 
 
 def _parts(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
-    """A batch in parts that take `bytes_max` spelled out, if it is far above that. No row is cut."""
+    """A batch in parts of `bytes_max` spelled out, if it is far above that. No row is cut."""
     if batch.num_rows < 2 or _spelled_at_most(batch) <= 2 * bytes_max:
         yield batch
         return

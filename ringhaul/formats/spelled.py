@@ -38,17 +38,18 @@ def value_bytes(array: Any) -> Weights:
         if not len(of_values):
             return np.zeros(count, np.int64)
         at = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
-        found = of_values[at]
-        return found * _valid(array) if array.null_count else found
+        found: Weights = of_values[at]
+        return np.asarray(found * _valid(array), np.int64) if array.null_count else found
     if pa.types.is_struct(arrow):
         fields = [value_bytes(field) for field in array.flatten()]
-        return np.sum(fields, axis=0, dtype=np.int64) if fields else np.zeros(count, np.int64)
+        return sum(fields, np.zeros(count, np.int64))
     if pa.types.is_map(arrow):
         return _sums(value_bytes(array.keys) + value_bytes(array.items), array.offsets)
     if pa.types.is_fixed_size_list(arrow):
         # A null takes its elements' places; `flatten` would leave those out.
         inner = value_bytes(array.values.slice(array.offset * arrow.list_size))
-        return inner[: count * arrow.list_size].reshape(count, arrow.list_size).sum(axis=1)
+        by_row = inner[: count * arrow.list_size].reshape(count, arrow.list_size)
+        return np.asarray(by_row.sum(axis=1), np.int64)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
         return _sums(value_bytes(array.values), array.offsets)
     if pa.types.is_null(arrow):
@@ -56,11 +57,11 @@ def value_bytes(array: Any) -> Weights:
     if _is_view(arrow):
         # Of the 16 bytes of a view the first four are the length; a null's may be anything.
         views = np.frombuffer(array.buffers()[1] or b"", np.int32).reshape(-1, 4)
-        found = views[array.offset : array.offset + count, 0].astype(np.int64)
-        return (found * _valid(array) if array.null_count else found) + OFFSET_BYTES
+        lengths = views[array.offset : array.offset + count, 0].astype(np.int64)
+        return np.asarray(lengths * _valid(array) if array.null_count else lengths) + OFFSET_BYTES
     if _is_variable(arrow):
         lengths = pc.fill_null(pc.binary_length(array), 0)
-        return lengths.to_numpy(zero_copy_only=False).astype(np.int64) + OFFSET_BYTES
+        return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64) + OFFSET_BYTES
     return np.full(count, _width(arrow), np.int64)
 
 
@@ -126,7 +127,7 @@ def _sums(inner: Weights, offsets: Any) -> Weights:
     """The sum of the elements of each list, and its offset."""
     at = offsets.to_numpy().astype(np.int64)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner)])
-    return np.diff(ends[at]) + OFFSET_BYTES
+    return np.asarray(np.diff(ends[at])) + OFFSET_BYTES
 
 
 def _is_view(arrow: pa.DataType) -> bool:

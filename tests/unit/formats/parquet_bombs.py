@@ -1,4 +1,4 @@
-"""Small Parquet files that decode to gigabytes, and a process that reads one and says what it took."""
+"""Small Parquet files that decode to gigabytes, and what a process takes to read one."""
 
 from __future__ import annotations
 

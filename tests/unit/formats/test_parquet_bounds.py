@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.unit.formats.parquet_bombs import MIB, ids, late, read_apart, shared, write
 
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.spelled import has_dictionary, row_bytes
+from tests.unit.formats.parquet_bombs import MIB, ids, late, read_apart, shared, write
 
 #: With 1 MiB each: over 1 GiB.
 ROWS = 1100
@@ -170,23 +170,21 @@ def test_values_that_come_as_indices_are_the_same_in_full(name: str, tmp_path: P
     path = write(tmp_path / "v.parquet", {"v": rows}, store_schema=True)
     with ParquetSource(path) as file:
         blocks = list(
-            read_batches(
-                file, ["v"], size_bytes=1, start=Position(0, 0, 1), block_bytes=256 << 10
-            )
+            read_batches(file, ["v"], size_bytes=1, start=Position(0, 0, 1), block_bytes=256 << 10)
         )
     # Then they are as they were, in their own type, in many blocks
     assert len(blocks) > 10
     assert not has_dictionary(blocks[0].batch["v"].type)
-    assert pa.chunked_array([block.batch["v"] for block in blocks]).equals(
-        pa.chunked_array([rows])
-    )
+    assert pa.chunked_array([block.batch["v"] for block in blocks]).equals(pa.chunked_array([rows]))
     weights = [int(row_bytes(block.batch).sum()) for block in blocks if block.records_count > 1]
     assert max(weights) <= 2 * MIB
 
 
 def test_fewer_rows_than_the_footer_says_are_no_whole_group(tmp_path: Path) -> None:
     # Given a file whose footer is that of another, with more rows of which all pages are as long
-    few = write(tmp_path / "few.parquet", {"v": ids(1000)}, compression="none", use_dictionary=False)
+    few = write(
+        tmp_path / "few.parquet", {"v": ids(1000)}, compression="none", use_dictionary=False
+    )
     more = write(
         tmp_path / "more.parquet", {"v": ids(1001)}, compression="none", use_dictionary=False
     )
