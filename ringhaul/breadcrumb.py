@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import struct
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -54,9 +55,14 @@ class Loss(NamedTuple):
         return json.dumps(self._asdict())
 
     @property
+    def together(self) -> int:
+        """How many records were at work together; 0: it was not about records."""
+        return self.end - self.first if self.stage in COMPUTING else 0
+
+    @property
     def alone(self) -> bool:
-        """One record was worked on, and no other."""
-        return self.stage in COMPUTING and self.end - self.first == 1
+        """One record was at work, and no other."""
+        return self.together == 1
 
     @property
     def words(self) -> str:
@@ -154,9 +160,14 @@ def suspects_of(losses: Sequence[Loss]) -> list[tuple[int, int]]:
 
 
 def culprits_of(losses: Sequence[Loss]) -> dict[int, Loss]:
-    """Records that cost a process while nothing but they was worked on, after they did so among
-    others."""
-    return {loss.first: loss for loss in losses if loss.alone}
+    """Records that cost two processes: one among others, or alone, and one alone."""
+    suspects, alone = suspects_of(losses), [loss for loss in losses if loss.alone]
+    seen = Counter(loss.first for loss in alone)
+    return {
+        loss.first: loss
+        for loss in alone
+        if seen[loss.first] > 1 or any(first <= loss.first < end for first, end in suspects)
+    }
 
 
 #: Of this process.

@@ -400,11 +400,11 @@ class Ledger(Reader):
         """The attempt's process died: do not wait for its lease to run out.
 
         `fatal`: why the job cannot go on; it fails, unless the attempt had lost its unit before.
-        `loss`: where the process was. If one record was alone at work, the attempt is not held
-        against the unit: the next one leaves that record out.
+        `loss`: where the process was. If fewer records were at work together than at the last
+        loss, the attempt is not held against the unit.
         """
         words = fatal[:_REASON_CHARS_MAX]
-        where = ("", 0, "") if loss is None else (loss.pack(), int(loss.alone), loss.words)
+        where = ("", 0, "") if loss is None else (loss.pack(), loss.together, loss.words)
         return Lease(self._script("lost", job, unit, token, words, *where).decode())
 
     def losses(self, job: str, unit: int) -> list[Loss]:

@@ -1,6 +1,6 @@
 -- The attempt's process is dead: its lease ends now instead of at its time.
 -- ARGV: unit, token, reason why the job cannot go on either or '', where the process was as JSON or '',
---   1 if one record was alone at work else 0, where the process was in words
+--   how many records were at work together or 0, where the process was in words
 -- Answers OK; LOST: the lease is not this attempt's (any more).
 local unit = ARGV[1]
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
@@ -10,8 +10,17 @@ if redis.call('HGET', META, 'state') == 'RUNNING' then
   local before = redis.call('HGET', LOSSES, unit)
   if ARGV[4] ~= '' and #(before or '') < LOSSES_BYTES_MAX then
     redis.call('HSET', LOSSES, unit, (before and before .. '\n' or '') .. ARGV[4])
-    if ARGV[5] == '1' and tonumber(redis.call('HGET', STARTS, unit) or '0') > 1 then
-      redis.call('HINCRBY', STARTS, unit, -1) -- its record is known, and left out from now on
+    -- An attempt that knows more of the record at fault than those before is not held against the
+    -- unit. Once a record is alone, it is left out, and the next one may be looked for.
+    local together, least = int(ARGV[5]), redis.call('HGET', LOSSES, unit .. ':least')
+    if together > 0 and least and (together == 1 or together < tonumber(least))
+      and tonumber(redis.call('HGET', STARTS, unit) or '0') > 1 then
+      redis.call('HINCRBY', STARTS, unit, -1)
+    end
+    if together == 1 and least then
+      redis.call('HDEL', LOSSES, unit .. ':least')
+    elseif together > 0 then
+      redis.call('HSET', LOSSES, unit .. ':least', together)
     end
   end
   reclaim(unit)

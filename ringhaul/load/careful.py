@@ -1,15 +1,14 @@
-"""Blocks of a unit whose earlier attempts were lost: the records at fault are found one by one.
+"""Blocks of a unit whose earlier attempts were lost: the record at fault is found in few steps.
 
-Of an attempt that was lost only the block is known. The next one takes the records of that block
-one at a time, each with a breadcrumb, so that the record is known if it costs the process again;
-the one after that leaves it out. Pure.
+Of an attempt that was lost only the records are known that were at work together. The next one
+takes them in `PIECES` pieces, each with a breadcrumb, and so on until one record is alone; the
+attempt after that leaves it out. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-
-import numpy as np
+from itertools import pairwise
 
 from ringhaul.breadcrumb import Loss, culprits_of, suspects_of
 from ringhaul.formats.parquet_read import RowBlock
@@ -17,44 +16,46 @@ from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block, Position
 from ringhaul.load.fields import AnyBlock
 
+#: So many times fewer records are together at each step: three steps from 64 Ki to one.
+PIECES = 64
+
 
 def careful_blocks(
     blocks: Iterable[AnyBlock], losses: Sequence[Loss]
 ) -> Iterator[tuple[AnyBlock, Loss | None]]:
-    """The blocks, those among `losses` record by record. Beside a record that is to be left out
-    stands the loss that says why."""
-    suspects, culprits = suspects_of(losses), culprits_of(losses)
-    spans = [*suspects, *((ordinal, ordinal + 1) for ordinal in culprits)]
+    """The blocks, those among `losses` in pieces. Beside a block of one record that is to be left
+    out stands the loss that says why."""
+    culprits = culprits_of(losses)
+    edges = {edge for ordinal in culprits for edge in (ordinal, ordinal + 1)}
+    for first, end in suspects_of(losses):
+        edges.update(range(first, end, max(1, (end - first) // PIECES)), [end])
     for block in blocks:
-        first = block.position.ordinal
-        end = first + block.records_count
-        if block.defect is not None or not any(a < end and first < b for a, b in spans):
+        begin = block.position.ordinal
+        inside = [edge - begin for edge in edges if 0 < edge - begin < block.records_count]
+        if block.defect is not None or not (inside or begin in culprits):
             yield block, None
             continue
-        line, counted = block.position.line, 0
-        for record in range(block.records_count):
-            if isinstance(block, RowBlock):
-                line = block.position.line + record
-            elif record:
-                begin = int(block.starts[record])
-                line += count_line_ends(block.data, counted, begin)
-                counted = begin
-            yield one_record(block, record, line), culprits.get(first + record)
+        for part in _pieces(block, [0, *sorted(inside), block.records_count]):
+            loss = culprits.get(part.position.ordinal) if part.records_count == 1 else None
+            yield part, loss
 
 
-def one_record(block: AnyBlock, record: int, line: int) -> AnyBlock:
-    """A block of one of its records, which begins on `line`."""
+def _pieces(block: AnyBlock, edges: Sequence[int]) -> Iterator[AnyBlock]:
+    """A block, cut before each of the records `edges`; the last edge is its end."""
     position, count = block.position, block.records_count
-    if isinstance(block, RowBlock):
-        size = block.size_bytes
-        share = size * (record + 1) // count - size * record // count
-        at = Position(position.offset_bytes, position.ordinal + record, line)
-        return RowBlock(block.batch.slice(record, 1), at, share)
-    start, end = int(block.starts[record]), int(block.ends[record])
-    # What lies between two records, such as the end of a line, belongs to the first of them.
-    begin = start if record else 0
-    following = int(block.starts[record + 1]) if record + 1 < count else len(block.data)
-    at = Position(position.offset_bytes + begin, position.ordinal + record, line)
-    zero = np.array([start - begin], block.starts.dtype)
-    size = following - begin
-    return Block(block.data[begin:following], at, zero, zero + (end - start), None, size)
+    line, counted = position.line, 0
+    for first, end in pairwise(edges):
+        if isinstance(block, RowBlock):
+            size = block.size_bytes
+            share = size * end // count - size * first // count
+            at = Position(position.offset_bytes, position.ordinal + first, position.line + first)
+            yield RowBlock(block.batch.slice(first, end - first), at, share)
+            continue
+        # What lies between two records, such as the end of a line, belongs to the one before.
+        begin = int(block.starts[first]) if first else 0
+        following = int(block.starts[end]) if end < count else len(block.data)
+        line += count_line_ends(block.data, counted, begin)
+        counted = begin
+        at = Position(position.offset_bytes + begin, position.ordinal + first, line)
+        starts, ends = block.starts[first:end] - begin, block.ends[first:end] - begin
+        yield Block(block.data[begin:following], at, starts, ends, None, following - begin)
