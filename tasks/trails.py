@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 #: Of a lease: a process is killed while the lease still holds, so that its parent can tell the
 #: ledger where it was, and nobody else begins the unit without knowing.
-STALL_SHARE = 0.8
+STALL_SHARE = 2 / 3
 
 
 class Trails:
