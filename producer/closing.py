@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from producer.given_up import given_up_lines
 from producer.hints import next_command
 from producer.snapshot import retrying
 from ringhaul.errors import (
@@ -58,6 +59,11 @@ class Closing:
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:
     """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command."""
     status = ledger.status(job_id)
+    closing = _closing_of(ledger, status, interrupted=interrupted)
+    return replace(closing, verdict=[*closing.verdict, *given_up_lines(ledger, status)])
+
+
+def _closing_of(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
     kind = status.labels.get(KIND_LABEL, "load")
     if kind in LOAD_KINDS:
         from producer.summary import load_closing

@@ -11,6 +11,7 @@ from celery import Task
 from celery.worker.request import Request
 
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.trails import TRAILS
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class UnitRequest(Request):  # type: ignore[misc]
             facts = self.kwargs
             try:
                 ledger = open_ledger(process_settings(), PARENT_PATIENCE_MS)
-                ledger.lost(facts["job"], facts["unit"], token)
+                ledger.lost(facts["job"], facts["unit"], token, loss=TRAILS.lost(self.worker_pid))
             except Exception:
                 log.exception("could not tell the ledger of a lost process")
         super().on_failure(exc_info, send_failed_event, return_ok)

@@ -39,6 +39,7 @@ from tasks.mailboxes import take_out_gone
 from tasks.nodename import worker_host
 from tasks.private_queues import note_queues, remove_forgotten
 from tasks.publish import publisher, windows
+from tasks.trails import TRAILS
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         from tasks.application import process_settings  # the application lists this step
 
         settings = process_settings()
-        self._every_s = settings.worker.sweep_s
+        self._every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s
         self._prefix = settings.broker.key_prefix
         self._heartbeat = Heartbeat(settings.worker.heartbeat_file)
         self._ledger = open_ledger(settings, PARENT_PATIENCE_MS)
@@ -94,6 +95,10 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
 
     def _keep(self) -> None:
         """One beat. Whatever goes wrong, the timer goes on: Redis may be back at the next."""
+        try:
+            TRAILS.kill_stalled(self._lease_s)
+        except Exception as error:
+            log.warning("processes that hang could not be looked for: %s", error)
         try:
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
             workers = Workers(self._ledger.caller)

@@ -55,6 +55,7 @@ def run_records(
             tick=attempt.tick,
             throttle=attempt.throttle,
             rejects_max=child.ledger.records_max(attempt.job_id),
+            losses=attempt.losses(),
         ),
         transforms_of(child.settings, job.transforms),
     )

@@ -25,6 +25,7 @@ from tasks.application import process_settings
 from tasks.nodename import set_nodename
 from tasks.profiling import Profiler, start_profiler
 from tasks.stopping import UNITS
+from tasks.trails import TRAILS
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,15 @@ def on_worker_init_units(**_: Any) -> None:
 
 
 @worker_init.connect(weak=False)
+def on_worker_init_trails(**_: Any) -> None:
+    """Know where a process was that hangs or dies. Without a place for that, nobody knows."""
+    try:
+        TRAILS.open()
+    except OSError as error:
+        log.warning("where processes are that hang will not be known: %s", error)
+
+
+@worker_init.connect(weak=False)
 def on_worker_init(**_: Any) -> None:
     """Load the compiled kernels of the read side in the parent: its children then share them, about
     100 MB each. A worker for the length of a load has no use for them."""
@@ -61,6 +71,15 @@ def on_worker_init(**_: Any) -> None:
         from tasks.kernels import warm_up
 
         warm_up()
+
+
+@worker_process_init.connect(weak=False)
+def on_process_init_trail(**_: Any) -> None:
+    """Leave breadcrumbs for the parent."""
+    try:
+        TRAILS.begin()
+    except OSError as error:
+        log.warning("where this process is will not be known: %s", error)
 
 
 @worker_process_init.connect(weak=False)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringhaul.breadcrumb import TRAIL, Loss
 from ringhaul.errors import (
     LedgerUnavailable,
     RinghaulError,
@@ -60,6 +61,8 @@ class Attempt:
     spec: str  #: of the unit
     #: Asks where earlier attempts got to for good; None: nowhere.
     cursor: Callable[[], bytes | None]
+    #: Asks where earlier attempts were that were lost.
+    losses: Callable[[], Sequence[Loss]]
     #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
     #: raises `UnitStopped` or `UnitPaused`.
     tick: Callable[[int, int, int], None]
@@ -115,6 +118,7 @@ def work(
         with _time_limits(child, job_id) as limits:
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
+        TRAIL.end()
         if not _may_begin_again(child, job_id):
             return _given_up(ledger, job_id, unit, token, error)
         return _given_back(ledger, job_id, unit, token, error)
@@ -253,6 +257,7 @@ def _attempt(
             age_ms=claim.at_ms - child.created_ms(job_id),
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
+            losses=lambda: ledger.losses(job_id, unit) if claim.attempt > 1 else (),
             tick=_Renewal(
                 ledger,
                 job_id,
@@ -267,6 +272,7 @@ def _attempt(
             checkpoint=checkpoint,
         )
     )
+    TRAIL.end()
     reach("after_write", unit)
     answer = ledger.commit(
         job_id,
@@ -316,6 +322,7 @@ class _Renewal:
 
     def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
         reach("mid_write", self._unit)
+        TRAIL.progress()
         now = time.monotonic()
         if now < self._due:
             return

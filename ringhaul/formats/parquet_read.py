@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.lanes import LANES_AHEAD, join_lanes
+from ringhaul.formats.parquet_batches import bounded_batches, place_of
+from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.pieces import Position
 
-BATCH_ROWS = 64 * 1024
 #: Bytes of a batch in memory, in blocks of text. Above 1: typed rows are the cheaper ones to
 #: encode, and at 2 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.
 BATCH_BLOCKS = 4
@@ -109,7 +110,7 @@ def group_reads(
         chunk = about.column(number)
         start, end = _span(chunk, file_bytes)
         group_end, total_bytes = max(group_end, end), total_bytes + end - start
-        place = _place(chunk, columns)
+        place = place_of(chunk, columns)
         if place is not None and start < end:
             wanted.append((place, start, end))
     wanted_bytes = sum(end - start for _, start, end in wanted)
@@ -131,7 +132,7 @@ def _span(chunk: pq.ColumnChunkMetaData, file_bytes: int) -> tuple[int, int]:
 
 
 def read_batches(
-    file: pq.ParquetFile,
+    file: ParquetSource,
     names: Sequence[str],
     *,
     size_bytes: int,
@@ -141,69 +142,16 @@ def read_batches(
     """The rows of one row group, with the columns `names` alone.
 
     `start.offset_bytes` says which group; `size_bytes` is shared out among the blocks. A block
-    takes some `BATCH_BLOCKS * block_bytes` of memory at most, unless it is one row.
+    takes some `BATCH_BLOCKS * block_bytes` of memory, twice that at most unless it is one row: see
+    `parquet_batches`.
     """
     group = start.offset_bytes
-    about = file.metadata.row_group(group)
-    total = max(1, about.num_rows)
+    total = max(1, file.metadata.row_group(group).num_rows)
     bytes_max = min(BATCH_BLOCKS * block_bytes, BATCH_BYTES_MAX)
     done = 0
-    for read in file.iter_batches(
-        batch_size=_batch_rows(about, names, bytes_max),
-        row_groups=[group],
-        columns=list(names),
-        use_threads=False,
-    ):
-        # pyarrow takes a name for the beginning of a path too: others may have come along.
-        for batch in _parts(read.select(list(names)), bytes_max):
-            end = done + batch.num_rows
-            share = size_bytes * end // total - size_bytes * done // total
-            position = Position(group, start.ordinal + done, start.line + done)
-            yield RowBlock(batch, position, share)
-            done = end
-
-
-def _batch_rows(about: pq.RowGroupMetaData, names: Sequence[str], bytes_max: int) -> int:
-    """How many rows to read at once, by what the footer says of the columns `names`."""
-    chunks = [about.column(number) for number in range(about.num_columns)]
-    size = sum(
-        chunk.total_uncompressed_size for chunk in chunks if _place(chunk, names) is not None
-    )
-    return int(min(max(bytes_max * about.num_rows // max(size, 1), 1), BATCH_ROWS))
-
-
-def _place(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
-    """Which of the columns `names` a chunk holds, or a part of; None: none of them."""
-    path = f"{chunk.path_in_schema}."
-    return next((n for n, name in enumerate(names) if path.startswith(f"{name}.")), None)
-
-
-def _parts(
-    batch: pa.RecordBatch, bytes_max: int, size: int | None = None
-) -> Iterator[pa.RecordBatch]:
-    """A batch by halves, none of them far above `bytes_max`. `size`: its bytes, if they are known.
-
-    The footer counts a value that many rows share once, and knows nothing of which rows are long.
-    """
-    size = _memory_bytes(batch) if size is None else size
-    if batch.num_rows < 2 or size <= 2 * bytes_max:
-        yield batch
-        return
-    middle = batch.num_rows // 2
-    halves = [batch.slice(0, middle), batch.slice(middle)]
-    # Of some types a slice counts what it shares with others as its own: the sum is what is known.
-    weights = [_memory_bytes(half) for half in halves]
-    for half, weight in zip(halves, weights, strict=True):
-        yield from _parts(half, bytes_max, size * weight // max(sum(weights), 1))
-
-
-def _memory_bytes(batch: pa.RecordBatch) -> int:
-    """What the columns take with their values spelt out, as they are to be written."""
-    size = 0
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            values = column.dictionary
-            size += int(len(column) * values.nbytes // max(len(values), 1))
-        else:
-            size += int(column.nbytes)
-    return size
+    for batch in bounded_batches(file, group, names, bytes_max):
+        end = done + batch.num_rows
+        share = size_bytes * end // total - size_bytes * done // total
+        position = Position(group, start.ordinal + done, start.line + done)
+        yield RowBlock(batch, position, share)
+        done = end

@@ -18,6 +18,7 @@ from ringhaul.formats import remote
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.lanes import LaneReader
+from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import Reads, group_reads, told
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.remote import RemoteFile
@@ -29,6 +30,9 @@ from ringhaul.storage.access import is_url
 #: the row group whole: 302 MB in one group took a process from 60 to 408 MB, and with this takes
 #: it to 114 MB, in the same time. 8 MiB give 140 MB.
 PARQUET_BUFFER_BYTES = 1 << 20
+#: The same of all columns that are read, of which there may be thousands, and the least of each.
+PARQUET_BUFFERS_BYTES = 64 << 20
+PARQUET_BUFFER_BYTES_MIN = 16 << 10
 #: The same of a file behind a URL whose columns are read side by side: `LaneReader` holds them.
 LANE_BUFFER_BYTES = 64 << 10
 #: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
@@ -103,7 +107,7 @@ def open_whole(source: SourceFile, dialect: CsvDialect) -> Iterator[Stream]:
 @contextmanager
 def open_parquet(
     source: SourceFile, group: int | None = None, columns: Sequence[str] = ()
-) -> Iterator[pq.ParquetFile]:
+) -> Iterator[ParquetSource]:
     """Open a Parquet file and read its footer.
 
     `group`, `columns`: what will be read of it, which helps to read ahead behind a URL.
@@ -113,7 +117,7 @@ def open_parquet(
     if not is_url(source.path):
         open_stored(source).close()
         with told(source.path):
-            file = pq.ParquetFile(source.path, buffer_size=PARQUET_BUFFER_BYTES, **_PARQUET)
+            file = ParquetSource(source.path, buffer_size=_buffer_bytes(columns), **_PARQUET)
         with file:
             yield file
         return
@@ -129,11 +133,17 @@ def open_parquet(
                 whole_reads = pa.PythonFile(remote.WholeReads(lanes), mode="r")
                 buffer_bytes = LANE_BUFFER_BYTES
             reader.expect(reads.window_bytes)
-            file = pq.ParquetFile(
+            file = ParquetSource(
                 whole_reads, metadata=metadata, buffer_size=buffer_bytes, **_PARQUET
             )
         with file:
             yield file
+
+
+def _buffer_bytes(columns: Sequence[str]) -> int:
+    """Of each column that is read of a file on a disk."""
+    share = PARQUET_BUFFERS_BYTES // max(len(columns), 1)
+    return max(PARQUET_BUFFER_BYTES_MIN, min(PARQUET_BUFFER_BYTES, share))
 
 
 def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIOBase:

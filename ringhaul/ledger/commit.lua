@@ -36,6 +36,7 @@ else
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)
+redis.call('HDEL', LOSSES, unit, unit .. ':least')
 redis.call('HDEL', CURSORS, unit)
 redis.call('HDEL', FAILS, unit)
 redis.call('ZREM', SUSPECTS, unit)

@@ -24,7 +24,7 @@ local JOB = string.sub(META, 1, -5) -- ringhaul:{job}: without its `meta`
 local DONE, TOT, LAT = JOB .. 'done', JOB .. 'tot', JOB .. 'lat'
 local ISSUED, DUE, LEASE, OWNER = JOB .. 'issued', JOB .. 'due', JOB .. 'lease', JOB .. 'owner'
 local STARTS, FAILS, LIVE = JOB .. 'starts', JOB .. 'fails', JOB .. 'live'
-local SUSPECTS, BAD = JOB .. 'suspects', JOB .. 'bad'
+local SUSPECTS, BAD, LOSSES = JOB .. 'suspects', JOB .. 'bad', JOB .. 'losses'
 local EXTRAS, CURSORS, BEGUN = JOB .. 'extras', JOB .. 'cursors', JOB .. 'begun'
 
 -- Times are the server's: the clocks of the hosts need not agree.

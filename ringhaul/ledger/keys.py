@@ -23,6 +23,7 @@ a script may touch them all:
     ringhaul:{job}:starts        hash    unit -> attempts begun and not given back
     ringhaul:{job}:fails         hash    unit -> times given back with blame
     ringhaul:{job}:suspects      zset    unit -> not before; units that lost two workers
+    ringhaul:{job}:losses        hash    unit -> where its lost attempts were, JSON lines
     ringhaul:{job}:bad           hash    unit -> why it was given up
     ringhaul:{job}:rate          hash    token buckets of the job's pace
 
@@ -66,6 +67,8 @@ from ringhaul.errors import UsageError
 UNITS_PER_BUCKET = 256
 JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
+#: Of one unit: some 100 losses. What is lost after that counts as a start, so that the unit ends.
+LOSSES_BYTES_MAX = 32 * 1024
 #: Longer than a year: a schedule that runs once a year keeps its history.
 SCHEDULE_TTL_S = 400 * 24 * 3600
 
@@ -96,6 +99,7 @@ UNDONE = (
     "starts",
     "fails",
     "suspects",
+    "losses",
     "bad",
 )
 SINGLE = (*LASTING, *UNDONE)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import redis
 
+from ringhaul.breadcrumb import Loss
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.limits import ErrorLimit
@@ -393,13 +394,23 @@ class Ledger(Reader):
         progress = f"{live.rows},{live.rejected},{live.bytes}"
         return Lease(self._script("stop", job, unit, token, progress, extra).decode())
 
-    def lost(self, job: str, unit: int, token: str, *, fatal: str = "") -> Lease:
+    def lost(
+        self, job: str, unit: int, token: str, *, fatal: str = "", loss: Loss | None = None
+    ) -> Lease:
         """The attempt's process died: do not wait for its lease to run out.
 
         `fatal`: why the job cannot go on; it fails, unless the attempt had lost its unit before.
+        `loss`: where the process was. If fewer records were at work together than at the last
+        loss, the attempt is not held against the unit.
         """
         words = fatal[:_REASON_CHARS_MAX]
-        return Lease(self._script("lost", job, unit, token, words).decode())
+        where = ("", 0, "") if loss is None else (loss.pack(), loss.together, loss.words)
+        return Lease(self._script("lost", job, unit, token, words, *where).decode())
+
+    def losses(self, job: str, unit: int) -> list[Loss]:
+        """Where the attempts of a unit were that were lost, as far as it is known."""
+        found: bytes | None = self.caller.command("HGET", keys.job_key(job, "losses"), unit)
+        return [Loss.unpack(line) for line in (found or b"").decode().splitlines()]
 
     def _script(self, name: str, job: str, *arguments: str | int | bytes) -> Any:
         return self.caller.script(name, keys.job_key(job, "meta"), *arguments)

@@ -20,7 +20,7 @@ for _, unit in ipairs(redis.call('HKEYS', LIVE)) do
     redis.call('HDEL', EXTRAS, unit) -- see stop
   end
 end
-redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, BAD)
+redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, LOSSES, BAD)
 local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local rejected = tonumber(t[2] or '0')
 local seen = tonumber(t[3] or tonumber(t[1] or '0') + rejected)

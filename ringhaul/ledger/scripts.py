@@ -73,6 +73,7 @@ def _constants() -> str:
     return (
         f"local UNITS_PER_BUCKET = {keys.UNITS_PER_BUCKET}\n"
         f"local JOB_TTL_S = {keys.JOB_TTL_S}\n"
+        f"local LOSSES_BYTES_MAX = {keys.LOSSES_BYTES_MAX}\n"
         f"local PERCENT_RECORDS_MIN = {limits.PERCENT_RECORDS_MIN}\n"
         f"local SINGLE_KEYS = {table(keys.SINGLE)}\n"
         f"local BUCKETED_KEYS = {table(keys.BUCKETED)}\n"

@@ -10,11 +10,13 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ringhaul.breadcrumb import TRAIL, Loss
 from ringhaul.errors import TooManyRejects
 from ringhaul.formats.sources import check_unchanged
+from ringhaul.load.careful import careful_blocks
 from ringhaul.load.fields import Fault
 from ringhaul.load.job import LoadJob
 from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
@@ -38,6 +40,8 @@ class UnitHooks:
     throttle: Throttle = UNTHROTTLED
     #: With more rejects than these the unit ends at its next block. -1: it does not.
     rejects_max: int = -1
+    #: Where attempts of the unit were that were lost.
+    losses: Sequence[Loss] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,9 @@ class Account:
         Raises `TooManyRejects` (see `UnitHooks`), what `hooks.tick` raises, and what `read_unit`
         does.
         """
-        for block in read_unit(self._unit, self._job):
+        path, losses = self._source.file.path, self._hooks.losses
+        TRAIL.at("read", path, self._unit.first_line)
+        for block, loss in careful_blocks(read_unit(self._unit, self._job), losses):
             if 0 <= self._hooks.rejects_max < self._rejects.count:
                 # There is more to read. At its end a unit is committed, which stops the job, too.
                 raise TooManyRejects(
@@ -88,7 +94,12 @@ class Account:
                     self._input_bytes,
                     self._rejects.blob(),
                 )
-            for part in self._encoder.parts(block, self.tick):
+            first = block.position.ordinal
+            TRAIL.at("convert", path, block.position.line, first, first + block.records_count)
+            parts = self._encoder.parts(block, self.tick)
+            if loss is not None:
+                parts = self._encoder.left_out(block, loss)
+            for part in parts:
                 self._tally.take(part)
                 self._rejects.add(part.rejects)
                 part_bytes = block.size_bytes * part.records / block.records_count
@@ -97,7 +108,10 @@ class Account:
                     self._row_bytes = part_bytes / rows_count
                 else:
                     self._pacing.pay(0, int(part_bytes))
+                TRAIL.stage("write")
                 yield from part.rows
+                TRAIL.stage("convert")
+            TRAIL.at("read", path, block.position.line, first + block.records_count)
             self._input_bytes += block.size_bytes
             self.tick()
             if block.position.ordinal + block.records_count >= self._job.ordinal_end:

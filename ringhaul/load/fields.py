@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ringhaul.breadcrumb import TRAIL
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.nested import encode_column, encode_json, parse_json
 from ringhaul.cql.typed import encode_typed, refusal
@@ -111,6 +112,7 @@ class TableColumns:
         """The cells of what is at `place`; what is wrong with values goes to `faults`, unless
         something is known to be wrong with their records."""
         columns_count = len(self.names)
+        TRAIL.column(self.told(place))
         if place < columns_count:
             name = self.names[place]
             column = encode(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ringhaul.breadcrumb import Loss
 from ringhaul.cluster.schema import appends
 from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
 from ringhaul.load.fields import AnyBlock, Fault, TableColumns, field_reader
@@ -132,6 +133,12 @@ class RowEncoder:
                 shaped.filtered,
             )
 
+    def left_out(self, block: AnyBlock, loss: Loss) -> Iterator[Part]:
+        """What becomes of a block of one record that cost a process: a reject, if the job asks for
+        it."""
+        if self._asked(block).any():
+            yield Part([], [self.reject(block, 0, *_reject_of(loss))], 1, 0)
+
     def encode(self, block: AnyBlock) -> tuple[EncodedRows | None, list[Reject], int]:
         """Rows to write, rejects, and how many records of the block the job asked for.
 
@@ -240,6 +247,14 @@ class RowEncoder:
         if not self._key:
             return pa.array([b""] * rows_count, pa.binary())
         return routing_keys([cells[position] for position in self._key])
+
+
+def _reject_of(loss: Loss) -> tuple[str, str | None, str]:
+    how = "this record killed its process"
+    if loss.stalled_s:
+        how = f"this record kept a process busy for {loss.stalled_s} s without progress"
+    stage = "transform" if loss.stage == "transform" else "convert"
+    return stage, loss.column or None, f"{how}, among others and alone"
 
 
 def _distinct(parts: list[npt.NDArray[np.int64]]) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ringhaul.breadcrumb import TRAIL
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.gluing import Column
 from ringhaul.cql.nested import json_format
@@ -92,8 +93,10 @@ class Shaper:
         batch, records, faults = source_batch(self._source, parsed)
         if batch.num_rows < asked_count:
             yield Shaped(asked_count - batch.num_rows, [], faults, 0, 0)
+        TRAIL.stage("transform")
         for applied in self._chain.run(batch, tick):
             yield self._of_results(applied, records, self._results)
+            TRAIL.stage("transform")
 
     def _of_results(self, applied: Applied, records: Records, results: _Results) -> Shaped:
         faults: dict[int, Fault] = {

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from cassandra.cluster import Session
 
+from ringhaul.breadcrumb import TRAIL
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.markers import Marked
 from ringhaul.errors import OutputUnavailable, OutputUnusable
@@ -225,7 +226,10 @@ class _AskUnit:
         mapped = [column for _, column in source.mapping]
         order = [mapped.index(name) for name in self._job.markers]
         for block in read_unit(unit, job):
+            first, path = block.position.ordinal, source.file.path
+            TRAIL.at("convert", path, block.position.line, first, first + block.records_count)
             rows, refused, asked = self._encoder.encode(block)
+            TRAIL.at("read", path, block.position.line)
             self._outcome.records += asked
             self._outcome.rejected += len(refused)
             self._outcome.log.add(refused)

@@ -28,6 +28,7 @@ from cassandra.pool import Host
 from cassandra.protocol import OverloadedErrorMessage
 from cassandra.query import PreparedStatement
 
+from ringhaul.breadcrumb import TRAIL
 from ringhaul.cluster.words import tell
 from ringhaul.errors import Transient
 from ringhaul.load import latency
@@ -171,7 +172,9 @@ class RangeScan:
                     self._failed(run)
                     continue
                 self._send()
+                TRAIL.at("decode", f"a page of the token range {run.range}")
                 batch = self._decoder.decode(arrival.page.body)
+                TRAIL.stage("read")
                 self._deliver(run, arrival, batch.num_rows)
                 if batch.num_rows:
                     yield batch

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.formats.lanes import LANES_AHEAD
+from ringhaul.formats.parquet_batches import BATCH_ROWS
+from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import (
     BATCH_BLOCKS,
-    BATCH_ROWS,
     Reads,
     RowBlock,
     group_reads,
@@ -32,7 +33,7 @@ def blocks(
     """The blocks of a file of one row group."""
     sink = io.BytesIO()
     pq.write_table(pa.table(dict(columns)), sink)
-    with pq.ParquetFile(pa.BufferReader(sink.getvalue())) as file:
+    with ParquetSource(pa.BufferReader(sink.getvalue())) as file:
         assert file.num_row_groups == 1
         found = read_batches(file, names, size_bytes=9999, start=START, block_bytes=block_bytes)
         return list(found)

@@ -1,0 +1,377 @@
+"""The rows of a row group in batches whose decoded bytes are bounded, whatever the footer says.
+
+The footer cannot be relied on: it counts a value that many rows share once, it knows nothing of
+which rows are long, and it may lie. So what is decoded is measured: the first batch has few rows,
+and each one that follows has as many as fit by what the last ones took, and not many times more
+than the one before. Values that rows share are looked at before they are spelled out: of each
+column of byte arrays one row is read as a dictionary, which shows its longest value; where that is
+too long for many rows at once, rows come as indices, and are spelled out a part at a time.
+Small batches are put together again, so that whoever takes them has few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.spelled import (
+    dictionaries,
+    has_dictionary,
+    has_shared,
+    longest_shared,
+    own_bytes,
+    places_count,
+    row_bytes,
+    value_bytes,
+)
+
+BATCH_ROWS = 64 * 1024
+#: Rows of the first batch: with 1 MiB each they take 16 MiB.
+FIRST_ROWS = 16
+#: How many times the rows of the last batch the next one may have.
+GROWTH = 8
+#: What a batch may take at worst, if all its values are as long as the longest of their
+#: dictionaries: so many times what batches are to take, but no more than `WORST_BYTES_MAX`.
+WORST_TIMES = 8
+WORST_BYTES_MAX = 256 * 2**20
+#: Columns are read as indices if with their values spelled out fewer rows than these could be read
+#: at once. Values that are not in a dictionary take 12 times as long to be read as indices.
+PLAIN_ROWS_MIN = 1024
+#: Rows that are left and have, by the footer, so many times the bytes of those that were read:
+#: long ones are among them, and nobody knows where.
+SKEW_TIMES = 4
+#: So many times fewer rows are read at once then.
+SKEW_PARTS = 8
+#: What an element of a list takes while it is decoded: two levels of 2 bytes, a value, an offset.
+ELEMENT_BYTES = 16
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+
+
+class _Leaf(NamedTuple):
+    """A leaf column of a row group: values of one physical type."""
+
+    path: str
+    place: int  #: of the column that it belongs to, among those that are wanted
+    physical: str
+    flat: bool  #: no list is around it
+    width: int  #: bytes of each value; 0: they vary
+    values_count: int  #: by the footer
+    plain_bytes: int  #: by the footer: bytes of its pages, unpacked
+    delta: bool  #: some pages hold differences, which cannot be read as indices
+
+
+def bounded_batches(
+    file: ParquetSource, group: int, names: Sequence[str], bytes_max: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a row group, with the columns `names` alone.
+
+    A batch has `BATCH_ROWS` rows at most, and takes about `bytes_max` with its values spelled out,
+    twice that at most unless it is one row. Raises what pyarrow does, and `pa.ArrowInvalid` where
+    there are other numbers of rows than the footer says.
+    """
+    about = file.metadata.row_group(group)
+    leaves = _leaves(file, about, names)
+    longest = _longest_shared(file, group, names, leaves) if about.num_rows > FIRST_ROWS else {}
+    worst_bytes = max(bytes_max, min(WORST_TIMES * bytes_max, WORST_BYTES_MAX))
+    as_indices = _long_ones(leaves, longest, worst_bytes)
+    pace = _Pace(about.num_rows, leaves, longest, as_indices, bytes_max, worst_bytes)
+    if not as_indices:
+        yield from _glued(file, group, names, pace)
+        return
+    with file.with_dictionaries([leaf.path for leaf in as_indices]) as again:
+        yield from _glued(again, group, names, pace, file.schema_arrow)
+
+
+def _glued(
+    file: pq.ParquetFile,
+    group: int,
+    names: Sequence[str],
+    pace: _Pace,
+    spelled: pa.Schema | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """`spelled`: the types that columns are to have which come as dictionaries."""
+    waiting: list[pa.RecordBatch] = []
+    rows_count = bytes_ = 0
+    for read in _read(file, group, names, pace):
+        for batch in _parts(read, pace.bytes_max):
+            batch = _spell_out(batch, spelled)
+            size = int(batch.nbytes)
+            # Those that share values are not put together: dictionaries would have to be merged.
+            alone = any(has_shared(field.type) for field in batch.schema)
+            if waiting and (alone or bytes_ + size > 2 * pace.bytes_max):
+                yield _joined(waiting)
+                waiting, rows_count, bytes_ = [], 0, 0
+            if alone:
+                yield batch
+                continue
+            waiting.append(batch)
+            rows_count, bytes_ = rows_count + batch.num_rows, bytes_ + size
+            if rows_count >= BATCH_ROWS or 2 * bytes_ > pace.bytes_max:
+                yield _joined(waiting)
+                waiting, rows_count, bytes_ = [], 0, 0
+        pace.room(rows_count, bytes_)
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _read(
+    file: pq.ParquetFile, group: int, names: Sequence[str], pace: _Pace
+) -> Iterator[pa.RecordBatch]:
+    """Batches as they are read, of as many rows as `pace` says at the time."""
+    done = 0
+    batches = file.iter_batches(
+        batch_size=pace.rows(), row_groups=[group], columns=list(names), use_threads=False
+    )
+    for read in batches:
+        # pyarrow takes a name for the beginning of a path too: others may have come along.
+        batch = read.select(list(names))
+        if any(len(column) != batch.num_rows for column in batch.columns):
+            break
+        done += batch.num_rows
+        pace.took(batch)
+        yield batch
+        # It is looked at before each batch.
+        file.reader.set_batch_size(pace.rows())
+    if done != pace.rows_count:
+        raise pa.ArrowInvalid(
+            f"row group {group} has {done:,} whole rows where its footer says {pace.rows_count:,}"
+        )
+
+
+class _Pace:
+    """How many rows to read next."""
+
+    def __init__(
+        self,
+        rows_count: int,
+        leaves: Sequence[_Leaf],
+        longest: dict[str, int],
+        as_indices: Sequence[_Leaf],
+        bytes_max: int,
+        worst_bytes: int,
+    ) -> None:
+        """`longest`: bytes of the longest value, of leaves that share values, by their paths."""
+        self.rows_count, self.bytes_max = rows_count, bytes_max
+        spelled = [leaf for leaf in leaves if leaf not in as_indices]
+        # By the footer: it says nothing of what rows share, and is only a hint for the others.
+        self._left_bytes = sum(leaf.plain_bytes for leaf in spelled)
+        self._left_rows = rows_count
+        fixed = sum(leaf.width for leaf in leaves if leaf.flat)
+        shared = sum(_worst_row(leaf, longest, rows_count) for leaf in spelled)
+        self._worst_rows = min(bytes_max // max(fixed, 1), worst_bytes // max(shared, 1))
+        lists = {leaf.place for leaf in leaves if not leaf.flat}
+        # Of each column with lists, by its leaf with most values.
+        self._lists = sorted(lists)
+        self._left_elements = sum(
+            max(leaf.values_count for leaf in leaves if leaf.place == place) for place in lists
+        )
+        self._last_rows = self._last_bytes = self._read_rows = self._read_bytes = 0
+        self._last_elements = 0
+        self._waiting_rows = self._waiting_bytes = 0
+
+    def room(self, rows: int, bytes_: int) -> None:
+        """So many rows wait to be put together with the next ones."""
+        self._waiting_rows, self._waiting_bytes = rows, bytes_
+
+    def took(self, batch: pa.RecordBatch) -> None:
+        """Note what a batch takes, as it was decoded."""
+        self._last_rows, self._last_bytes = batch.num_rows, sum(map(_decoded, batch.columns))
+        self._read_rows += self._last_rows
+        self._read_bytes += self._last_bytes
+        self._left_rows -= self._last_rows
+        self._left_bytes -= self._last_bytes
+        self._last_elements = sum(places_count(batch.column(place)) for place in self._lists)
+        self._left_elements -= self._last_elements
+
+    def rows(self) -> int:
+        """How many rows to read next; 1 at least."""
+        ahead = max(self._left_bytes, 0) / max(self._left_rows, 1)
+        if not self._read_rows:
+            ahead += ELEMENT_BYTES * self._left_elements / max(self._left_rows, 1)
+            return int(max(1, min(FIRST_ROWS, self._worst_rows, self.bytes_max / max(ahead, 1))))
+        seen = max(
+            self._last_bytes / max(self._last_rows, 1), self._read_bytes / self._read_rows, 1.0
+        )
+        rows = min(
+            BATCH_ROWS - self._waiting_rows,
+            GROWTH * self._last_rows,
+            self._worst_rows,
+            (self.bytes_max - self._waiting_bytes) / seen,
+        )
+        if ahead > SKEW_TIMES * seen:
+            rows = min(rows, self.bytes_max / SKEW_PARTS / ahead)
+        if self._lists:
+            rows = min(rows, self._rows_of_lists())
+        return int(max(rows, 1))
+
+    def _rows_of_lists(self) -> float:
+        """How many rows to read next, by the elements that their lists have."""
+        seen = max(self._last_elements / max(self._last_rows, 1), 1.0)
+        ahead = max(self._left_elements, 0) / max(self._left_rows, 1)
+        elements_max = self.bytes_max / ELEMENT_BYTES
+        skewed = elements_max / SKEW_PARTS / ahead if ahead > SKEW_TIMES * seen else BATCH_ROWS
+        return min(elements_max / seen, skewed)
+
+
+def _worst_row(leaf: _Leaf, longest: dict[str, int], rows_count: int) -> int:
+    """Bytes of a row in one column, if its values are as long as any of its dictionary."""
+    of_row = 1 if leaf.flat else max(1, leaf.values_count // max(rows_count, 1))
+    return longest.get(leaf.path, 0) * of_row
+
+
+def _leaves(file: pq.ParquetFile, about: pq.RowGroupMetaData, names: Sequence[str]) -> list[_Leaf]:
+    found = []
+    for number in range(about.num_columns):
+        chunk, column = about.column(number), file.schema.column(number)
+        place = place_of(chunk, names)
+        if place is None:
+            continue
+        physical = str(chunk.physical_type)
+        width = _WIDTHS.get(physical, 0)
+        found.append(
+            _Leaf(
+                path=str(chunk.path_in_schema),
+                place=place,
+                physical=physical,
+                flat=column.max_repetition_level == 0,
+                width=int(column.length) if physical == "FIXED_LEN_BYTE_ARRAY" else width,
+                values_count=int(chunk.num_values),
+                plain_bytes=max(0, int(chunk.total_uncompressed_size)),
+                delta=any("DELTA" in encoding for encoding in chunk.encodings),
+            )
+        )
+    return found
+
+
+def place_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
+    """Which of the columns `names` a chunk holds, or a part of; None: none of them."""
+    path = f"{chunk.path_in_schema}."
+    return next((n for n, name in enumerate(names) if path.startswith(f"{name}.")), None)
+
+
+def _longest_shared(
+    file: ParquetSource, group: int, names: Sequence[str], leaves: Sequence[_Leaf]
+) -> dict[str, int]:
+    """Bytes of the longest value that rows share, by leaf: one row is read, with its dictionaries.
+
+    Of several leaves in one column each has what the longest of them has.
+    """
+    shared = [leaf for leaf in leaves if leaf.physical == "BYTE_ARRAY" and not leaf.delta]
+    wanted = sorted({leaf.place for leaf in shared})
+    if not wanted:
+        return {}
+    columns = [names[place] for place in wanted]
+    try:
+        with file.with_dictionaries([leaf.path for leaf in shared]) as again:
+            batches = again.iter_batches(
+                batch_size=1, row_groups=[group], columns=columns, use_threads=False
+            )
+            first = next(batches, None)
+    except NotImplementedError:  # the footer does not say that there are differences
+        return {}
+    if first is None:
+        return {}
+    longest = {place: longest_shared(first[names[place]]) for place in wanted}
+    return {leaf.path: longest[leaf.place] for leaf in shared}
+
+
+def _long_ones(leaves: Sequence[_Leaf], longest: dict[str, int], worst_bytes: int) -> list[_Leaf]:
+    """The leaves to read as indices: those with the longest values, and no more than need be."""
+    rows_count = max((leaf.values_count for leaf in leaves), default=0)
+    plain = sorted(
+        (leaf for leaf in leaves if leaf.path in longest), key=lambda leaf: longest[leaf.path]
+    )
+    chosen = []
+    least = min(PLAIN_ROWS_MIN, rows_count)
+    while plain and least * sum(longest[leaf.path] for leaf in plain) > worst_bytes:
+        chosen.append(plain.pop())
+    return chosen
+
+
+def _decoded(column: Any) -> int:
+    """Bytes that a column takes as it was decoded: its dictionary is there once, in any batch."""
+    if has_dictionary(column.type):
+        return own_bytes(column)
+    return int(value_bytes(column).sum() if has_shared(column.type) else column.nbytes)
+
+
+def _parts(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
+    """A batch in parts of `bytes_max` spelled out, if it is far above that. No row is cut."""
+    if batch.num_rows < 2 or _spelled_at_most(batch) <= 2 * bytes_max:
+        yield batch
+        return
+    ends = np.cumsum(row_bytes(batch))
+    if ends[-1] <= 2 * bytes_max:
+        yield batch
+        return
+    first = 0
+    while first < batch.num_rows:
+        before = int(ends[first - 1]) if first else 0
+        end = max(first + 1, int(np.searchsorted(ends, before + bytes_max, side="right")))
+        yield batch.slice(first, end - first)
+        first = end
+
+
+def _spelled_at_most(batch: pa.RecordBatch) -> int:
+    """Bytes of a batch spelled out, or a few more."""
+    total = 0
+    for column in batch.columns:
+        if not has_shared(column.type):
+            total += int(column.nbytes)
+        elif has_dictionary(column.type):
+            indices = sum(len(each) for each in dictionaries(column))
+            total += own_bytes(column) + indices * longest_shared(column)
+        else:
+            total += int(value_bytes(column).sum())
+    return total
+
+
+def _spell_out(batch: pa.RecordBatch, spelled: pa.Schema | None) -> pa.RecordBatch:
+    """A batch with the types of `spelled`."""
+    if spelled is None:
+        return batch
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        wanted = spelled.field(name).type
+        if column.type != wanted:
+            if not pa.types.is_dictionary(column.type):
+                # A cast of a part of a nested array would spell out what is outside of it, too.
+                column = column.take(pa.array(np.arange(len(column))))
+            # Arrow has no way from dictionaries to views but by what is in full.
+            column = column.cast(_without_views(wanted)).cast(wanted)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _without_views(arrow: pa.DataType) -> pa.DataType:
+    """A type with strings and binaries in place of views."""
+    if pa.types.is_string_view(arrow):
+        return pa.string()
+    if pa.types.is_binary_view(arrow):
+        return pa.binary()
+    if pa.types.is_struct(arrow):
+        return pa.struct([_field_without_views(arrow.field(n)) for n in range(arrow.num_fields)])
+    if pa.types.is_map(arrow):
+        key, item = map(_field_without_views, (arrow.key_field, arrow.item_field))
+        return pa.map_(key, item)
+    if pa.types.is_fixed_size_list(arrow):
+        return pa.list_(_field_without_views(arrow.value_field), arrow.list_size)
+    if pa.types.is_large_list(arrow):
+        return pa.large_list(_field_without_views(arrow.value_field))
+    if pa.types.is_list(arrow):
+        return pa.list_(_field_without_views(arrow.value_field))
+    return arrow
+
+
+def _field_without_views(field: pa.Field) -> pa.Field:
+    return field.with_type(_without_views(field.type))

@@ -1,0 +1,78 @@
+"""One record that hangs or kills its process costs one record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cassandra.cluster import Session
+
+from tests.acceptance.command import Ringhaul
+from tests.acceptance.oracle import assert_table, create_table
+
+#: `spin` never comes back, in compiled code that keeps the interpreter's lock, as a pattern that
+#: backtracks does; `die` is what the kernel does when memory runs out.
+MODULE = """
+import os, re, signal
+from ringhaul.transform import each_row
+
+@each_row
+def strange(record):
+    if record["t"] == "spin":
+        re.match("(a|a)*b", "a" * 60)
+    if record["t"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return record
+"""
+ROWS = 20_000
+SHORT = {"RINGHAUL_WORKER_LEASE_S": "12", "RINGHAUL_WORKER_SWEEP_S": "1"}
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+@pytest.mark.parametrize("strange", ["spin", "die"])
+def test_a_record_that_costs_its_process_is_a_reject_and_all_others_are_loaded(
+    embedded: Ringhaul,
+    cassandra_session: Session,
+    keyspace: str,
+    tmp_path: Path,
+    strange: str,
+    format_: str,
+) -> None:
+    # Given 20,000 records, one of which takes its process along
+    (tmp_path / "etl").mkdir()
+    (tmp_path / "etl" / "rh_strange.py").write_text(MODULE)
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, t text")
+    rows = [(n, f"value {n}") for n in range(ROWS)]
+    culprit = 15_123
+    given = [(n, strange if n == culprit else text) for n, text in rows]
+    source = tmp_path / f"in.{format_}"
+    if format_ == "csv":
+        source.write_text("id,t\n" + "".join(f"{n},{text}\n" for n, text in given))
+    else:
+        columns = zip(*given, strict=True)
+        names = {"id": pa.int32(), "t": pa.string()}
+        arrays = [pa.array(c, kind) for c, kind in zip(columns, names.values(), strict=True)]
+        pq.write_table(pa.table(arrays, list(names)), source)
+
+    done = embedded.run(
+        "load", source, "-t", table, "--json", "-c", 1, "--transform", "rh_strange:strange",
+        RINGHAUL_TRANSFORM_ALLOWED="rh_strange:*",
+        RINGHAUL_TRANSFORM_PATH=str(tmp_path / "etl"),
+        **SHORT,
+    )  # fmt: skip
+
+    # Then it is rejected with what happened, and every other row is there
+    summary = done.summary
+    log = "".join(path.read_text() for path in (tmp_path / "state" / "logs").iterdir())
+    assert (done.code, summary["state"]) == (1, "PARTIAL"), [done.err, log]
+    assert (summary["records"], summary["rows"], summary["rejected"]) == (ROWS, ROWS - 1, 1)
+    listed = embedded.run("errors", summary["job"], "--json", **SHORT)
+    (reject,) = [json.loads(line) for line in listed.out.splitlines()]
+    assert reject["line"] == culprit + (2 if format_ == "csv" else 1)
+    assert reject["stage"] == "transform"
+    words = "without progress" if strange == "spin" else "killed its process"
+    assert words in reject["reason"], reject
+    assert_table(cassandra_session, table, "id, t", [row for row in rows if row[0] != culprit])
