@@ -113,7 +113,7 @@ class Blame:
         #: Failures of a request for several rows, by cause, after which it is taken apart.
         self.shared_tries = {
             Cause.UNCLEAR: SHARED_TRIES,
-            Cause.LATE: late if late > ALONE_TRIES else self._tries_max,
+            Cause.LATE: late if late > ALONE_TRIES else self._tries_max + 1,
         }
         self._taken_s: dict[tuple[Hashable, int], float] = {}  # by host and replica set
         self._failing: dict[int, set[Hashable]] = {}  # rows of a set, since it took one
@@ -181,7 +181,7 @@ class Blame:
         self, suspect: Suspect | None, replica_set: int, control: Callable[[], bool | None]
     ) -> bool:
         """Whether a row is to blame that failed as often as allowed for want of time."""
-        if suspect is None or suspect.times < ALONE_TRIES:
+        if suspect is None or suspect.times < ALONE_TRIES or self._tries_max <= 2 * ALONE_TRIES:
             return False
         return suspect.witnesses >= WITNESSES or bool(self._control(suspect, replica_set, control))
 
