@@ -64,10 +64,12 @@ class ErrorCode(IntEnum):
     FUNCTION_FAILURE = 0x1400
     WRITE_FAILURE = 0x1500
     CDC_WRITE_FAILURE = 0x1600
+    CAS_WRITE_UNKNOWN = 0x1700  # of v5; v4 says WRITE_TIMEOUT instead
     SYNTAX_ERROR = 0x2000
     UNAUTHORIZED = 0x2100
     INVALID = 0x2200
     CONFIG_ERROR = 0x2300
+    ALREADY_EXISTS = 0x2400
     UNPREPARED = 0x2500
 
 
@@ -209,6 +211,14 @@ def next_page_frame(asked: bytes, paging_state: bytes) -> Frames:
     body += struct.pack(">i", len(paging_state)) + paging_state
     data = frame(Opcode.EXECUTE, bytes(body))
     return Frames(np.frombuffer(bytearray(data), np.uint8), np.array([0, len(data)], np.int32))
+
+
+def execute_values(asked: bytes) -> list[bytes | None]:
+    """The values of a frame of `execute_frames`; None: null or unset."""
+    reader = Reader(asked)
+    reader.take(HEADER_BYTES)
+    reader.take(reader.read_short() + 3)  # the statement's id, consistency, flags
+    return [reader.read_bytes() for _ in range(reader.read_short())]
 
 
 def frame(opcode: Opcode, body: bytes, stream: int = 0) -> bytes:

@@ -135,6 +135,12 @@ class Account:
         }
         self._rejects.add(self._encoder.rejects(rows.block, first))
 
+    def place(self, rows: EncodedRows, row: int) -> str:
+        """The file and line of a row's record, in words."""
+        record = int(rows.records[row])
+        reject = self._encoder.reject(rows.block, record, "write", None, "")
+        return f"{reject.file}, line {reject.line}"
+
     def outcome(self) -> UnitOutcome:
         """What the unit did, when every row is done or refused. Once.
 

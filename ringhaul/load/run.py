@@ -83,7 +83,11 @@ def _run_unit(
 
     options = bounds.options(strategy, consistency_level(job.consistency))
     writer_hooks = WriterHooks(
-        tick=account.tick, throttle=account.throttle, on_reject=on_reject, leave=account.leave
+        tick=account.tick,
+        throttle=account.throttle,
+        on_reject=on_reject,
+        leave=account.leave,
+        place=account.place,
     )
     writer = WRITERS[strategy](target, options, writer_hooks)
     account.stats = writer.stats

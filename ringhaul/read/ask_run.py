@@ -173,6 +173,7 @@ class _AskUnit:
                 on_doubt=self._doubted,
                 leave=self._pacing.leave,
                 on_not_applied=self._not_applied,
+                place=self._place,
             )
             return Exec(target.session, target.plane, target.statement, options, hooks)
         plan = LookupPlan.of(job.table, job.key, job.columns)
@@ -279,6 +280,10 @@ class _AskUnit:
 
     def _log(self, number: int, stage: str, reason: str) -> None:
         self._outcome.log.add([self._reject(number, stage, reason)])
+
+    def _place(self, number: int) -> str:
+        reject = self._reject(number, "write", "")
+        return f"{reject.file}, line {reject.line}"
 
     def _reject(self, number: int, stage: str, reason: str) -> Reject:
         if self._job.spans:

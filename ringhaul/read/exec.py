@@ -98,6 +98,7 @@ class Exec:
             on_doubt=self._tell(hooks.on_doubt),
             leave=hooks.leave,
             on_not_applied=hooks.on_not_applied,
+            place=hooks.place,
         )
         keyspace = statement.keyspace or "system"
         target = Target(session, plane, statement.prepared, keyspace)

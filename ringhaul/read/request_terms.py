@@ -30,6 +30,11 @@ def untold(number: int, reason: str) -> None:
     """Nobody is told."""
 
 
+def nowhere(number: int) -> str:
+    """No row's place."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """Bounds of one unit's requests."""
@@ -68,6 +73,8 @@ class RequestHooks:
     takes_more: Callable[[], bool] = always
     #: (number, what is there instead) of a row whose condition did not hold. It is answered.
     on_not_applied: Callable[[int, str], None] = untold
+    #: Where in the input the row with a number stands, in words; empty: nobody knows.
+    place: Callable[[int], str] = nowhere
 
 
 @dataclass

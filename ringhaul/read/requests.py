@@ -20,8 +20,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
+from cassandra.pool import Host
 from numpy.typing import NDArray
 
+from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.frames import (
     STREAMS_MAX,
     ErrorCode,
@@ -89,6 +91,7 @@ class Requests(Dispatcher[None]):
         self._options, self._hooks = options, hooks
         self._effect, self._columns = effect, columns
         self.repeatable = effect.repeatable
+        self.controllable = effect.repeatable and not effect.reads and effect.verb != "batch"
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
         self._unmet = Unmet(hooks.on_not_applied)
         self._gathering = Gathering(self.stats, options.requests_max)
@@ -222,7 +225,10 @@ class Requests(Dispatcher[None]):
         count = len(found.streams)
         if not count:
             return
-        wire.window.answered(found.streams.astype(np.int16), now_s, looked_at_s)
+        streams = found.streams.astype(np.int16)
+        sets = self._watch(wire, streams)
+        wire.window.answered(streams, now_s, looked_at_s)
+        self._took(wire, sets, now_s)
         last, numbers = np.ones(count, np.bool_), self._numbers_of[wire][found.streams]
         if self._rows_so_far:
             for number in numbers.tolist():
@@ -241,6 +247,7 @@ class Requests(Dispatcher[None]):
     ) -> None:
         """An answer after which there is more: ask for it, unless the caller does."""
         work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
+        self._took(wire, [work.replica_set], now_s)
         order = work.order[index : index + 1]
         number = int(order[0])
         last = self._hooks.cut_off(number)
@@ -274,6 +281,12 @@ class Requests(Dispatcher[None]):
             self._unmet.keep(int(self._numbers_of[wire][reply.stream]), reply.body)
         self._take_plain(wire, data, found, now_s, looked_at_s)
 
+    def _take_apart(self, work: Work[None], index: int) -> bool:
+        return self._hooks.take_over(int(work.order[index]))
+
+    def _place_of(self, work: Work[None], index: int) -> str:
+        return self._hooks.place(int(work.order[index]))
+
     def _refused(self, work: Work[None], index: int, reason: str) -> None:
         number = int(work.order[index])
         if self._hooks.take_over(number):
@@ -284,14 +297,14 @@ class Requests(Dispatcher[None]):
             reason = f"{reason}; the {rows:,} rows before that are in the output"
         self._hooks.on_reject(number, reason)
 
-    def _erred(self, work: Work[None], index: int, error: ServerError) -> None:
-        reason = f"{error.name}: {error.message}"
+    def _erred(self, host: Host, work: Work[None], index: int, error: ServerError) -> None:
+        reason = f"{error.name}: {with_reasons(error.message)}"
         if error.code == ErrorCode.FUNCTION_FAILURE or (
             error.code == ErrorCode.READ_FAILURE and work.tries + 1 >= READ_FAILURES_MAX
         ):
             self._refused(work, index, reason)
         elif self._effect.repeatable or self._not_begun(error.code):
-            super()._erred(work, index, error)
+            super()._erred(host, work, index, error)
         else:
             self._doubt(int(work.order[index]), reason)
 
@@ -313,13 +326,15 @@ class Requests(Dispatcher[None]):
         self.stats.in_doubt += 1
         self._hooks.on_doubt(number, reason)
 
-    def _again(self, work: Work[None], indexes: NDArray[np.int64], reason: str) -> None:
+    def _again(
+        self, work: Work[None], indexes: NDArray[np.int64], reason: str, *, judged: bool = False
+    ) -> None:
         if not self._effect.repeatable and work.tries >= self._options.retries_max:
             # To give the unit back would be to repeat its other rows.
             for index in indexes.tolist():
                 self._refused(work, index, f"tried {work.tries + 1} times: {reason}")
             return
-        super()._again(work, indexes, reason)
+        super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)
 
     def _still_tells(self, wire: Wire[Work[None]], now_s: float) -> bool:

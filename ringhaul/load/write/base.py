@@ -16,9 +16,10 @@ from typing import NamedTuple, Protocol
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
-from ringhaul.errors import Transient
+from ringhaul.errors import ClusterError, Transient
 from ringhaul.load.pacing import Leave, free
 from ringhaul.load.rows import EncodedRows
+from ringhaul.load.write.blame import Ruling
 from ringhaul.load.write.plane import Plane
 from ringhaul.load.write.window import WindowStats
 
@@ -30,6 +31,35 @@ REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "con
 
 class WriteFailed(Transient):
     """A request was tried as often as allowed; the unit will be tried again later."""
+
+
+class WriteRefused(ClusterError):
+    """A request was refused again and again, and nobody can tell whether its row is to blame."""
+
+
+#: Of a row that is rejected for an error that names no culprit: what was tried.
+ALONE = "it failed alone while its replicas took other writes,"
+
+
+def given_up(
+    ruling: Ruling, request: str, tries: int, reason: str, place: str
+) -> WriteFailed | WriteRefused:
+    """What ends a unit of which a row fails and nothing shows that the row is to blame.
+
+    `request`: what failed, as "a write"; `place`: of its record, empty if nobody knows.
+    """
+    where = f", of {place}" if place else ""
+    text = f"{request} failed {tries} times{where}, the last time with: {reason}"
+    if ruling is Ruling.CLUSTER:
+        return WriteFailed(
+            f"{text}; its replicas refuse even a write that changes nothing, so look at their "
+            "logs, disks and commit log"
+        )
+    return WriteRefused(
+        f"{text}; no other write to its replicas got through meanwhile, so look at this record "
+        "(would an index refuse a value of it?) as well as at the replicas' logs, disks and "
+        "commit log"
+    )
 
 
 class Target(NamedTuple):
@@ -76,6 +106,11 @@ class WriteBounds:
         )
 
 
+def nowhere(rows: EncodedRows, row: int) -> str:
+    """No place."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WriterHooks:
     """What a writer calls while it works."""
@@ -88,6 +123,8 @@ class WriterHooks:
     on_reject: Callable[[EncodedRows, int, str], None]
     #: What may be sent together now, and be without an answer.
     leave: Callable[[], Leave] = free
+    #: (rows, row index) -> where its record stands in the input, in words; empty: nobody knows.
+    place: Callable[[EncodedRows, int], str] = nowhere
 
 
 @dataclass

@@ -6,14 +6,17 @@ ours but the encoded values.
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from cassandra.concurrent import execute_concurrent
 from cassandra.query import UNSET_VALUE, BoundStatement
+from numpy.typing import NDArray
 
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.cells import NULL_LENGTH, Cells
@@ -22,14 +25,21 @@ from ringhaul.load import latency
 from ringhaul.load.pacing import TICK_S
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import (
+    ALONE,
     Target,
     WriteFailed,
     WriteOptions,
     WriterHooks,
     WriteStats,
+    given_up,
 )
+from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.load.write.control import Control, bound_values
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
+from ringhaul.load.write.routing import Routing
 
+#: Through which node a row went, the driver does not say.
+_ANY_HOST = ""
 #: Rows handed to one `execute_concurrent`: bounds what it goes on to send after a stop.
 SLICE_ROWS = 1000
 #: The same for each request in flight where the job has a limit on them, so that a change of it is
@@ -49,6 +59,9 @@ class ConcurrentWriter:
         self._options = options
         self._hooks = hooks
         self._jitter = random.Random()
+        self._routing = Routing(session, target.keyspace)
+        self._blame = Blame(options.retries_max)
+        self._control = Control(session, prepared, options.consistency)
         self._ticked_at = time.monotonic()
         self._profile = session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, request_timeout=options.request_timeout_s
@@ -58,13 +71,14 @@ class ConcurrentWriter:
         statements = [
             self._bind(values) for values in zip(*map(_values, rows.columns), strict=True)
         ]
+        sets = self._routing.assign(rows.keys)[0]
         first = 0
         while first < len(statements):
             leave = self._hooks.leave()
             count = min(SLICE_ROWS, leave.rows, SLICE_ROWS_PER_REQUEST * leave.requests)
             part = range(first, min(first + count, len(statements)))
             self._hooks.throttle(len(part))
-            self._write_slice(rows, statements, part)
+            self._write_slice(rows, statements, part, sets)
             first = part.stop
 
     def flush(self) -> None:
@@ -79,10 +93,15 @@ class ConcurrentWriter:
         return bound
 
     def _write_slice(
-        self, rows: EncodedRows, statements: list[BoundStatement], pending: range | list[int]
+        self,
+        rows: EncodedRows,
+        statements: list[BoundStatement],
+        pending: range | list[int],
+        sets: NDArray[np.int32],
     ) -> None:
         in_flight = min(self._options.requests_in_flight_max, self._hooks.leave().requests)
-        for tries in range(self._options.retries_max + 1):
+        suspects: dict[int, Suspect] = {}
+        for tries in itertools.count():
             if tries:
                 self.stats.retries += len(pending)
                 self._reconnecting.begin()
@@ -105,14 +124,23 @@ class ConcurrentWriter:
                 if success:
                     written += 1
                     self.stats.written += 1
+                    self._blame.took(_ANY_HOST, int(sets[row]), time.monotonic())
                     continue
                 verdict = classify(outcome)
                 if verdict is Verdict.FATAL:
                     raise ClusterError(f"the cluster takes no rows: {message(outcome)}")
                 if verdict is Verdict.ROW:
                     self._hooks.on_reject(rows, row, message(outcome))
-                else:
-                    failed.append((row, outcome))
+                    continue
+                number, cause = int(sets[row]), cause_of(outcome)
+                if cause is not Cause.MOMENT:
+                    suspects[row] = self._blame.suspect(
+                        suspects.get(row), _ANY_HOST, number, (id(rows), row), 1, time.monotonic()
+                    )
+                failed.append((row, outcome))
+            failed = [
+                pair for pair in failed if not self._settled(rows, *pair, sets, suspects, tries)
+            ]
             # `execute_concurrent` tells no time per statement; the mean over those in flight
             # together is what it allows to say.
             share = in_flight / len(pending)
@@ -121,11 +149,40 @@ class ConcurrentWriter:
             if not failed:
                 return
             pending = [row for row, _ in failed]
-            last_error = failed[0][1]
-        raise WriteFailed(
-            f"{len(pending)} writes failed {self._options.retries_max + 1} times, "
-            f"the last time with: {message(last_error)}"
-        )
+
+    def _settled(
+        self,
+        rows: EncodedRows,
+        row: int,
+        error: BaseException,
+        sets: NDArray[np.int32],
+        suspects: Mapping[int, Suspect],
+        tries: int,
+    ) -> bool:
+        """Whether a row that failed is to blame for it, and rejected. Raises if the cluster is."""
+        number, suspect, cause = int(sets[row]), suspects.get(row), cause_of(error)
+
+        def control() -> bool | None:
+            self._tick()
+            return self._control.take(bound_values(rows, row))
+
+        if cause is Cause.UNCLEAR:
+            assert suspect is not None
+            ruling = self._blame.rule(suspect, number, control)
+            if ruling in (Ruling.CLUSTER, Ruling.OPEN):
+                place = self._hooks.place(rows, row)
+                raise given_up(ruling, "a write", suspect.times, message(error), place)
+            if ruling is Ruling.AGAIN:
+                return False
+        elif tries < self._options.retries_max:
+            return False
+        elif cause is Cause.MOMENT or not self._blame.rule_at_last(suspect, number, control):
+            raise WriteFailed(
+                f"a write failed {tries + 1} times, the last time with: {message(error)}"
+            )
+        assert suspect is not None
+        self._hooks.on_reject(rows, row, f"{message(error)}; {ALONE} {suspect.times} times")
+        return True
 
     @staticmethod
     def _date_later(

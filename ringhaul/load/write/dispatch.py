@@ -23,12 +23,14 @@ import numpy as np
 from cassandra.pool import Host
 from numpy.typing import NDArray
 
+from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.frames import (
     ErrorCode,
     FrameError,
     Opcode,
     Reply,
     ServerError,
+    execute_values,
     prepare_body,
     read_error,
     read_prepared_id,
@@ -36,7 +38,9 @@ from ringhaul.cql.frames import (
 from ringhaul.errors import ClusterError
 from ringhaul.load.pacing import BOUNDLESS, TICK_S, Leave
 from ringhaul.load.write import silence
-from ringhaul.load.write.base import Target, WriteFailed
+from ringhaul.load.write.base import ALONE, Target, WriteFailed, given_up
+from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of_code
+from ringhaul.load.write.control import Control
 from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
 from ringhaul.load.write.routing import Routing
 from ringhaul.load.write.window import BLOCK_REQUESTS, WindowStats
@@ -71,6 +75,8 @@ class Dispatcher(ABC, Generic[Rows]):
     #: What is sent may be sent again. If not, a wire is given its whole time: each row without an
     #: answer is one of which nobody knows whether it was done.
     repeatable = True
+    #: What is sent are writes to rows, see `control`.
+    controllable = True
 
     def __init__(
         self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats
@@ -83,7 +89,10 @@ class Dispatcher(ABC, Generic[Rows]):
         self._waiting: list[tuple[float, int, Work[Rows]]] = []  # heap by time to try again
         self._numbers = itertools.count()  # breaks ties in the heap
         self._jitter = random.Random()
-        self._failed: dict[int, Failed[Rows]] = {}  # by id of the work; emptied by each `_receive`
+        #: By id of the work, and whether its frames are suspect; emptied by each `_receive`.
+        self._failed: dict[tuple[int, bool], Failed[Rows]] = {}
+        self._blame = Blame(bounds.retries_max)
+        self._control_write = Control(target.session, target.prepared, bounds.consistency)
         self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
         self._paced = False
         self._plane.check()
@@ -117,11 +126,72 @@ class Dispatcher(ABC, Generic[Rows]):
     ) -> None:
         """The frames from `first` on were given these stream ids."""
 
-    def _erred(self, work: Work[Rows], index: int, error: ServerError) -> None:
-        """The cluster could not do it now."""
-        failed = self._failed.setdefault(id(work), Failed(work, [], ""))
+    @abstractmethod
+    def _take_apart(self, work: Work[Rows], index: int) -> bool:
+        """Send what shares a frame one by one instead; whether several do."""
+
+    def _place_of(self, work: Work[Rows], index: int) -> str:
+        """Where a row stands in the input, in words; empty where nobody knows."""
+        return ""
+
+    def _erred(self, host: Host, work: Work[Rows], index: int, error: ServerError) -> None:
+        """The cluster could not do it now, or not for this row: see `blame`."""
+        reason = f"{error.name}: {with_reasons(error.message)}"
+        suspect, cause = None, cause_of_code(error.code)
+        if cause is not Cause.MOMENT:
+            suspect = self._suspect(host, work, index)
+            if suspect.times >= self._blame.shared_tries[cause] and self._take_apart(work, index):
+                return
+            if self._convicted(work, index, suspect, cause, reason):
+                self._refused(work, index, f"{reason}; {ALONE} {suspect.times} times")
+                return
+        key = id(work), cause is Cause.UNCLEAR
+        failed = self._failed.setdefault(key, Failed(work, [], ""))
         failed.indexes.append(index)
-        failed.reason = f"{error.name}: {error.message}"
+        failed.reason, failed.suspect = reason, suspect
+
+    def _suspect(self, host: Host, work: Work[Rows], index: int) -> Suspect:
+        hosts = len(self._routing.replica_sets[work.replica_set])
+        row = id(work.rows), int(work.order[index if work.cuts is None else work.cuts[index]])
+        return self._blame.suspect(
+            work.suspect, host, work.replica_set, row, hosts, time.monotonic()
+        )
+
+    def _convicted(
+        self, work: Work[Rows], index: int, suspect: Suspect, cause: Cause, reason: str
+    ) -> bool:
+        """Whether a row is to blame that was refused again. Raises if the cluster is."""
+        if work.cuts is not None:
+            return False
+
+        def control() -> bool | None:
+            self._callbacks.tick()
+            if not self.controllable:
+                return None
+            begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
+            return self._control_write.take(execute_values(work.frames.buffer[begin:end].tobytes()))
+
+        if cause is Cause.LATE:
+            at_last = work.tries >= self._bounds.retries_max
+            return at_last and self._blame.rule_at_last(suspect, work.replica_set, control)
+        ruling = self._blame.rule(suspect, work.replica_set, control)
+        if ruling in (Ruling.CLUSTER, Ruling.OPEN):
+            raise given_up(ruling, self.request, suspect.times, reason, self._place_of(work, index))
+        return ruling is Ruling.ROW
+
+    def _watch(self, wire: Wire[Work[Rows]], streams: NDArray[np.int16]) -> list[int]:
+        """The replica sets of requests that went well, if some request is suspect.
+
+        To be asked before the window takes the answers, and told to `_took` after.
+        """
+        if not self._blame.watching:
+            return []
+        return list({work.replica_set for work in wire.window.works_of(streams)})
+
+    def _took(self, wire: Wire[Work[Rows]], replica_sets: list[int], now_s: float) -> None:
+        self._blame.taken_s = now_s
+        for number in replica_sets:
+            self._blame.took(wire.host, number, now_s)
 
     def _unanswered(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
         """The connection ended before these were answered.
@@ -183,7 +253,7 @@ class Dispatcher(ABC, Generic[Rows]):
         while queue:
             leave = self._callbacks.leave()
             more = not self._paced and self._requests_left(leave) > 0
-            wire = self._choose(replica_set) if more else None
+            wire = self._choose(replica_set, queue[0].work.suspect) if more else None
             if wire is None:
                 # Last in line: the next time others may have what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
@@ -237,13 +307,15 @@ class Dispatcher(ABC, Generic[Rows]):
         self._paced = now_s - before_s > PACED_S
         return now_s
 
-    def _choose(self, replica_set: int) -> Wire[Work[Rows]] | None:
+    def _choose(self, replica_set: int, suspect: Suspect | None) -> Wire[Work[Rows]] | None:
         """The replica with room and the fewest unanswered requests, the local data centre first.
+        What is suspect goes to those first that have not failed it.
 
         Of equals, the one that was left alone for longest: a load too slow to fill any window
         goes to all of them. None when no replica has room now.
         """
         hosts = self._routing.replica_sets[replica_set]
+        failed = suspect.hosts if suspect is not None else frozenset[object]()
         best: Wire[Work[Rows]] | None = None
         reachable = False
         nearest = ""
@@ -256,7 +328,10 @@ class Dispatcher(ABC, Generic[Rows]):
             reachable, nearest = True, host.datacenter
             if wire.asked_at_s is not None or not wire.window.room():
                 continue
-            if best is None or _load(wire) < _load(best):
+            if best is None or (wire.host in failed, _load(wire)) < (
+                best.host in failed,
+                _load(best),
+            ):
                 best = wire
         if reachable:
             self._stranded.pop(replica_set, None)
@@ -299,8 +374,9 @@ class Dispatcher(ABC, Generic[Rows]):
                 with self._caring_for(wire):
                     self._take(wire, looked_at_s)
         failed, self._failed = self._failed, {}
-        for refused in failed.values():
-            self._again(refused.work, np.array(refused.indexes), refused.reason)
+        for (_, judged), refused in failed.items():
+            work = refused.work._replace(suspect=refused.suspect or refused.work.suspect)
+            self._again(work, np.array(refused.indexes), refused.reason, judged=judged)
 
     @contextmanager
     def _caring_for(self, wire: Wire[Work[Rows]]) -> Iterator[None]:
@@ -328,7 +404,7 @@ class Dispatcher(ABC, Generic[Rows]):
             case Verdict.ROW:
                 self._refused(work, index, error.message)
             case Verdict.RETRY:
-                self._erred(work, index, error)
+                self._erred(wire.host, work, index, error)
         if error.code == ErrorCode.UNPREPARED:
             self._prepare(wire)
         elif error.code in _OVERLOAD_CODES:
@@ -365,14 +441,20 @@ class Dispatcher(ABC, Generic[Rows]):
         for work, indexes in returned:
             self._unanswered(work, indexes, reason)
 
-    def _again(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
-        """Send some of a work's frames again after a pause, or give the unit back."""
-        if work.tries >= self._bounds.retries_max:
+    def _again(
+        self, work: Work[Rows], indexes: NDArray[np.int64], reason: str, *, judged: bool = False
+    ) -> None:
+        """Send some of a work's frames again after a pause, or give the unit back.
+
+        `judged`: how often they may be tried is not counted here, see `blame`.
+        """
+        if not judged and work.tries >= self._bounds.retries_max:
             raise WriteFailed(
                 f"{self.request} failed {work.tries + 1} times, the last time with: {reason}"
             )
         again = self._as_repeated(work.again(indexes))
-        due = time.monotonic() + backoff_s(again.tries, self._jitter)
+        tries = again.suspect.times if judged and again.suspect is not None else again.tries
+        due = time.monotonic() + backoff_s(tries, self._jitter)
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 
     def _still_tells(self, wire: Wire[Work[Rows]], now_s: float) -> bool:

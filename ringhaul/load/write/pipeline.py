@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
+from cassandra.pool import Host
 from numpy.typing import NDArray
 
 from ringhaul.cql.batches import batch_frames, entries_of
@@ -184,8 +185,15 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             return execute_frames(joined, query_id, consistency, len(rows.columns))
         return batch_frames(joined, cuts, query_id, consistency, len(rows.columns))
 
-    def _again(self, work: Work[EncodedRows], indexes: NDArray[np.int64], reason: str) -> None:
-        super()._again(work, indexes, reason)
+    def _again(
+        self,
+        work: Work[EncodedRows],
+        indexes: NDArray[np.int64],
+        reason: str,
+        *,
+        judged: bool = False,
+    ) -> None:
+        super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)
 
     def _as_repeated(self, again: Work[EncodedRows]) -> Work[EncodedRows]:
@@ -219,8 +227,10 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     def _take(self, wire: Wire[Work[EncodedRows]], looked_at_s: float) -> None:
         parsed = wire.pull()
         now_s = time.monotonic()
+        sets = self._watch(wire, parsed.voids)
         wire.window.answered(parsed.voids, now_s, looked_at_s)
         if len(parsed.voids):
+            self._took(wire, sets, now_s)
             rows = int(self._rows_by_stream[wire][parsed.voids].sum())
             self._written(rows, len(parsed.voids))
         for reply in parsed.others:
@@ -238,6 +248,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         """The answer to a request that is not a plain VOID."""
         if reply.is_void:
             work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
+            self._took(wire, [work.replica_set], now_s)
             for warning in reply.warnings:
                 self._heed(work, warning)
             self._written(len(work.rows_of(index)), 1)
@@ -246,19 +257,27 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             raise FrameError(f"an INSERT was answered by message {reply.opcode:#04x}")
         self._take_error(wire, reply, now_s, looked_at_s)
 
-    def _erred(self, work: Work[EncodedRows], index: int, error: ServerError) -> None:
-        super()._erred(work, index, error)
+    def _erred(self, host: Host, work: Work[EncodedRows], index: int, error: ServerError) -> None:
+        super()._erred(host, work, index, error)
         self._heed(work, error.message)
 
     def _refused(self, work: Work[EncodedRows], index: int, reason: str) -> None:
-        if work.cuts is None:
+        if self._take_apart(work, index):
+            self._heed(work, reason)
+        else:
             self._hooks.on_reject(work.rows, int(work.order[index]), reason)
-            return
-        self._heed(work, reason)
+
+    def _take_apart(self, work: Work[EncodedRows], index: int) -> bool:
+        if work.cuts is None:
+            return False
         # Of several partitions all others may have been written.
         apart = self._apart(Segment(work, index, index + 1))
-        again = self._as_repeated(apart.work._replace(tries=work.tries + 1))
+        again = self._as_repeated(apart.work._replace(tries=work.tries + 1, suspect=None))
         self._enqueue(Segment(again, apart.first, apart.last))
+        return True
+
+    def _place_of(self, work: Work[EncodedRows], index: int) -> str:
+        return self._hooks.place(work.rows, int(work.order[index]))
 
     def _heed(self, work: Work[EncodedRows], words: str) -> None:
         """No more batches to servers that would rather have none."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 from enum import Enum
 
 from cassandra import (
     AuthenticationFailed,
+    CoordinationFailure,
     InvalidRequest,
     Unauthorized,
+    WriteFailure,
 )
 from cassandra.protocol import ConfigurationException, SyntaxException
 
+from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.frames import ErrorCode
 
 
@@ -38,7 +42,15 @@ _FATAL_CODES = (
 
 #: What the server says when the table is not the one that the job was made for; it says so when
 #: it prepares the statement anew, in the same kind of error as for a row that it refuses.
-_SCHEMA_CHANGED = ("does not exist", "unconfigured table", "Undefined column name")
+#: Whole sentences: a value that the server quotes may hold the same words.
+_SCHEMA_CHANGED = re.compile(
+    r"(?:(?:table|keyspace|unconfigured table|unconfigured columnfamily) [^\s:]+"
+    r"(?: does not exist)?|unknown keyspace/cf pair .*|undefined column name [^\s:]+"
+    r"(?: in table [^\s:]+)?|unknown identifier [^\s:]+)\.?",
+    re.IGNORECASE,
+)
+#: The server's words within those of the driver: `Error from server: ... message="..." info=...`.
+_SERVER_WORDS = re.compile(r'message="(.*)"(?: info=.*)?$', re.DOTALL)
 
 
 def classify(error: BaseException) -> Verdict:
@@ -66,7 +78,8 @@ def classify_code(code: int, text: str) -> Verdict:
 
 
 def _is_schema_change(text: str) -> bool:
-    return any(words in text for words in _SCHEMA_CHANGED)
+    wrapped = _SERVER_WORDS.search(text)
+    return bool(_SCHEMA_CHANGED.fullmatch((wrapped[1] if wrapped else text).strip()))
 
 
 def backoff_s(tries: int, jitter: random.Random) -> float:
@@ -81,5 +94,10 @@ def backoff_s(tries: int, jitter: random.Random) -> float:
 
 def message(error: BaseException) -> str:
     """What the server said, on one line, without the driver's wrapping."""
-    text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return " ".join(str(text).split())
+    text = str(getattr(error, "message", None) or str(error) or type(error).__name__)
+    if isinstance(error, CoordinationFailure):
+        if wrapped := _SERVER_WORDS.search(text):
+            code = "write_failure" if isinstance(error, WriteFailure) else "read_failure"
+            text = f"{code}: {wrapped[1]}"
+        text = with_reasons(text, error.error_code_map)
+    return " ".join(text.split())

@@ -33,13 +33,17 @@ from ringhaul.load import latency
 from ringhaul.load.pacing import TICK_S
 from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.base import (
+    ALONE,
     Target,
     WriteFailed,
     WriteOptions,
     WriterHooks,
     WriteStats,
+    given_up,
 )
 from ringhaul.load.write.batch_sizes import BatchSizes
+from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.load.write.control import Control, bound_values
 from ringhaul.load.write.grouping import group_rows, order_rows
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.load.write.routing import Routing
@@ -116,6 +120,7 @@ class _Request(NamedTuple):
     buffer: memoryview
     group: Group
     tries: int
+    suspect: Suspect | None = None
 
     @property
     def bytes_count(self) -> int:
@@ -151,6 +156,8 @@ class TokenBatchWriter:
         self._waiting: list[tuple[float, int, _Request]] = []  # heap by time to try again
         self._numbers = itertools.count()  # names flights, breaks ties in the heap
         self._jitter = random.Random()
+        self._blame = Blame(options.retries_max)
+        self._control = Control(session, prepared, options.consistency)
         self._bytes_in_flight = 0
         self._per_host: dict[Host, int] = {}
         self._ticked_at = time.monotonic()
@@ -269,8 +276,9 @@ class TokenBatchWriter:
             latency_us = int((time.perf_counter() - sent_at) * 1e6)
             self.stats.latencies[latency.bucket(latency_us)] += 1
             self.stats.written += request.group.last - request.group.first
+            self._blame.took(host, request.group.replica_set, time.monotonic())
         else:
-            self._handle_error(request, error)
+            self._handle_error(request, host, error)
 
     def _answer_lost(self) -> None:
         """Time out what the driver forgot: on a node that stops answering its own time-out has
@@ -281,7 +289,7 @@ class TokenBatchWriter:
                 return
             self._answers.put((number, OperationTimedOut(last_host=flight.host)))
 
-    def _handle_error(self, request: _Request, error: BaseException) -> None:
+    def _handle_error(self, request: _Request, host: Host, error: BaseException) -> None:
         verdict = classify(error)
         if verdict is Verdict.FATAL:
             raise ClusterError(f"the cluster takes no rows: {message(error)}") from error
@@ -290,21 +298,64 @@ class TokenBatchWriter:
             if group.last - group.first == 1:
                 self._hooks.on_reject(request.rows, int(request.order[group.first]), message(error))
                 return
-            # One by one the server says which row is at fault. The others may have been written:
-            # that they are sent twice is harmless, as each carries its own timestamp.
-            again = self._as_repeated(request._replace(tries=request.tries + 1))
-            for first in range(again.group.first, again.group.last):
-                row = Group(group.replica_set, first, first + 1)
-                self._again(again._replace(group=row), 0.0)
+            self._take_apart(request)
             return
-        if request.tries >= self._options.retries_max:
+        cause, suspect = cause_of(error), request.suspect
+        if cause is not Cause.MOMENT:
+            row = id(request.rows), int(request.order[group.first])
+            hosts = len(self._routing.replica_sets[group.replica_set])
+            suspect = self._blame.suspect(
+                suspect, host, group.replica_set, row, hosts, time.monotonic()
+            )
+            if group.last - group.first > 1:
+                if suspect.times >= self._blame.shared_tries[cause]:
+                    self._take_apart(request)
+                    return
+            elif self._convicted(request, suspect, cause, message(error)):
+                self._hooks.on_reject(
+                    request.rows,
+                    int(request.order[group.first]),
+                    f"{message(error)}; {ALONE} {suspect.times} times",
+                )
+                return
+        judged = cause is Cause.UNCLEAR and suspect is not None
+        if not judged and request.tries >= self._options.retries_max:
             raise WriteFailed(
                 f"a write failed {request.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
         self._reconnecting.begin()
-        again = self._as_repeated(request._replace(tries=request.tries + 1))
-        self._again(again, backoff_s(again.tries, self._jitter))
+        again = self._as_repeated(request._replace(tries=request.tries + 1, suspect=suspect))
+        tries = suspect.times if judged and suspect is not None else again.tries
+        self._again(again, backoff_s(tries, self._jitter))
+
+    def _take_apart(self, request: _Request) -> None:
+        """Send the rows of a batch one by one: then the server says which one is at fault.
+
+        The others may have been written: that they are sent twice is harmless, as each carries its
+        own timestamp.
+        """
+        again = self._as_repeated(request._replace(tries=request.tries + 1, suspect=None))
+        for first in range(again.group.first, again.group.last):
+            row = Group(again.group.replica_set, first, first + 1)
+            self._again(again._replace(group=row), 0.0)
+
+    def _convicted(self, request: _Request, suspect: Suspect, cause: Cause, reason: str) -> bool:
+        """Whether a row is to blame that was refused again. Raises if the cluster is."""
+        row, replica_set = int(request.order[request.group.first]), request.group.replica_set
+
+        def control() -> bool | None:
+            self._hooks.tick()
+            return self._control.take(bound_values(request.rows, row))
+
+        if cause is Cause.LATE:
+            at_last = request.tries >= self._options.retries_max
+            return at_last and self._blame.rule_at_last(suspect, replica_set, control)
+        ruling = self._blame.rule(suspect, replica_set, control)
+        if ruling in (Ruling.CLUSTER, Ruling.OPEN):
+            place = self._hooks.place(request.rows, row)
+            raise given_up(ruling, "a write", suspect.times, reason, place)
+        return ruling is Ruling.ROW
 
     def _again(self, request: _Request, pause_s: float) -> None:
         due = time.monotonic() + pause_s

@@ -170,6 +170,11 @@ class Window(Generic[Work]):
         self._take(number, 1, now_s, looked_at_s)
         return block.work, block.first + stream % BLOCK_REQUESTS
 
+    def works_of(self, streams: NDArray[np.int16]) -> list[Work]:
+        """The work that requests without an answer belong to, by block."""
+        numbers = np.unique(streams // BLOCK_REQUESTS).tolist()
+        return [self._blocks[number].work for number in numbers if number in self._blocks]
+
     def overloaded(self, now_s: float) -> None:
         """The server said that it is: fewer requests from now on."""
         self._shrink(SHRINK_OVERLOADED, now_s)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.frames import Frames
 from ringhaul.load.pacing import Leave
+from ringhaul.load.write.blame import Suspect
 
 Rows = TypeVar("Rows")
 
@@ -25,6 +26,8 @@ class Work(NamedTuple, Generic[Rows]):
     tries: int
     #: Frame i is of order[cuts[i]:cuts[i + 1]]; None: of order[i].
     cuts: NDArray[np.int64] | None = None
+    #: What is known of frames that failed for an unclear reason.
+    suspect: Suspect | None = None
 
     def rows_of(self, index: int) -> NDArray[np.int64]:
         """The rows that a frame is of."""
@@ -70,11 +73,14 @@ class Failed(Generic[Rows]):
     work: Work[Rows]
     indexes: list[int]
     reason: str
+    suspect: Suspect | None = None
 
 
 class Bounds(Protocol):
     """What is asked of a user's options."""
 
+    @property
+    def consistency(self) -> int: ...
     @property
     def retries_max(self) -> int: ...
     @property

@@ -395,3 +395,30 @@ def test_a_unit_given_up_leaves_no_answers_to_the_next(
     server.script = void
     client.exec(INSERT, IDS)
     assert client.stats.answered == ROWS
+
+
+@pytest.mark.parametrize("code", [0x0000, 0x1500, 0x7777])
+def test_an_unclear_error_that_repeats_for_one_row_alone_is_its_reject(
+    server: ScriptedServer, client: Client, code: int
+) -> None:
+    for statement, answer in ((INSERT, void), (SELECT, one_row)):
+        client.rejected.clear()
+        server.script = lambda request, answer=answer: (  # type: ignore[misc]
+            error(request, code, "odd") if request.row == 77 else answer(request)
+        )
+        client.exec(statement, IDS)
+        assert set(client.rejected) == {77} and "odd" in client.rejected[77]
+        assert client.stats.answered == ROWS - 1 and not client.in_doubt
+
+
+def test_a_failed_write_that_may_not_be_repeated_is_in_doubt_and_sent_once(
+    server: ScriptedServer, client: Client
+) -> None:
+    server.script = lambda request: (
+        error(request, 0x1500, "1 failures: UNKNOWN from /10.0.0.1:7000")
+        if request.row == 77
+        else void(request)
+    )
+    client.exec(COUNT, IDS)
+    check_each_told_once(client, server)
+    assert set(client.in_doubt) == {77} and "reason unknown" in client.in_doubt[77]

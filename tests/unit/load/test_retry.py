@@ -85,6 +85,43 @@ def test_what_no_row_can_get_past_ends_the_job(error: Exception) -> None:
     assert classify(error) is Verdict.FATAL
 
 
+def test_words_that_the_server_quotes_from_a_row_do_not_end_the_job() -> None:
+    quoted = "Could not decode JSON string (String was: table orders does not exist)"
+    for words in (quoted, "Undefined column name x: unconfigured table t and more"):
+        assert classify_code(ErrorCode.INVALID, words) is Verdict.ROW
+        wrapped = f'Error from server: code=2200 [Invalid query] message="{words}"'
+        assert classify(InvalidRequest(wrapped)) is Verdict.ROW
+    for words in ("unconfigured table orders", "Undefined column name total in table shop.orders"):
+        assert classify_code(ErrorCode.INVALID, words) is Verdict.FATAL
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        (None, "Operation failed"),
+        ({"10.0.0.1": 0}, "10.0.0.1: reason unknown"),
+        ({"10.0.0.1": 1}, "10.0.0.1: too many tombstones (0x0001)"),
+        ({"10.0.0.1": 2}, "an index is not available (0x0002)"),
+        (
+            {"10.0.0.1": 3, "10.0.0.2": 99},
+            "CDC is full (0x0003); 10.0.0.2: an unknown reason (0x0063)",
+        ),
+    ],
+)
+def test_reason_codes_are_told_in_words(codes: dict[str, int] | None, words: str) -> None:
+    wrapped = 'Error from server: code=1500 [Replica(s) failed] message="Operation failed"'
+    error = WriteFailure(wrapped, write_type=0, failures=1, error_code_map=codes)
+    told = message(error)
+    assert told.startswith("write_failure: Operation failed") and words in told
+    assert "info=" not in told
+
+
+def test_reasons_that_the_message_names_count_before_their_codes() -> None:
+    wrapped = 'Error from server: code=1500 [x] message="1 failures: TIMEOUT from /10.0.0.1:7000"'
+    told = message(WriteFailure(wrapped, error_code_map={"10.0.0.1": 2}))
+    assert told.endswith("(10.0.0.1:7000: the replica ran out of time)")
+
+
 def test_pauses_double_up_to_a_bound_and_are_spread_by_half() -> None:
     jitter = random.Random(1)
     for tries, middle_s in [(1, 0.1), (2, 0.2), (3, 0.4), (6, 3.2), (7, 5.0), (500, 5.0)]:
