@@ -6,6 +6,7 @@ What kinds of job differ in is a `Runner`: it gets an `Attempt` and answers with
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 #: How often a running unit renews its lease. Each renewal also moves the job's progress, and brings
 #: word of a pause, a cancel or new limits, which are to be heard within 2 s.
 RENEW_S_MAX = 0.8
+#: How often a unit that does not get on says so in the worker's log.
+LOG_TROUBLE_S = 5.0
 #: Pause before a unit that failed is tried again.
 RETRY_DELAY_MS = 3000
 #: How long a process without a session takes no other message. It bounds how many units a host
@@ -63,6 +66,8 @@ class Attempt:
     #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
     #: raises `UnitStopped` or `UnitPaused`.
     tick: Callable[[int, int, int], None]
+    #: Is told, in words, of what keeps the unit from getting on; the next `tick` shows it.
+    trouble: Callable[[str], None]
     #: The job's limits, as each `tick` finds them.
     throttle: JobThrottle
     #: Keeps a cursor for the next attempt. Raises `UnitStopped`.
@@ -244,6 +249,16 @@ def _attempt(
             raise UnitStopped(answer.value)
         reach("after_checkpoint", unit)
 
+    renewal = _Renewal(
+        ledger,
+        job_id,
+        unit,
+        token,
+        lease_ms=_lease_ms(child),
+        throttle=throttle,
+        limits=limits,
+        pausable=_may_begin_again(child, job_id),
+    )
     done = run(
         Attempt(
             child=child,
@@ -253,16 +268,8 @@ def _attempt(
             age_ms=claim.at_ms - child.created_ms(job_id),
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
-            tick=_Renewal(
-                ledger,
-                job_id,
-                unit,
-                token,
-                lease_ms=_lease_ms(child),
-                throttle=throttle,
-                limits=limits,
-                pausable=_may_begin_again(child, job_id),
-            ),
+            tick=renewal,
+            trouble=renewal.trouble,
             throttle=throttle,
             checkpoint=checkpoint,
         )
@@ -313,6 +320,15 @@ class _Renewal:
         self._time_limits = limits
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
+        self._trouble, self._logged_at = "", -math.inf
+
+    def trouble(self, words: str) -> None:
+        """The unit does not get on, for this reason."""
+        self._trouble = f"{worker_host()}: {words}"
+        now = time.monotonic()
+        if now - self._logged_at >= LOG_TROUBLE_S:
+            self._logged_at = now
+            log.warning("unit %s of %s does not get on: %s", self._unit, self._job_id, words)
 
     def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
         reach("mid_write", self._unit)
@@ -326,7 +342,9 @@ class _Renewal:
             self._token,
             self._lease_ms,
             Live(rows=rows, rejected=rejected, bytes=input_bytes),
+            self._trouble,
         )
+        self._trouble = ""
         if lease is Lease.PAUSE and self._pausable:
             raise UnitPaused
         if lease not in (Lease.OK, Lease.PAUSE):

@@ -1,8 +1,8 @@
 """Read failures that the data cause: which errors are such, and how sure that is. Pure.
 
-A time-out or a node that is away passes. A partition with too many tombstones, or a damaged SSTable,
-fails every read of it. The server tells some of these apart by a reason code: a map by address since
-native protocol v5, and in the words of the message before (Cassandra 4.0 and later). Where the
+A time-out or a node that is away passes. A partition with too many tombstones, or a damaged
+SSTable, fails every read of it. The server tells some of these apart by a reason code: a map by
+address since native protocol v5, and in the words of the message before (Cassandra 4.0 and later). Where the
 reason is UNKNOWN, or missing, only repetition tells.
 """
 

@@ -11,7 +11,9 @@ class MissingRange(NamedTuple):
 
     token_after: int
     token_to: int
-    partition: str  #: its key as a JSON object, where the range is one partition and the key is known
+    partition: (
+        str  #: its key as a JSON object, where the range is one partition and the key is known
+    )
     partly: bool  #: the first rows of the partition at `token_after` + 1 were read, and are there
     nodes: str  #: addresses of those that failed
     reason: str  #: in words

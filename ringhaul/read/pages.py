@@ -59,11 +59,11 @@ class PageReader:
         rows: int,
         consistency: int,
         timeout_s: float,
-        host: Host,
+        host: Host | None,
         on_page: Callable[[Page], None],
         on_error: Callable[[BaseException], None],
     ) -> None:
-        """Ask `host` for a page of the rows of a range, those after `state`.
+        """Ask `host`, or any, for a page of the rows of a range, those after `state`.
 
         One of the callbacks is called, in the driver's thread, or at once in this one.
         """

@@ -407,7 +407,7 @@ class RangeScan:
             run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
 
     def _split(self, run: _Run) -> None:
-        """Read only the first half of what is left of the run, and the second as a run of its own."""
+        """Read only the first half of what is left of the run; the second is another run."""
         halves = self._halves(run)
         if halves is None:
             return
