@@ -24,6 +24,7 @@ from ringhaul.errors import (
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.pacing import BOUNDLESS
+from ringhaul.load.write.base import WiresRefused
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
 from tasks.nodename import worker_host
@@ -120,6 +121,9 @@ def work(
         with _time_limits(child, job_id) as limits:
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
+        if isinstance(error, WiresRefused):
+            # Another process may need just the connections that this one holds and cannot use.
+            child.close()
         if not _may_begin_again(child, job_id):
             return _given_up(ledger, job_id, unit, token, error)
         return _given_back(ledger, job_id, unit, token, error)

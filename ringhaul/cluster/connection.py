@@ -19,10 +19,18 @@ from cassandra.io.libevreactor import LibevConnection, libev
 _NOTHING_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
+class ConnectionNotTaken(ConnectionShutdown):  # type: ignore[misc]
+    """The node closed the connection before it answered anything.
+
+    So does Cassandra when it has as many connections as it may have (`ConnectionLimitHandler`).
+    """
+
+
 class PromptConnection(LibevConnection):  # type: ignore[misc]
     """See the module. In the driver's event loop, as all that it is made of."""
 
     in_buffer_size = 64 * 1024
+    heard = False  #: something has come
 
     def handle_read(self, watcher: Any, revents: int, errno: int | None = None) -> None:
         """Take what has come; the driver calls this when there is something."""
@@ -40,11 +48,19 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
         except _NOTHING_YET:
             pass
         except OSError as error:
-            self.defunct(error)
+            early = isinstance(error, ConnectionResetError) and not self.heard
+            self.defunct(self._not_taken() if early else error)
             return
         if self._iobuf.tell():
+            self.heard = True
             self.process_io_buffer()
         if ended:
             # Not `close`: the driver would wait for the rest of a handshake, and a pool would not
             # know why.
+            if not self.heard:
+                self.defunct(self._not_taken())
+                return
             self.defunct(ConnectionShutdown(f"{self.endpoint} has closed the connection"))
+
+    def _not_taken(self) -> ConnectionNotTaken:
+        return ConnectionNotTaken(f"{self.endpoint} closed the connection before it answered")

@@ -19,7 +19,8 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms pace priority
+    error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
+    pace priority
     published_ms publisher publisher_ms
     """.split()  # noqa: SIM905
 )

@@ -2,8 +2,8 @@
 
 A time-out or a node that is away passes. A partition with too many tombstones, or a damaged
 SSTable, fails every read of it. The server tells some of these apart by a reason code: a map by
-address since native protocol v5, and in the words of the message before (Cassandra 4.0 and later). Where the
-reason is UNKNOWN, or missing, only repetition tells.
+address since native protocol v5, and in the words of the message before (Cassandra 4.0 and later).
+Where the reason is UNKNOWN, or missing, only repetition tells.
 """
 
 from __future__ import annotations

@@ -32,6 +32,10 @@ class WriteFailed(Transient):
     """A request was tried as often as allowed; the unit will be tried again later."""
 
 
+class WiresRefused(WriteFailed):
+    """No replica of some rows takes a further connection."""
+
+
 class Target(NamedTuple):
     """Where a writer writes: what a worker process keeps open from unit to unit."""
 
