@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from ringhaul.read.faults import ReadFault
 
 #: Requests of one scan that may fail before ranges are no longer cut. A read that meets 100,000
-#: tombstones takes some 50 ms, so this bounds a unit's narrowing to minutes.
-FAILURES_MAX = 2000
+#: tombstones takes some 50 ms, so this bounds a unit's narrowing to minutes. Around a corrupt chunk
+#: of an SSTable stretches without any partition fail, too: there no number of cuts ends at one.
+FAILURES_MAX, UNKNOWN_FAILURES_MAX = 2000, 600
 #: Without `skip` the job fails in any case: a place that is found later than this helps nobody.
 NARROW_S = 10.0
 #: A shorter page may hold fewer tombstones or bytes: it is tried with so many times fewer rows.
 SHRINK = 8
 #: Reads of what cannot be cut that have to fail before it counts as unreadable, at every replica
 #: once at least. An unknown reason may pass: with pauses of 0.1, 0.2, ... s that is about 3 s for
-#: the first such range. The ranges that follow show that it does not pass.
-CERTAIN_TRIES, UNKNOWN_TRIES, LATER_TRIES = 2, 6, 3
+#: the first such range. Those that follow were cut from one that failed as well.
+CERTAIN_TRIES, UNKNOWN_TRIES, LATER_TRIES = 2, 6, 1
 
 
 @dataclass
@@ -45,11 +46,11 @@ class Narrowing:
         if self._until is None:
             self._until = time.monotonic() + NARROW_S
 
-    @property
-    def may_cut(self) -> bool:
-        """Ranges may still be cut."""
+    def may_cut(self, fault: ReadFault) -> bool:
+        """Whether a range with this fault may still be cut."""
         in_time = self.skip or self._until is None or time.monotonic() < self._until
-        return in_time and self.failures < FAILURES_MAX
+        most = FAILURES_MAX if fault.certain else UNKNOWN_FAILURES_MAX
+        return in_time and self.failures < most
 
     def is_unreadable(self, fault: ReadFault, tries: int, replicas: int) -> bool:
         """Whether a range that cannot be cut was tried often enough to give it up."""

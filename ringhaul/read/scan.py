@@ -450,7 +450,7 @@ class RangeScan:
             run.faults += 1
             run.hosts = run.hosts[1:] + run.hosts[:1]
             self._narrowing.failed()
-            halves = self._halves(run) if self._narrowing.may_cut else None
+            halves = self._halves(run) if self._narrowing.may_cut(fault) else None
             fresh = run.faults == 1 and not run.suspect
             if fault.certain and run.rows > 1 and (fresh or halves is None):
                 run.brake.rows = max(run.rows // SHRINK, 1)
