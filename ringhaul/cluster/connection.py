@@ -48,8 +48,7 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
         except _NOTHING_YET:
             pass
         except OSError as error:
-            early = isinstance(error, ConnectionResetError) and not self.heard
-            self.defunct(self._not_taken() if early else error)
+            self.defunct(error)
             return
         if self._iobuf.tell():
             self.heard = True
@@ -57,10 +56,11 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
         if ended:
             # Not `close`: the driver would wait for the rest of a handshake, and a pool would not
             # know why.
-            if not self.heard:
-                self.defunct(self._not_taken())
-                return
             self.defunct(ConnectionShutdown(f"{self.endpoint} has closed the connection"))
 
-    def _not_taken(self) -> ConnectionNotTaken:
-        return ConnectionNotTaken(f"{self.endpoint} closed the connection before it answered")
+    def defunct(self, exc: BaseException) -> None:
+        """The connection is of no more use. In TLS an end like this is about the handshake."""
+        ended = isinstance(exc, (ConnectionResetError, BrokenPipeError, ConnectionShutdown))
+        if ended and not self.heard and self.ssl_context is None:
+            exc = ConnectionNotTaken(f"{self.endpoint} closed the connection before it answered")
+        super().defunct(exc)

@@ -55,7 +55,8 @@ def tell(
     for cause in reversed(causes):  # the first holds the text of all others
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
-        if isinstance(cause, ConnectionNotTaken):
+        reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
+        if reset or isinstance(cause, ConnectionNotTaken):
             return ConnectionsExhausted(
                 f"{where} closes new connections before it answers. If TLS is set as the node has "
                 f"it (cluster.tls), {NOT_TAKEN_HINT}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,10 @@ def test_a_load_and_reads_complete(node: Node, tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_opened(node: Node) -> None:
-    with connected(node.ends), connected(node.ends):  # two connections each
+    address = (node.ends.contact_points[0], node.ends.port)
+    with ExitStack() as held:
+        for _ in range(CONNECTIONS_MAX):
+            held.enter_context(socket.create_connection(address))
         done = node.run("count", "-t", "few.t", timeout_s=90)
     assert done.returncode == 4
     assert "native_transport_max_concurrent_connections" in done.stderr

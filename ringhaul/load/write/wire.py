@@ -85,6 +85,8 @@ class Wire(Generic[Work]):
         self._needs_read = False
         try:
             self._socket = _open(host, cluster, time.monotonic() + timeout_s)
+        except ConnectionResetError as error:
+            raise _refused(host) from error
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
         #: `used_at_s`: when something came last; `_moved_at_s`: when a full socket took more.
