@@ -58,7 +58,7 @@ def tell(
         reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
         if reset or isinstance(cause, ConnectionNotTaken):
             return ConnectionsExhausted(
-                f"{where} closes new connections before it answers. If TLS is set as the node has "
+                f"{where} closed the connection before it answered. If TLS is set as the node has "
                 f"it (cluster.tls), {NOT_TAKEN_HINT}"
             )
         if isinstance(cause, Unauthorized):
