@@ -153,6 +153,17 @@ def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | N
     return path
 
 
+def skip_failed_option(command: Command) -> Command:
+    """What becomes of token ranges that no replica can read."""
+    option = click.option(
+        "--skip-failed-ranges",
+        "skip_failed",
+        is_flag=True,
+        help="Leave out what no replica can read, list it, and exit with 1.",
+    )
+    return option(command)
+
+
 def sharing_options(command: Command) -> Command:
     """How much of the cluster and of the workers a job takes; see `sharing`."""
     for option in reversed(

@@ -17,6 +17,8 @@ from producer.words import bytes_text, ms_text, rate_text, time_text
 
 #: How often a line is written where there is no bar.
 LINE_EVERY_S = 30.0
+#: A job that begins to be in trouble is told of at once, but not again before this.
+TROUBLE_EVERY_S = 10.0
 BAR_WIDTH = 30
 
 
@@ -67,14 +69,21 @@ class NoProgress:
 
 
 class LineProgress(NoProgress):
-    """One logfmt line every 30 s, as for cron."""
+    """One logfmt line every 30 s, as for cron; and one as soon as something is tried again."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + LINE_EVERY_S
+        self._trouble_due = 0.0
+        self._told = False  # that something is tried again
 
     def show(self, snapshot: Snapshot) -> None:
-        if time.monotonic() >= self._due:
-            self._due = time.monotonic() + LINE_EVERY_S
+        now = time.monotonic()
+        begins = snapshot.retrying is not None and not self._told
+        self._told = self._told and snapshot.retrying is not None
+        if now >= self._due or (begins and now >= self._trouble_due):
+            self._told = snapshot.retrying is not None
+            self._due = now + LINE_EVERY_S
+            self._trouble_due = now + TROUBLE_EVERY_S
             print(logfmt(snapshot), file=sys.stderr, flush=True)
 
 

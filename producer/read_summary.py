@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from producer.closing import (
@@ -13,15 +14,20 @@ from producer.closing import (
     sharing_json,
     unfinished,
 )
+from producer.hints import next_command
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.cluster.schema import quote_identifier
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.read.job import ReadJob
+from ringhaul.read.missing import condition_of
 from ringhaul.read.result import ReadReport, ReadResult, build_read_report
 
 #: CPU per row says something from this many rows on; below, it is the cost of starting.
 CPU_ROWS_MIN = 10_000
+#: Ranges that the summary for people lists; that for programs and the manifest have all.
+LISTED_MAX = 5
 
 
 def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
@@ -74,6 +80,8 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
         "pages": report.pages,
         "retries": report.retries,
         "splits": report.splits,
+        "missing_ranges": len(report.missing),
+        "missing": [one.to_json() for one in report.missing],
         "repeated_units": report.repeated_units,
         "elapsed_s": status.elapsed_s,
         "rows_per_s": report.rows_read / worked_s if worked_s else None,
@@ -122,7 +130,7 @@ def _transformed_line(job: ReadJob, report: ReadReport) -> str:
     )
 
 
-def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
+def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[str]:
     """How it ended, and the next command where there is one."""
     # Nothing can be added to a standard output that is gone.
     resume = [] if job.streams else [next_line(f"resume {status.job}")]
@@ -135,6 +143,8 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
             if job.output is None:
                 return [" complete"]
             return [f" complete: {report.rows:,} rows of {job.table.name} {went}"]
+        case JobState.PARTIAL if report.missing:
+            return _missing_verdict(status, job, report, went)
         case JobState.PARTIAL:
             return [
                 f" complete with rejects: {report.rows:,} rows {went}, "
@@ -160,3 +170,30 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
             return [f" failed: {status.last_error}", f" so far {part}", *resume]
         case _:
             return unfinished(status, part)
+
+
+def _missing_verdict(
+    status: JobStatus, job: ReadJob, report: ReadReport, went: str
+) -> Sequence[str]:
+    """Of a job that left out what could not be read: what is missing, where, and why."""
+    count = count_text(len(report.missing), "token range")
+    lines = [
+        f" complete but for {count} of {job.table.name} that no replica can read: "
+        + (f"{report.rows:,} rows {went}" if went else "the result lacks their rows")
+        + (f", {report.rejected:,} rejected" if report.rejected else "")
+    ]
+    for one in report.missing[:LISTED_MAX]:
+        partly = ", whose first rows are there" if one.partly else ""
+        lines.append(f" missing  {one.place}{partly}: {one.nodes}: {one.reason}")
+    if len(report.missing) > LISTED_MAX:
+        more = len(report.missing) - LISTED_MAX
+        lines.append(f" missing  ... {more:,} more ({next_command(f'status --json {status.job}')})")
+    if report.rejected:
+        lines.append(next_line(f"errors {status.job}"))
+    if job.kind == "unload" and not job.transforms:
+        names = ", ".join(map(quote_identifier, job.table.partition_key))
+        where = condition_of(report.missing[0], f"token({names})")
+        lines.append(
+            f" when mended: unload each into a folder of its own, such as with --where '{where}'"
+        )
+    return lines

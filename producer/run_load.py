@@ -50,8 +50,8 @@ def run_load(
         places = read_urlfile(options["urlfile"], options["sources"])
         options = {**options, "sources": (*options["sources"], *places)}
     changes, told = manifest_options(options, given)
-    if told:
-        shown.say(told)
+    for line in told.splitlines():
+        (shown.warn if line.startswith("warning") else shown.say)(line)
     options = {**options, **changes}
     request = replace(load_request(options, loaded), kind=kind)
     spool = spool_path(loaded.settings.state_dir, begun.job_id)

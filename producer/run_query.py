@@ -50,7 +50,7 @@ def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted
     slots = plan_slots(begun.loaded, own_workers=False)
 
     def plan(session: Session) -> Plan:
-        return _plan(output, begun.loaded, session, kind, wanted, slots)
+        return _plan(output, begun.loaded, session, kind, wanted, slots, options["skip_failed"])
 
     return run_read(options, begun, plan)
 
@@ -62,6 +62,7 @@ def _plan(
     kind: str,
     wanted: Wanted,
     slots: int,
+    skip_failed: bool,
 ) -> Plan:
     read = read_select(session, wanted)
     if kind == "query" and not (read.select and read.select.is_aggregate):
@@ -77,6 +78,7 @@ def _plan(
         consistency=loaded.settings.cluster.consistency,
         ring=_ring(session, read.table.keyspace) if wanted.by != "total" else (),
         by_host=wanted.by == "host",
+        skip_failed=skip_failed,
         result_output=lasting(output),
         partial_bytes_max=loaded.settings.query.partial_bytes_max,
         spill=str(loaded.settings.query.spill_dir or loaded.settings.state_dir / "spill"),

@@ -123,6 +123,7 @@ def _plan(
         results=results,
         token_order=options["order"] == "token",
         streams=options["output"] == STDOUT,
+        skip_failed=options["skip_failed"],
     )
     units = plan_units(session, read, slots)
     to_stdout = options["output"] == STDOUT

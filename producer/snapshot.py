@@ -10,6 +10,8 @@ from ringhaul.ledger.reading import JobStatus
 
 #: Rates are taken over this long, so that they follow a change without jumping at each block.
 RATE_WINDOW_S = 10.0
+#: A unit that does not get on says so at least this often: after that it is over with it.
+TROUBLE_MS = 10_000
 #: What is shown of an error: some lines of a terminal.
 ERROR_CHARS_MAX = 300
 
@@ -54,19 +56,31 @@ class Snapshot:
 
 
 def retrying(status: JobStatus) -> str | None:
-    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`, or `no unit is worked
-    on, one was declined 0:12 ago: ...`. None: it does not, or for no error."""
+    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`, `no unit is worked
+    on, one was declined 0:12 ago: ...`, or, while others may get on, `a unit, last 0:02 ago: ...`.
+    None: it does not, or for no error."""
     if status.finished or status.paused:
         return None
     if status.declined is not None and status.declined_ms is not None:
         ago = _ago(status, status.declined_ms)
         return f"no unit is worked on, one was declined {ago}: {_brief(status.declined)}"
+    if _has_trouble(status):
+        return (
+            f"a unit, last {_ago(status, status.trouble_ms or 0)}: {_brief(status.trouble or '')}"
+        )
     if not status.stands_still or status.error_ms is None:
         return None
     return (
         f"{count_text(status.failing, 'unit')}, failed {count_text(status.fails, 'time')}, "
         f"last {_ago(status, status.error_ms)}: {_brief(status.last_error or '')}"
     )
+
+
+def _has_trouble(status: JobStatus) -> bool:
+    """A unit that is worked on does not get on."""
+    if status.trouble is None or status.trouble_ms is None or not status.leased:
+        return False
+    return status.now_ms - status.trouble_ms < TROUBLE_MS
 
 
 def _ago(status: JobStatus, then_ms: int) -> str:

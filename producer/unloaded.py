@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from producer.words import count_text
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.find import named
 from ringhaul.formats.remote import read_small
@@ -35,13 +36,22 @@ def manifest_options(
     sources of one load are written in different ways, and what `read_small` does.
     """
     found = _found(options["sources"])
-    known = {source: written for source, written in found.items() if written is not None}
+    lacks = _lacking(found)
+    known = {
+        source: written
+        for source, written in found.items()
+        if written is not None and written.format.kind == "csv"
+    }
     if not known:
-        return {}, ""
+        return {}, lacks
     wanted = {source: _changes(written, options, given) for source, written in known.items()}
     first, changes = next(iter(wanted.items()))
     others = [source for source, other in wanted.items() if other != changes]
-    others += [source for source in found if source not in known and _may_be_csv(source, options)]
+    others += [
+        source
+        for source, written in found.items()
+        if written is None and _may_be_csv(source, options)
+    ]
     if others and any(_told(changes) for changes in wanted.values()):
         odd = first if _told(changes) else others[0]
         other = others[0] if odd == first else first
@@ -51,7 +61,18 @@ def manifest_options(
         )
     told = _told(changes)
     said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
-    return changes, said if told else ""
+    return changes, "\n".join(text for text in (said if told else "", lacks) if text)
+
+
+def _lacking(found: Mapping[str, Manifest | None]) -> str:
+    """A warning of unloads that left out what could not be read; "" if there is none."""
+    return "\n".join(
+        f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
+        f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
+        "first are " + ", ".join(one.place for one in written.missing[:3])
+        for source, written in found.items()
+        if written is not None and written.missing
+    )
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
@@ -68,7 +89,7 @@ def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
 
 
 def _written(source: str) -> Manifest | None:
-    """The manifest of a folder of CSV that ringhaul has written.
+    """The manifest of a folder that ringhaul has written.
 
     Raises `SourceUnavailable` and `SourceChanged`: without it the rows could be taken for others.
     """
@@ -79,7 +100,7 @@ def _written(source: str) -> Manifest | None:
     except (UsageError, OutputUnusable, OutputUnavailable):
         # Something else has this name, or there is no such folder: the sources' own look tells.
         return None
-    return manifest if manifest is not None and manifest.format.kind == "csv" else None
+    return manifest
 
 
 def _may_have_manifest(source: str) -> bool:

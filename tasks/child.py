@@ -112,8 +112,11 @@ class Child:
             session.cluster.refresh_keyspace_metadata(keyspace)
         return Target(session, self.plane(), self.prepare(statement), keyspace)
 
-    def scan_target(self, statement: str, keyspace: str) -> ScanTarget:
-        """Where the rows of a SELECT over token ranges come from. Raises as `target` does."""
+    def scan_target(self, statement: str, keyspace: str, table: str = "the table") -> ScanTarget:
+        """Where the rows of a SELECT over token ranges come from. `table`: for messages.
+
+        Raises as `target` does.
+        """
         from ringhaul.read.pages import PageReader  # what loads do not need to import
         from ringhaul.read.scan import ScanTarget
 
@@ -121,7 +124,14 @@ class Child:
         if self._reader is None:
             self._reader = PageReader(self.session())
         config = cluster_config(self.settings)
-        return ScanTarget(self._reader, prepared, keyspace, config.where, config.user)
+        return ScanTarget(
+            self._reader,
+            prepared,
+            keyspace,
+            table=table,
+            where=config.where,
+            user=config.user,
+        )
 
     def ask_target(self, job: AskJob) -> AskTarget:
         """Where a lookup's or an exec's requests go. Raises as `target` does."""

@@ -34,6 +34,7 @@ def run_read(attempt: Attempt) -> Done:
             "rejected": result.rejected,
             "bytes": result.bytes_read,
             "retries": result.retries,
+            **({"missing": len(result.missing)} if result.missing else {}),
             # Elsewhere they are the rows and the rejects together.
             **({"records": result.rows_given} if job.transforms else {}),
         },
@@ -48,16 +49,18 @@ def _read(attempt: Attempt, child: Child, job: ReadJob) -> ReadOutcome:
     return run_read_unit(
         UnitOf(attempt.job_id, attempt.unit, unpack_ranges(attempt.spec)),
         job,
-        child.scan_target(scan_statement(job.select), job.table.keyspace),
+        child.scan_target(scan_statement(job.select), job.table.keyspace, job.table.name),
         ScanOptions(
             consistency=consistency_level(job.consistency),
             request_timeout_s=child.settings.cluster.request_timeout_s,
             retries_max=child.settings.load.retries_max,
             in_order=job.token_order,
+            skip_failed=job.skip_failed,
         ),
         ReadHooks(
             tick=attempt.tick,
             checkpoint=attempt.checkpoint,
+            trouble=attempt.trouble,
             throttle=attempt.throttle,
             rejects_max=child.ledger.records_max(attempt.job_id) if job.transforms else -1,
             checkpoint_s=checkpoint_s(CHECKPOINT_S),
@@ -81,6 +84,7 @@ def _result(child: Child, attempt: int, outcome: ReadOutcome) -> ReadResult:
         pages=outcome.pages,
         retries=outcome.retries,
         splits=outcome.splits,
+        missing=outcome.missing,
         elapsed_ms=outcome.elapsed_ms,
         cpu_ms=outcome.cpu_ms,
         attempt=attempt,

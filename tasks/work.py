@@ -6,6 +6,7 @@ What kinds of job differ in is a `Runner`: it gets an `Attempt` and answers with
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from ringhaul.errors import (
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.pacing import BOUNDLESS
+from ringhaul.load.write.base import WiresRefused
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
 from tasks.nodename import worker_host
@@ -36,6 +38,8 @@ log = logging.getLogger(__name__)
 #: How often a running unit renews its lease. Each renewal also moves the job's progress, and brings
 #: word of a pause, a cancel or new limits, which are to be heard within 2 s.
 RENEW_S_MAX = 0.8
+#: How often a unit that does not get on says so in the worker's log.
+LOG_TROUBLE_S = 5.0
 #: Pause before a unit that failed is tried again.
 RETRY_DELAY_MS = 3000
 #: How long a process without a session takes no other message. It bounds how many units a host
@@ -66,6 +70,8 @@ class Attempt:
     #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
     #: raises `UnitStopped` or `UnitPaused`.
     tick: Callable[[int, int, int], None]
+    #: Is told, in words, of what keeps the unit from getting on; the next `tick` shows it.
+    trouble: Callable[[str], None]
     #: The job's limits, as each `tick` finds them.
     throttle: JobThrottle
     #: Keeps a cursor for the next attempt. Raises `UnitStopped`.
@@ -119,6 +125,9 @@ def work(
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
         TRAIL.end()
+        if isinstance(error, WiresRefused):
+            # Another process may need just the connections that this one holds and cannot use.
+            child.close()
         if not _may_begin_again(child, job_id):
             return _given_up(ledger, job_id, unit, token, error)
         return _given_back(ledger, job_id, unit, token, error)
@@ -248,6 +257,16 @@ def _attempt(
             raise UnitStopped(answer.value)
         reach("after_checkpoint", unit)
 
+    renewal = _Renewal(
+        ledger,
+        job_id,
+        unit,
+        token,
+        lease_ms=_lease_ms(child),
+        throttle=throttle,
+        limits=limits,
+        pausable=_may_begin_again(child, job_id),
+    )
     done = run(
         Attempt(
             child=child,
@@ -258,16 +277,8 @@ def _attempt(
             spec=claim.spec,
             cursor=lambda: ledger.cursor(job_id, unit),
             losses=lambda: ledger.losses(job_id, unit) if claim.attempt > 1 else (),
-            tick=_Renewal(
-                ledger,
-                job_id,
-                unit,
-                token,
-                lease_ms=_lease_ms(child),
-                throttle=throttle,
-                limits=limits,
-                pausable=_may_begin_again(child, job_id),
-            ),
+            tick=renewal,
+            trouble=renewal.trouble,
             throttle=throttle,
             checkpoint=checkpoint,
         )
@@ -319,6 +330,15 @@ class _Renewal:
         self._time_limits = limits
         self._every_s = min(RENEW_S_MAX, lease_ms / 4000)
         self._due = time.monotonic() + self._every_s
+        self._trouble, self._logged_at = "", -math.inf
+
+    def trouble(self, words: str) -> None:
+        """The unit does not get on, for this reason."""
+        self._trouble = f"{worker_host()}: {words}"
+        now = time.monotonic()
+        if now - self._logged_at >= LOG_TROUBLE_S:
+            self._logged_at = now
+            log.warning("unit %s of %s does not get on: %s", self._unit, self._job_id, words)
 
     def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
         reach("mid_write", self._unit)
@@ -333,7 +353,9 @@ class _Renewal:
             self._token,
             self._lease_ms,
             Live(rows=rows, rejected=rejected, bytes=input_bytes),
+            self._trouble,
         )
+        self._trouble = ""
         if lease is Lease.PAUSE and self._pausable:
             raise UnitPaused
         if lease not in (Lease.OK, Lease.PAUSE):

@@ -9,7 +9,12 @@ from typing import Any
 import rich_click as click
 
 from producer.known_job import begins_job
-from producer.options import connection_options, following_options, sharing_options
+from producer.options import (
+    connection_options,
+    following_options,
+    sharing_options,
+    skip_failed_option,
+)
 
 #: Forms of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
@@ -47,6 +52,7 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @result_options
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@skip_failed_option
 @sharing_options
 @following_options
 @connection_options
@@ -66,6 +72,7 @@ def count_command(**options: Any) -> int:
 @click.argument("sql", metavar="SELECT")
 @result_options
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@skip_failed_option
 @sharing_options
 @following_options
 @connection_options

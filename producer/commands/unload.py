@@ -13,6 +13,7 @@ from producer.options import (
     following_options,
     output_options,
     sharing_options,
+    skip_failed_option,
 )
 
 
@@ -65,6 +66,7 @@ from producer.options import (
     help="token: files sorted by name hold the rows in the order of their tokens.",
 )
 @click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@skip_failed_option
 @click.option("--dry-run", is_flag=True, help="Print the plan, read no row.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
 @sharing_options

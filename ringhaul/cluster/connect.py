@@ -14,8 +14,10 @@ Settings that matter here, each with its reason:
 
 from __future__ import annotations
 
+import random
 import ssl
 import threading
+import time
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -38,12 +40,15 @@ from cassandra.policies import (
 )
 
 from ringhaul.cluster.connection import PromptConnection
-from ringhaul.cluster.words import tell
+from ringhaul.cluster.words import ConnectionsExhausted, tell
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; the driver's 2 s make
 #: every child of a large fleet ask the same node at the same moment.
 EVENT_REFRESH_WINDOW_S = 30
+#: How long an open is tried again while the node takes no further connection, and the pauses.
+EXHAUSTED_WAIT_S = 10.0
+EXHAUSTED_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
 #: Cassandra's words for a version that it speaks and is told not to.
 _REFUSED_AS_OLD = "Rejecting Protocol Version"
 
@@ -91,9 +96,22 @@ def consistency_level(name: str) -> int:
 def open_session(config: ClusterConfig) -> Session:
     """A connected session, in the process that calls it (never before a fork).
 
-    Raises `ClusterError` (wrong credentials, wrong data centre, bad TLS files) or
-    `ClusterUnavailable` (nobody answers), both in the user's words.
+    A node that takes no further connection is tried again for `EXHAUSTED_WAIT_S`: connections of
+    commands come and go. Raises `ClusterError` (credentials, data centre or TLS files are wrong)
+    or `ClusterUnavailable` (nobody answers), both in the user's words.
     """
+    give_up_at = time.monotonic() + EXHAUSTED_WAIT_S
+    for pause_s in EXHAUSTED_PAUSES_S:
+        try:
+            return _open_newest(config)
+        except ConnectionsExhausted:
+            if time.monotonic() + pause_s > give_up_at:
+                raise
+        time.sleep(pause_s * random.uniform(0.5, 1.0))
+    return _open_newest(config)
+
+
+def _open_newest(config: ClusterConfig) -> Session:
     try:
         return _open(config, ProtocolVersion.V4)
     except _NewerWanted:

@@ -19,10 +19,18 @@ from cassandra.io.libevreactor import LibevConnection, libev
 _NOTHING_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
+class ConnectionNotTaken(ConnectionShutdown):  # type: ignore[misc]
+    """The node closed the connection before it answered anything.
+
+    So does Cassandra when it has as many connections as it may have (`ConnectionLimitHandler`).
+    """
+
+
 class PromptConnection(LibevConnection):  # type: ignore[misc]
     """See the module. In the driver's event loop, as all that it is made of."""
 
     in_buffer_size = 64 * 1024
+    heard = False  #: something has come
 
     def handle_read(self, watcher: Any, revents: int, errno: int | None = None) -> None:
         """Take what has come; the driver calls this when there is something."""
@@ -43,8 +51,16 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
             self.defunct(error)
             return
         if self._iobuf.tell():
+            self.heard = True
             self.process_io_buffer()
         if ended:
             # Not `close`: the driver would wait for the rest of a handshake, and a pool would not
             # know why.
             self.defunct(ConnectionShutdown(f"{self.endpoint} has closed the connection"))
+
+    def defunct(self, exc: BaseException) -> None:
+        """The connection is of no more use. In TLS an end like this is about the handshake."""
+        ended = isinstance(exc, (ConnectionResetError, BrokenPipeError, ConnectionShutdown))
+        if ended and not self.heard and self.ssl_context is None:
+            exc = ConnectionNotTaken(f"{self.endpoint} closed the connection before it answered")
+        super().defunct(exc)

@@ -18,7 +18,14 @@ from cassandra import (
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
 
+from ringhaul.cluster.connection import ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
+
+#: What to do where a node takes no further connection.
+NOT_TAKEN_HINT = (
+    "it has all the connections that it may have: close others, use fewer worker processes, or "
+    "raise native_transport_max_concurrent_connections (or ..._per_ip) in its cassandra.yaml"
+)
 
 #: What the server itself says, within the driver's `Error from server: code=0100 [...]`.
 _SERVER_WORDS = re.compile(r'message="(.+)"')
@@ -29,6 +36,10 @@ _HANDSHAKE_ENDED = re.compile(
     r"\w+ alert [\w ]+(?= \(_ssl)|EOF occurred in violation of protocol"
     r"|Connection reset by peer|Broken pipe"
 )
+
+
+class ConnectionsExhausted(ClusterUnavailable):
+    """A node that lives takes no further connection."""
 
 
 def tell(
@@ -44,6 +55,12 @@ def tell(
     for cause in reversed(causes):  # the first holds the text of all others
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
+        reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
+        if reset or isinstance(cause, ConnectionNotTaken):
+            return ConnectionsExhausted(
+                f"{where} closed the connection before it answered. If TLS is set as the node has "
+                f"it (cluster.tls), {NOT_TAKEN_HINT}"
+            )
         if isinstance(cause, Unauthorized):
             return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
         if distrust := _NOT_TRUSTED.search(str(cause)):

@@ -94,7 +94,8 @@ local function finish_if_done()
   end
   if redis.call('HLEN', BAD) > 0 then
     finish('QUARANTINED')
-  elseif tonumber(redis.call('HGET', TOT, 'rejected') or '0') > 0 then
+  elseif tonumber(redis.call('HGET', TOT, 'rejected') or '0') > 0
+    or tonumber(redis.call('HGET', TOT, 'missing') or '0') > 0 then
     finish('PARTIAL')
   else
     finish('COMPLETE')

@@ -333,11 +333,19 @@ class Ledger(Reader):
         return Lease(self._script("decline", job, unit, epoch, delay_ms, words).decode())
 
     def renew(
-        self, job: str, unit: int, token: str, lease_ms: int, live: Live | None = None
+        self,
+        job: str,
+        unit: int,
+        token: str,
+        lease_ms: int,
+        live: Live | None = None,
+        trouble: str = "",
     ) -> Renewed:
-        """Keep the unit for `lease_ms` from now and show what this attempt has done so far."""
+        """Keep the unit for `lease_ms` from now and show what this attempt has done so far, and
+        what keeps it from getting on, in words."""
         progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
-        word, *limits = self._script("renew", job, unit, token, lease_ms, progress)
+        words = trouble[:_REASON_CHARS_MAX]
+        word, *limits = self._script("renew", job, unit, token, lease_ms, progress, words)
         return Renewed(Lease(word.decode()), _limits(*limits))
 
     def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:

@@ -19,7 +19,8 @@ OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
-    error_ms error_done declined declined_ms paused_ms paused_total_ms idle_ms pace priority
+    error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
+    pace priority
     published_ms publisher publisher_ms
     """.split()  # noqa: SIM905
 )
@@ -93,6 +94,9 @@ class JobStatus:
     #: Why a worker could not take a unit, while none was worked on. None: one was claimed since.
     declined: str | None = None
     declined_ms: int | None = None  #: When that was.
+    #: Why a unit that is worked on does not get on; said again and again while that lasts.
+    trouble: str | None = None
+    trouble_ms: int | None = None  #: When that was said last.
     failing: int = 0  #: Units that were given back with blame, and are not committed since.
     fails: int = 0  #: How often they were, all together.
     paused_ms: int | None = None  #: Since when the job is paused.
@@ -356,6 +360,8 @@ class Reader:
             error_done=int(meta.get("error_done", "0")),
             declined=meta.get("declined"),
             declined_ms=time_ms("declined_ms"),
+            trouble=meta.get("trouble"),
+            trouble_ms=time_ms("trouble_ms"),
             published="published_ms" in meta,
             failing=len(fails),
             fails=sum(map(int, fails)),

@@ -1,5 +1,6 @@
 -- Extends a lease and notes how far the attempt is.
--- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or ''
+-- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or '', why it does not
+--   get on or ''
 -- Answers {word, pace of the job, units of it that run now, now_ms}. The word is
 --   OK
 --   PAUSE  the job is paused; the lease is extended for an attempt that cannot be given back
@@ -26,4 +27,7 @@ if state ~= 'RUNNING' then
   return answer('STOP')
 end
 redis.call('ZADD', LEASE, text(now + lease_ms), unit)
+if ARGV[5] and ARGV[5] ~= '' then
+  redis.call('HSET', META, 'trouble', ARGV[5], 'trouble_ms', text(now))
+end
 return answer(m[2] and 'PAUSE' or 'OK')

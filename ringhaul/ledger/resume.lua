@@ -32,7 +32,7 @@ if m[4] and m[5] then -- before its first claim no time counts for a job
   redis.call('HINCRBY', META, 'idle_ms', text(math.max(now - tonumber(m[5]), 0)))
 end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',
-  'declined_ms', 'silent')
+  'declined_ms', 'silent', 'trouble', 'trouble_ms')
 each_key(function(key) redis.call('PERSIST', key) end)
 finish_if_done()
 return { epoch, redis.call('HGET', META, 'state') }

@@ -3,7 +3,8 @@
 The scripts move a job; this table says which moves exist. The tests hold the scripts to it.
 
     RUNNING -> COMPLETE     every unit is committed, no record was rejected
-            -> PARTIAL      every unit is committed, some records were rejected
+            -> PARTIAL      every unit is committed, some records were rejected, or some token
+                            ranges left out
             -> QUARANTINED  every unit is committed or given up, at least one is given up
             -> STOPPED      more records were rejected than the job allows, in the committed
                             units or in one that is not done
@@ -21,7 +22,8 @@ class JobState(StrEnum):
 
     RUNNING = "RUNNING"  #: Units are being split, claimed and committed.
     COMPLETE = "COMPLETE"  #: All records are in the table.
-    PARTIAL = "PARTIAL"  #: All records are in the table or among the rejects.
+    PARTIAL = "PARTIAL"  #: All records are in the table or among the rejects; of a read: but for
+    #: token ranges that are listed as missing.
     QUARANTINED = "QUARANTINED"  #: Some units kept killing their worker and were given up.
     STOPPED = "STOPPED"  #: Too many rejects.
     CANCELLED = "CANCELLED"  #: Ended by a user.
@@ -51,8 +53,8 @@ def may_move(before: JobState, after: JobState) -> bool:
     return before == after or after in TRANSITIONS[before]
 
 
-def final_state(*, rejected_records: int, bad_units: int) -> JobState:
+def final_state(*, rejected_records: int, bad_units: int, missing_ranges: int = 0) -> JobState:
     """The state in which a job ends by itself once no unit is left."""
     if bad_units:
         return JobState.QUARANTINED
-    return JobState.PARTIAL if rejected_records else JobState.COMPLETE
+    return JobState.PARTIAL if rejected_records or missing_ranges else JobState.COMPLETE

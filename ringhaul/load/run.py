@@ -17,6 +17,7 @@ from ringhaul.load.job import LoadJob
 from ringhaul.load.rows import EncodedRows, RowEncoder
 from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
+from ringhaul.load.write.base import WiresRefused
 from ringhaul.load.write.wire import WireUnsupported
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def run_load_unit(
         # Said once: the plane remembers. What was sent already is sent again, which is harmless.
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
+        return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
+    except WiresRefused as error:
+        # The driver's session has a connection already. The next unit tries for wires again.
+        log.warning("writing this unit through the driver (%s): %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
 
 

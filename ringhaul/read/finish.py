@@ -15,6 +15,7 @@ from ringhaul.errors import OutputUnusable
 from ringhaul.ledger.reading import Reader
 from ringhaul.read.job import ReadJob
 from ringhaul.read.manifest import Manifest, Transformed, check_parts, write_manifest
+from ringhaul.read.missing import MissingRange, join_missing
 from ringhaul.read.parts import PartInfo, remove_orphans
 from ringhaul.read.result import ReadResult
 
@@ -27,6 +28,8 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
     parts = list(job_parts(ledger, job_id))
     check_seen(job.output.url, parts)
     manifest = _manifest(job_id, job, parts, ledger.status(job_id).finished_ms or 0)
+    if job.skip_failed:
+        manifest = replace(manifest, missing=tuple(job_missing(ledger, job_id)))
     if job.transforms:
         manifest = replace(manifest, transform=_transformed(ledger, job_id, job))
     write_manifest(job.output.url, manifest)
@@ -71,6 +74,12 @@ def _transformed(ledger: Reader, job_id: str, job: ReadJob) -> Transformed:
         dropped=sum(result.dropped for result in results),
         rejected=sum(result.rejected for result in results),
     )
+
+
+def job_missing(ledger: Reader, job_id: str) -> list[MissingRange]:
+    """The ranges that the committed units left out, in token order."""
+    results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
+    return join_missing(one for result in results for one in result.missing)
 
 
 def job_parts(ledger: Reader, job_id: str) -> Iterator[PartInfo]:

@@ -83,6 +83,8 @@ class ReadJob:
     #: address of the host that owns the range first.
     ring: tuple[tuple[int, str], ...] = ()
     by_host: bool = False
+    #: Ranges that no replica can read are left out and listed; otherwise they fail the job.
+    skip_failed: bool = False
     result_output: ResultOutput = ResultOutput()  #: of a count or a query
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
@@ -122,7 +124,7 @@ class ReadJob:
             results=tuple((name, CqlType.from_json(kind)) for name, kind in data["results"]),
             ring=tuple((token, host) for token, host in data["ring"]),
             result_output=ResultOutput.from_json(data["result_output"]),
-            **{name: data[name] for name in _PLAIN},
+            **{name: data[name] for name in _PLAIN if name in data},
         )
 
 
@@ -134,6 +136,7 @@ _PLAIN = (
     "token_order",
     "streams",
     "by_host",
+    "skip_failed",
     "partial_bytes_max",
     "spill",
 )

@@ -10,6 +10,7 @@ from typing import Any
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.read.folders import open_folder
+from ringhaul.read.missing import MissingRange
 from ringhaul.read.parts import PartInfo, new_sum
 
 MANIFEST = "manifest.json"
@@ -40,6 +41,7 @@ class Manifest:
     created: str  #: when it was written: ISO 8601, UTC
     parts: tuple[PartInfo, ...]  #: in token order
     transform: Transformed | None = None  #: None: the parts hold the statement's rows as they are
+    missing: tuple[MissingRange, ...] = ()  #: token ranges that could not be read, in token order
 
     @property
     def rows(self) -> int:
@@ -61,6 +63,7 @@ class Manifest:
             "format": self.format.to_json(),
             "created": self.created,
             **({"transform": asdict(self.transform)} if self.transform else {}),
+            **({"missing": [one.to_json() for one in self.missing]} if self.missing else {}),
             "totals": {"parts": len(self.parts), "rows": self.rows, "bytes": self.bytes},
             "parts": [part.to_json() for part in self.parts],
         }
@@ -74,6 +77,7 @@ class Manifest:
             format=OutputFormat.from_json(data["format"]),
             parts=tuple(PartInfo.from_json(part) for part in data["parts"]),
             transform=_transformed(data.get("transform")),
+            missing=tuple(MissingRange.from_json(one) for one in data.get("missing", ())),
         )
 
 

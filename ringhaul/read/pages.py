@@ -1,7 +1,8 @@
 """Raw pages through the official driver: the body of a result as it came, without row objects.
 
 The driver stays in charge of connections, time-outs and re-preparing. A protocol handler takes the
-place of its decoder for results with rows, on a session of its own.
+place of its decoder for results with rows, for the requests of a `PageReader` alone: they share the
+session's connections with all others.
 """
 
 from __future__ import annotations
@@ -35,17 +36,16 @@ class Page(NamedTuple):
 
 
 class PageReader:
-    """Asks for pages on a second session of a cluster, so that other users of the first see rows.
+    """Asks for pages on a session whose other users see rows.
 
-    Keep it: it has connections of its own, and ends with its cluster.
+    Keep one for a session: each adds a listener to it.
     """
 
     def __init__(self, session: Session) -> None:
-        """`session`: any of the cluster. Raises what the driver does when no node answers."""
-        self.session = session.cluster.connect()
-        self.session.client_protocol_handler = RawPages
+        self.session = session
+        session.add_request_init_listener(_ask_for_pages)
         self._reconnecting = Reconnecting(self.session)
-        # The session's profile is shared with the other session: only a copy gives pages.
+        # Other users of the session keep its profile: only a copy gives pages.
         self._profile = self.session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, row_factory=_page_of
         )
@@ -59,11 +59,11 @@ class PageReader:
         rows: int,
         consistency: int,
         timeout_s: float,
-        host: Host,
+        host: Host | None,
         on_page: Callable[[Page], None],
         on_error: Callable[[BaseException], None],
     ) -> None:
-        """Ask `host` for a page of the rows of a range, those after `state`.
+        """Ask `host`, or any, for a page of the rows of a range, those after `state`.
 
         One of the callbacks is called, in the driver's thread, or at once in this one.
         """
@@ -91,6 +91,12 @@ class PageReader:
 def _page_of(names: object, page: Page) -> Page:
     """A row factory: what `RawPages` puts in the place of the rows."""
     return page
+
+
+def _ask_for_pages(future: Any) -> None:
+    """A request that is about to be sent: its answer stays as it comes if a page is wanted."""
+    if future.row_factory is _page_of:
+        future._protocol_handler = RawPages
 
 
 class RawPages(ProtocolHandler):  # type: ignore[misc]

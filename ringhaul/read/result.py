@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringhaul.load.latency import percentile_ms
+from ringhaul.read.missing import MissingRange, join_missing
 
 
 class ReadResult(NamedTuple):
@@ -29,15 +31,21 @@ class ReadResult(NamedTuple):
     attempt: int
     rss_bytes_max: int  #: peak resident memory of the worker process so far
     worker: str  #: host:pid
+    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
 
     def pack(self) -> str:
-        return ",".join(str(value) for value in self)
+        """A line of numbers and the worker; behind it a line of JSON where ranges are missing."""
+        *figures, missing = self
+        line = ",".join(map(str, figures))
+        return line + ("\n" + json.dumps([one.to_json() for one in missing]) if missing else "")
 
     @classmethod
     def unpack(cls, packed: str) -> ReadResult:
-        *numbers, worker = packed.split(",", len(cls._fields) - 1)
+        line, _, missing = packed.partition("\n")
+        *numbers, worker = line.split(",", len(cls._fields) - 2)
         counts = [int(number) for number in numbers]
-        return cls._make([*counts, worker])
+        found = [MissingRange.from_json(one) for one in json.loads(missing or "[]")]
+        return cls._make([*counts, worker, tuple(found)])
 
 
 @dataclass
@@ -61,6 +69,7 @@ class ReadReport:
     cpu_ms: int = 0
     repeated_units: int = 0  #: units that took more than one attempt
     rss_bytes_max: int = 0
+    missing: list[MissingRange] = field(default_factory=list)  #: in token order
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None  #: of a page
     p99_ms: float | None = None
@@ -94,9 +103,11 @@ def build_read_report(results: Iterable[ReadResult], latencies: Mapping[int, int
         report.units += 1
         for name in _SUMMED:
             setattr(report, name, getattr(report, name) + getattr(result, name))
+        report.missing += result.missing
         report.repeated_units += result.attempt > 1
         report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
         report.workers[result.worker] = report.workers.get(result.worker, 0) + 1
+    report.missing = join_missing(report.missing)
     report.p50_ms = percentile_ms(latencies, 0.50)
     report.p99_ms = percentile_ms(latencies, 0.99)
     return report

@@ -12,15 +12,18 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import UnitPaused
 from ringhaul.load.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.read.job import ReadJob
+from ringhaul.read.missing import MissingRange, join_missing
+from ringhaul.read.partition import partition_key_text
 from ringhaul.read.parts import PartInfo
 from ringhaul.read.ranges import spread_ranges
-from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget, ignore
 from ringhaul.read.sinks import Given, UnitOf, open_sink
 from ringhaul.read.statement import scan_fetches
 
@@ -43,6 +46,8 @@ class ReadHooks:
     tick: Callable[[int, int, int], None]
     #: Keeps a cursor for the next attempt; raises to stop the unit.
     checkpoint: Callable[[bytes], None]
+    #: Is told, in words, of each read that failed.
+    trouble: Callable[[str], None] = ignore
     #: Limits of the whole job. Rows are those that are read, bytes those of their pages.
     throttle: Throttle = UNTHROTTLED
     #: Rows of this unit alone on which transforms may fail; with more it stops. -1: no bound.
@@ -60,6 +65,7 @@ class ReadOutcome:
     pages: int = 0
     retries: int = 0
     splits: int = 0
+    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
     latencies: Counter[int]
     extra: bytes = b""  #: what the sink has at the end
     parts: list[PartInfo]
@@ -72,16 +78,18 @@ class ReadOutcome:
 
 @dataclass(frozen=True)
 class _Saved:
-    """A cursor: where the scan is, what was counted, and what the sink has."""
+    """A cursor: where the scan is, what was counted and left out, and what the sink has."""
 
     scan: str | None = None
     rows: int = 0
     rows_read: int = 0
     bytes_read: int = 0
     sink: bytes | None = None
+    missing: tuple[MissingRange, ...] = ()
 
     def pack(self) -> bytes:
-        head = [self.scan, self.rows, self.rows_read, self.bytes_read]
+        missing = [one.to_json() for one in self.missing]
+        head = [self.scan, self.rows, self.rows_read, self.bytes_read, missing]
         return json.dumps(head).encode() + b"\n" + (self.sink or b"")
 
     @classmethod
@@ -89,8 +97,9 @@ class _Saved:
         if packed is None:
             return cls()
         head, _, sink = packed.partition(b"\n")
-        scan, rows, rows_read, bytes_read = json.loads(head)
-        return cls(scan, rows, rows_read, bytes_read, sink)
+        scan, rows, rows_read, bytes_read, *missing = json.loads(head)
+        left_out = tuple(MissingRange.from_json(one) for one in (missing[0] if missing else ()))
+        return cls(scan, rows, rows_read, bytes_read, sink, left_out)
 
 
 def run_read_unit(
@@ -133,7 +142,15 @@ def run_read_unit(
     pacing = Pacing(hooks.throttle, tick)
     ranges = spread_ranges(unit.ranges, RANGES_EACH * options.in_flight)
     scan = RangeScan(
-        target, ranges, decoder, options, tick=tick, leave=pacing.leave, cursor=saved.scan
+        target,
+        ranges,
+        decoder,
+        options,
+        tick=tick,
+        leave=pacing.leave,
+        cursor=saved.scan,
+        on_trouble=hooks.trouble,
+        partition_of=partial(partition_key_text, target.reader, job.table),
     )
     sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
     save_due = time.monotonic() + hooks.checkpoint_s
@@ -143,7 +160,8 @@ def run_read_unit(
         kept = sink.save()
         if kept is not None:
             read = bytes_before + scan.stats.bytes
-            hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept).pack())
+            missing = (*saved.missing, *scan.missing)
+            hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept, missing).pack())
 
     try:
         try:
@@ -177,6 +195,7 @@ def run_read_unit(
         pages=scan.stats.pages,
         retries=scan.stats.retries,
         splits=scan.stats.splits,
+        missing=tuple(join_missing([*saved.missing, *scan.missing])),
         latencies=scan.stats.latencies,
         extra=extra,
         parts=sink.parts,

@@ -8,6 +8,9 @@ in one place, `_requests`.
 An error is tried again from the last paging state, after a pause, at another replica. A read that
 took too long is tried with half the rows, and if that does not help with half the range: where a
 long stretch has only deleted rows, or rows that a filter drops, no page size is small enough.
+
+A read that fails for what the data are is not waited for: its range is narrowed down to what cannot
+be read (`narrowing`), and that is an error with its place, or is left out and listed.
 """
 
 from __future__ import annotations
@@ -30,11 +33,14 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.breadcrumb import TRAIL
 from ringhaul.cluster.words import tell
-from ringhaul.errors import Transient
+from ringhaul.errors import ClusterError, Transient
 from ringhaul.load import latency
 from ringhaul.load.pacing import Leave, free
 from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
 from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
+from ringhaul.read.faults import ReadFault, data_fault
+from ringhaul.read.missing import MissingRange, place_text
+from ringhaul.read.narrowing import SHRINK, Narrowing
 from ringhaul.read.pages import Page, PageReader
 from ringhaul.read.ranges import TokenRange, split_range
 from ringhaul.read.ring import replicas_of
@@ -54,6 +60,19 @@ class ReadFailed(Transient):
     """A page was asked for as often as allowed; the unit will be tried again later."""
 
 
+class RangeUnreadable(ClusterError):
+    """No replica can read a range, however often and however little of it is asked for."""
+
+
+def ignore(_text: str) -> None:
+    """Nobody wants to hear of it."""
+
+
+def unnamed(_tokens: TokenRange) -> str:
+    """The partition is not known."""
+    return ""
+
+
 class Decoder(Protocol):
     """What makes rows of a page."""
 
@@ -68,6 +87,7 @@ class ScanTarget(NamedTuple):
     #: SELECT ... WHERE token(...) > ? AND token(...) <= ?
     prepared: PreparedStatement
     keyspace: str
+    table: str = "the table"  #: for messages
     where: str = ""  #: the cluster's addresses, for messages
     user: str = ""
 
@@ -84,6 +104,7 @@ class ScanOptions:
     pages_ahead: int = 2  #: pages of a range that wait, or are on their way, at most
     retries_max: int = 10  #: tries again of one page before the unit is given back
     in_order: bool = False  #: rows in the order of their tokens
+    skip_failed: bool = False  #: what no replica can read is left out: see `RangeScan.missing`
 
 
 @dataclass
@@ -117,8 +138,20 @@ class _Run:
     sent_at: float = 0.0
     hosts: tuple[Host, ...] = ()
     tries: int = 0  #: that failed, since a page came
+    faults: int = 0  #: of these, the reads that failed for what the data are
+    confirmed: int = 0  #: of these, the reads of what cannot be cut any further
+    suspect: bool = False  #: cut from a range that could not be read
+    rows: int = 0  #: that were asked for last
     brake: Brake = field(default_factory=Brake)
     due: float = 0.0  #: not asked again before
+
+
+class _Todo(NamedTuple):
+    """A range that waits to be begun."""
+
+    range: TokenRange
+    state: bytes | None = None
+    suspect: bool = False
 
 
 class RangeScan:
@@ -134,16 +167,23 @@ class RangeScan:
         tick: Callable[[], None] = lambda: None,
         leave: Callable[[], Leave] = free,
         cursor: str | None = None,
+        on_trouble: Callable[[str], None] = ignore,
+        partition_of: Callable[[TokenRange], str] = unnamed,
     ) -> None:
         """`tick` is called between pages and, at least every `TICK_S`, while waiting; it raises
         to stop. `leave` says what may be asked for, in either thread. With a `cursor` of an earlier
-        scan its rest is read, whatever `ranges` says.
+        scan its rest is read, whatever `ranges` says. `on_trouble` is told, in words, of each read
+        that failed. `partition_of` names the partition of a range of one token, or says "".
         """
         rests = [Rest(one) for one in ranges] if cursor is None else unpack_cursor(cursor)
         self.stats = ScanStats()
+        #: What was left out, in the order in which it was found out.
+        self.missing: list[MissingRange] = []
+        self._narrowing = Narrowing(options.skip_failed)
+        self._on_trouble, self._partition_of = on_trouble, partition_of
         # In token order: what was begun, and then what was not.
         self._runs: list[_Run] = []
-        self._todo = deque(rests)
+        self._todo = deque(_Todo(*rest) for rest in rests)
         self._waiting = 0  # pages that were asked for and not handed out
         self._target = target
         self._decoder = decoder
@@ -158,8 +198,9 @@ class RangeScan:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, a batch for each page that has any.
 
-        Raises `ReadFailed` (a page failed too often), `ClusterError` (no row can be read), what
-        the decoder says of a page that makes no sense, and what `tick` raises.
+        Raises `ReadFailed` (a page failed too often), `RangeUnreadable` (no replica can read some
+        range, and none is to be left out), `ClusterError` (no row can be read), what the decoder
+        says of a page that makes no sense, and what `tick` raises.
         """
         try:
             while self._runs or self._todo:
@@ -185,7 +226,7 @@ class RangeScan:
         """What was not handed out yet; "" at the end."""
         with self._changed:
             begun = [Rest(run.range, run.state) for run in self._runs]
-            return pack_cursor([*begun, *self._todo])
+            return pack_cursor([*begun, *(Rest(one.range, one.state) for one in self._todo)])
 
     def close(self) -> None:
         """Ask for nothing more; answers that are on their way are dropped."""
@@ -202,7 +243,7 @@ class RangeScan:
                 if run is None:
                     return
                 number = self._begin(run)
-                rows = min(run.brake.least(self._size.rows), self._leave().rows)
+                rows = run.rows = min(run.brake.least(self._size.rows), self._leave().rows)
                 state = run.next_state
             self._target.reader.request(
                 self._target.prepared,
@@ -243,8 +284,8 @@ class RangeScan:
                 return run
         if not self._todo or unended >= options.in_flight or (full and self._runs):
             return None
-        tokens, state = self._todo.popleft()
-        self._runs.append(_Run(tokens, state, state))
+        tokens, state, suspect = self._todo.popleft()
+        self._runs.append(_Run(tokens, state, state, suspect=suspect))
         return self._runs[-1]
 
     def _begin(self, run: _Run) -> int:
@@ -269,7 +310,7 @@ class RangeScan:
             if run.request != number:
                 return  # it was given up
             run.request = None
-            run.tries = 0
+            run.tries = run.faults = run.confirmed = 0
             run.next_state, run.ended = page.state, page.state is None
             self._size.saw(page.rows, len(page.body))
             run.brake.good(self._size.rows)
@@ -292,7 +333,10 @@ class RangeScan:
     # -- what is handed out, in the consumer's thread
 
     def _take(self) -> tuple[_Run | None, _Arrival | None]:
-        """A run with its next page, or without one if it erred; (None, None) after a while."""
+        """A run with its next page, or without one if it erred; (None, None) after a while.
+
+        The pages that came before an error come first.
+        """
         with self._changed:
             found = self._ready()
             if found is None:
@@ -303,12 +347,15 @@ class RangeScan:
             if found is None:
                 self._answer_lost()
                 return None, None
-            return found, None if found.error is not None else found.pages.popleft()
+            return found, found.pages.popleft() if found.pages else None
 
     def _ready(self) -> _Run | None:
         """The first run that erred or has a page; in order, pages of the first of all only."""
         for index, run in enumerate(self._runs):
-            if run.error is not None or (run.pages and not (index and self._options.in_order)):
+            if run.pages:
+                if not (index and self._options.in_order):
+                    return run
+            elif run.error is not None:
                 return run
         return None
 
@@ -337,14 +384,21 @@ class RangeScan:
         with self._changed:
             error, run.error = run.error, None
         assert error is not None
+        host = str(run.hosts[0].address)
+        fault = data_fault(error, host)
+        if fault is not None:
+            self._faulty(run, fault)
+            return
         if classify(error) is not Verdict.RETRY:
             # There is no row to be at fault: what a write takes for one is the statement here.
             raise tell(error, where=self._target.where, user=self._target.user) from error
         if run.tries >= self._options.retries_max:
             raise ReadFailed(
-                f"a page was asked for {run.tries + 1} times, the last time with: {message(error)}"
+                f"{place_text(*run.range)} of {self._target.table}: a page was asked for "
+                f"{run.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
+        self._on_trouble(f"{place_text(*run.range)}: {host}: {message(error)}")
         self._target.reader.reconnect()
         with self._changed:
             run.tries += 1
@@ -356,9 +410,21 @@ class RangeScan:
             run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
 
     def _split(self, run: _Run) -> None:
-        """Read only the first half of what is left of the run, and the second as a run of its own.
+        """Read only the first half of what is left of the run; the second is another run."""
+        halves = self._halves(run)
+        if halves is None:
+            return
+        run.range, second = halves
+        # It has a budget of its own, but is split at once if it fares no better.
+        rest = _Run(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
+        self._runs.insert(self._runs.index(run) + 1, rest)
+        self.stats.splits += 1
 
-        What has come of the run is of its first half: the cut is not before the partition that its
+    @staticmethod
+    def _halves(run: _Run) -> tuple[TokenRange, TokenRange] | None:
+        """What is left of a run's range, cut in two; None where it cannot be cut.
+
+        What has come of the run is of the first half: the cut is not before the partition that its
         paging state is in. Where that cannot be told the run stays as it is, as does one whose
         last partition is what takes so long.
         """
@@ -366,13 +432,72 @@ class RangeScan:
         if run.next_state is not None:
             after = token_reached(run.next_state)
             if after is None or not run.range.lo < after <= run.range.hi:
-                return
+                return None
         try:
-            first, second = split_range(run.range, after)
+            return split_range(run.range, after)
         except ValueError:
+            return None
+
+    # -- what cannot be read, in the consumer's thread
+
+    def _faulty(self, run: _Run, fault: ReadFault) -> None:
+        """A read failed for what the data may be: read less at once, or give the range up.
+
+        The run's pages were all handed out.
+        """
+        self.stats.retries += 1
+        self._on_trouble(f"{place_text(*run.range)}: {fault.nodes}: {fault.reason}")
+        replicas = len(run.hosts)
+        with self._changed:
+            run.tries += 1
+            run.faults += 1
+            run.hosts = run.hosts[1:] + run.hosts[:1]
+            self._narrowing.failed()
+            halves = self._halves(run) if self._narrowing.may_cut(fault) else None
+            fresh = run.faults == 1 and not run.suspect
+            if fault.certain and run.rows > 1 and (fresh or halves is None):
+                run.brake.rows = max(run.rows // SHRINK, 1)
+                return
+            if halves is not None and not fresh:
+                self._narrow(run, *halves)
+                return
+            if halves is not None:
+                run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
+                return
+            run.confirmed += 1
+            if not self._narrowing.is_unreadable(fault, run.confirmed, replicas):
+                run.due = time.monotonic() + backoff_s(run.confirmed, self._jitter)
+                return
+        self._give_up(run, fault)
+
+    def _narrow(self, run: _Run, first: TokenRange, second: TokenRange) -> None:
+        """Read the halves of a run, each by itself. With the lock."""
+        if self._options.skip_failed and not self._options.in_order:
+            # Behind all others, so that the widest of those at fault are cut first.
+            self._runs.remove(run)
+            self._todo.append(_Todo(first, run.next_state, suspect=True))
+            self._todo.append(_Todo(second, suspect=True))
             return
-        run.range = first
-        # It has a budget of its own, but is split at once if it fares no better.
-        rest = _Run(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
-        self._runs.insert(self._runs.index(run) + 1, rest)
-        self.stats.splits += 1
+        run.range, run.suspect = first, True
+        run.tries = run.faults = 0
+        self._runs.insert(self._runs.index(run) + 1, _Run(second, suspect=True))
+
+    def _give_up(self, run: _Run, fault: ReadFault) -> None:
+        """Leave out what is left of a run, or raise `RangeUnreadable`."""
+        after, to = run.range
+        reached = None if run.state is None else token_reached(run.state)
+        if reached is not None and after < reached <= to:
+            after = reached - 1  # what comes before that partition was handed out
+        partition = self._partition_of(TokenRange(after, to)) if to - after == 1 else ""
+        missing = MissingRange(
+            after, to, partition, run.state is not None, fault.nodes, fault.reason
+        )
+        if not self._options.skip_failed:
+            raise RangeUnreadable(
+                f"{missing.place} of {self._target.table} cannot be read: {missing.nodes}: "
+                f"{missing.reason}. {fault.advice}, or leave out what cannot be read with "
+                "--skip-failed-ranges"
+            )
+        self.missing.append(missing)
+        with self._changed:
+            self._runs.remove(run)

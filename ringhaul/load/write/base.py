@@ -62,6 +62,10 @@ def given_up(
     )
 
 
+class WiresRefused(WriteFailed):
+    """No replica of some rows takes a further connection."""
+
+
 class Target(NamedTuple):
     """Where a writer writes: what a worker process keeps open from unit to unit."""
 

@@ -38,7 +38,7 @@ from ringhaul.cql.frames import (
 from ringhaul.errors import ClusterError
 from ringhaul.load.pacing import BOUNDLESS, TICK_S, Leave
 from ringhaul.load.write import silence
-from ringhaul.load.write.base import ALONE, Target, WriteFailed, given_up
+from ringhaul.load.write.base import ALONE, Target, WiresRefused, WriteFailed, given_up
 from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of_code
 from ringhaul.load.write.control import Control
 from ringhaul.load.write.retry import Verdict, backoff_s, classify_code
@@ -49,6 +49,8 @@ from ringhaul.load.write.work import Bounds, Failed, Hooks, Rows, Segment, Work
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
+#: The same of loads, which the driver can write, where replicas take no further connection.
+REFUSED_S = 3.0
 #: While no wire is open, how often to look for one.
 OPENING_POLL_S = 0.02
 #: While every wire has more than a block of requests to wait for, answers gather for this long once
@@ -77,6 +79,7 @@ class Dispatcher(ABC, Generic[Rows]):
     repeatable = True
     #: What is sent are writes to rows, see `control`.
     controllable = True
+    has_fallback = False  #: the driver can do the same work
 
     def __init__(
         self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats
@@ -337,7 +340,11 @@ class Dispatcher(ABC, Generic[Rows]):
             self._stranded.pop(replica_set, None)
             return best
         now_s = time.monotonic()
-        if now_s - self._stranded.setdefault(replica_set, now_s) > NO_REPLICA_S:
+        stranded_s = now_s - self._stranded.setdefault(replica_set, now_s)
+        refused = self._plane.refused(hosts)
+        if refused and stranded_s > (REFUSED_S if self.has_fallback else NO_REPLICA_S):
+            raise WiresRefused(self._plane.why_absent(hosts))
+        if stranded_s > NO_REPLICA_S:
             raise WriteFailed(
                 f"no replica took {self.item} for {NO_REPLICA_S:.0f} s: "
                 f"{self._plane.why_absent(hosts)}"

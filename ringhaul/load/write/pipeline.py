@@ -86,6 +86,8 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     #: Whether rows may share a request.
     batches = True
 
+    has_fallback = True
+
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
         self.stats = WriteStats()
         self._options, self._hooks = options, hooks

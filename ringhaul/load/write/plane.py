@@ -23,7 +23,7 @@ from cassandra.pool import Host
 from ringhaul.cql.frames import FrameError
 from ringhaul.load.write.retry import backoff_s
 from ringhaul.load.write.window import Window
-from ringhaul.load.write.wire import Wire, WireError, wait
+from ringhaul.load.write.wire import Wire, WireError, WireRefused, wait
 
 CONNECT_TIMEOUT_S = 5.0
 #: How long the first rows for a host wait for its wire, which takes some milliseconds.
@@ -42,6 +42,7 @@ class _Absence:
     failures: int
     again_at_s: float
     reason: str
+    refused: bool = False  #: the host lives and takes no further connection
 
 
 class _Opening:
@@ -131,6 +132,7 @@ class Plane:
             wire = self._wires[host] = opening.result()
         except WireError as error:
             self.drop(host, str(error))
+            self._absent[host].refused = isinstance(error, WireRefused)
             return None
         return wire
 
@@ -192,6 +194,10 @@ class Plane:
         reasons = [self._absent[host].reason for host in hosts if host in self._absent]
         reasons += [f"{h.address}: not connected yet" for h in hosts if h in self._openings]
         return "; ".join(reasons) or "no replica is known"
+
+    def refused(self, hosts: tuple[Host, ...]) -> bool:
+        """Whether some of the hosts live and take no further connection."""
+        return any(host in self._absent and self._absent[host].refused for host in hosts)
 
     def close(self) -> None:
         """Close all wires."""

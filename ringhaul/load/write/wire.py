@@ -18,6 +18,7 @@ from typing import Any, Generic
 from cassandra.cluster import Cluster
 from cassandra.pool import Host
 
+from ringhaul.cluster.words import NOT_TAKEN_HINT
 from ringhaul.cql.frames import (
     PROTOCOL_VERSION,
     RESPONSE_VERSION,
@@ -45,6 +46,10 @@ PROBE_STREAM = 32766
 
 class WireError(Exception):
     """The connection cannot be opened, or is of no more use."""
+
+
+class WireRefused(WireError):
+    """The server closed the connection before it answered: it takes no further one."""
 
 
 class WireUnsupported(RinghaulError):
@@ -80,6 +85,8 @@ class Wire(Generic[Work]):
         self._needs_read = False
         try:
             self._socket = _open(host, cluster, time.monotonic() + timeout_s)
+        except ConnectionResetError as error:
+            raise _refused(host) from error
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
         #: `used_at_s`: when something came last; `_moved_at_s`: when a full socket took more.
@@ -258,7 +265,10 @@ def _left_s(deadline_s: float) -> float:
 
 def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> None:
     """STARTUP, and what the server asks for after it (sections 4.1.1, 4.2.3 and 4.2.7)."""
-    connection.sendall(frame(Opcode.STARTUP, startup_body()))
+    try:
+        connection.sendall(frame(Opcode.STARTUP, startup_body()))
+    except (ConnectionResetError, BrokenPipeError) as ended:
+        raise _refused(host) from ended
     reply = _receive(connection, host, deadline_s)
     if reply.opcode == Opcode.AUTHENTICATE:
         authenticator = _authenticator(reply, host, cluster)
@@ -277,6 +287,10 @@ def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s:
         raise WireError(f"{host.address}: {error.message}")
     if reply.opcode not in (Opcode.READY, Opcode.AUTH_SUCCESS):
         raise WireError(f"{host.address}: STARTUP was answered by message {reply.opcode:#04x}")
+
+
+def _refused(host: Host) -> WireRefused:
+    return WireRefused(f"{host.address} closes new connections before it answers: {NOT_TAKEN_HINT}")
 
 
 def _authenticator(reply: Reply, host: Host, cluster: Cluster):  # type: ignore[no-untyped-def]
@@ -300,7 +314,14 @@ def _receive(connection: socket.socket, host: Host, deadline_s: float) -> Reply:
         if parsed.others:
             return parsed.others[0]
         connection.settimeout(_left_s(deadline_s))
-        chunk = connection.recv(READ_BYTES)
+        try:
+            chunk = connection.recv(READ_BYTES)
+        except ConnectionResetError as error:
+            if data:
+                raise
+            raise _refused(host) from error
+        if not chunk and not data:
+            raise _refused(host)
         if not chunk:
             raise OSError("the server closed the connection during the handshake")
         data += chunk

@@ -1,0 +1,112 @@
+"""Read failures that the data cause: which errors are such, and how sure that is. Pure.
+
+A time-out or a node that is away passes. A partition with too many tombstones, or a damaged
+SSTable, fails every read of it. The server tells some of these apart by a reason code: a map by
+address since native protocol v5, and in the words of the message before (Cassandra 4.0 and later).
+Where the reason is UNKNOWN, or missing, only repetition tells.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from cassandra import ReadFailure
+from cassandra.protocol import ServerError
+
+#: Codes of `RequestFailureReason` in Cassandra 5.0.
+_REASONS = {
+    0: "UNKNOWN",
+    1: "READ_TOO_MANY_TOMBSTONES",
+    2: "TIMEOUT",
+    3: "INCOMPATIBLE_SCHEMA",
+    4: "READ_SIZE",
+    5: "NODE_DOWN",
+    6: "INDEX_NOT_AVAILABLE",
+    7: "READ_TOO_MANY_INDEXES",
+    503: "INDEX_BUILD_IN_PROGRESS",
+}
+#: Reasons that lie in the data: the next read ends as this one did.
+CERTAIN = ("READ_TOO_MANY_TOMBSTONES", "READ_SIZE", "READ_TOO_MANY_INDEXES")
+#: What each means, and what can be done about it.
+_WORDS = {
+    "READ_TOO_MANY_TOMBSTONES": "more tombstones than tombstone_failure_threshold allows",
+    "READ_SIZE": "more bytes than the server's read size threshold allows",
+    "READ_TOO_MANY_INDEXES": "more SSTable indexes than the server allows",
+    "UNKNOWN": "the node's log has the cause, such as a corrupt SSTable",
+}
+_ADVICE = {
+    "READ_TOO_MANY_TOMBSTONES": "Compact the table when gc_grace_seconds have passed, or raise the "
+    "threshold",
+    "READ_SIZE": "Raise the threshold",
+    "UNKNOWN": "Scrub or repair the table",
+}
+_ADVICE_ELSE = "Look into the node's log"
+
+#: `READ_TOO_MANY_TOMBSTONES from /10.0.0.1:7000`, in the message of a READ_FAILURE.
+_IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from (\S*?)/?((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
+#: Of a coordinator that counted the tombstones or bytes of all replicas.
+_ABORTED = (
+    (re.compile(r"tombstone", re.IGNORECASE), "READ_TOO_MANY_TOMBSTONES"),
+    (re.compile(r"read_size|read size", re.IGNORECASE), "READ_SIZE"),
+)
+#: What the server said, within the driver's text of it.
+_SAID = re.compile(r'message="(.*)" info=', re.DOTALL)
+
+
+class ReadFault(NamedTuple):
+    """What the server says about data that it cannot read."""
+
+    name: str  #: of the reason; `server_error` for an error without any
+    nodes: str  #: addresses of the replicas, or of the coordinator where they are not known
+    said: str  #: the server's words, on one line
+
+    @property
+    def certain(self) -> bool:
+        """The reason lies in the data whoever reads them; otherwise it takes repetition."""
+        return self.name in CERTAIN
+
+    @property
+    def reason(self) -> str:
+        """The reason in words, without the node."""
+        return f"{self.name}: {_WORDS.get(self.name, self.said)}"
+
+    @property
+    def advice(self) -> str:
+        """What can be done about the data."""
+        return _ADVICE.get(self.name, _ADVICE_ELSE)
+
+
+def data_fault(error: BaseException, coordinator: str) -> ReadFault | None:
+    """The fault that a read met, if the data may be its cause; None for a moment's trouble.
+
+    `coordinator`: address of the node that answered.
+    """
+    if isinstance(error, ServerError):
+        return ReadFault("server_error", coordinator, _said(error))
+    if not isinstance(error, ReadFailure):
+        return None
+    said = _said(error)
+    reasons = _reasons(error, said) or [("UNKNOWN", coordinator)]
+    for name in (*CERTAIN, "UNKNOWN"):
+        nodes = sorted({node for found, node in reasons if found == name})
+        if nodes:
+            return ReadFault(name, ", ".join(nodes), said)
+    return None
+
+
+def _reasons(error: ReadFailure, said: str) -> list[tuple[str, str]]:
+    """(reason, address) of each replica that failed, as far as the server tells."""
+    if error.error_code_map:
+        codes = error.error_code_map.items()
+        return [(_REASONS.get(code, "UNKNOWN"), str(node)) for node, code in codes]
+    told = [(match[1], match[3].strip("[]")) for match in _IN_WORDS.finditer(said)]
+    if told:
+        return told
+    return [(name, "") for words, name in _ABORTED if words.search(said)]
+
+
+def _said(error: BaseException) -> str:
+    text = str(getattr(error, "message", None) or error)
+    found = _SAID.search(text)
+    return " ".join((found[1] if found else text).split())
