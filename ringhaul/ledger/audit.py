@@ -1,8 +1,8 @@
 """Whether what Redis holds of a job adds up.
 
 Redis can lose single keys of a job: by a `maxmemory-policy` that evicts, or because somebody
-deleted them. What is left looks like a smaller job. So each report first compares counts that are kept in
-different keys, all read by one script at one moment. Pure, but for what it is given.
+deleted them. What is left looks like a smaller job. So each report first compares counts that are
+kept in different keys, all read by one script at one moment. Pure, but for what it is given.
 """
 
 from collections.abc import Sequence

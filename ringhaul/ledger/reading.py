@@ -48,6 +48,7 @@ class JobMissing(UsageError):
     """The ledger knows no job of this id."""
 
     def __init__(self, job: str) -> None:
+        self.job = job
         super().__init__(
             f"there is no job {job}: `ringhaul status` lists the jobs; one that ended more than "
             f"{keys.JOB_TTL_S // 86_400} days ago is forgotten"
