@@ -40,6 +40,7 @@ COMMANDS = {
     "flower": "celery_commands:flower_command",
     "local": "local:local",
     "config": "config:config_command",
+    "doctor": "doctor:doctor_command",
     "demo": "demo:demo_command",
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from producer.closing import (
     Closing,
+    check_sums,
     error_json,
     exit_code,
     next_line,
@@ -59,6 +60,9 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
     sums = _Sums()
     for _, packed in ledger.results(status.job):
         sums.add(AskResult.unpack(packed))
+    rejected = sums.rejected + sums.doubted
+    counted = {"rows": sums.answered, "rejected": rejected, "retries": sums.retries}
+    check_sums(ledger, status, counted)
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
     code = exit_code(status, interrupted=interrupted)
     p50_ms, p99_ms = percentile_ms(latencies, 0.50), percentile_ms(latencies, 0.99)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from producer.given_up import given_up_lines
 from producer.hints import next_command
 from producer.snapshot import retrying
+from producer.words import count_text
 from ringhaul.errors import (
     EXIT_CANCELLED,
     EXIT_COMPLETE,
@@ -18,8 +20,9 @@ from ringhaul.errors import (
     EXIT_STILL_RUNNING,
     EXIT_TOO_MANY_ERRORS,
 )
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.kinds import LOAD_KINDS
 from tasks.publish import KIND_LABEL
@@ -34,6 +37,11 @@ EXIT_CODES: Mapping[JobState, int] = {
     JobState.CANCELLED: EXIT_CANCELLED,
     JobState.FAILED: EXIT_FATAL,
 }
+
+
+#: How reading results, specs and rejects fails that something else was written over.
+_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
+_REASON_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +65,61 @@ class Closing:
 
 
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:
-    """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command."""
-    status = ledger.status(job_id)
-    closing = _closing_of(ledger, status, interrupted=interrupted)
-    return replace(closing, verdict=[*closing.verdict, *given_up_lines(ledger, status)])
+    """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command.
+
+    Of a job of which the ledger lost part it says just that: no count of it would be right.
+    """
+    try:
+        ledger.check(job_id)
+        status = ledger.status(job_id)
+        closing = _closing(ledger, status, interrupted=interrupted)
+        return replace(closing, verdict=[*closing.verdict, *given_up_lines(ledger, status)])
+    except JobDamaged as error:
+        return _damaged_closing(error)
+    except _UNREADABLE as error:
+        reason = f"what it holds cannot be read ({type(error).__name__}: {error})"
+        return _damaged_closing(JobDamaged(job_id, [reason[:_REASON_CHARS_MAX]]))
 
 
-def _closing_of(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
+def check_sums(ledger: Ledger, status: JobStatus, sums: Mapping[str, int]) -> None:
+    """Raise `JobDamaged` if the results of the units do not add up to the job's totals.
+
+    `sums`: over the results that were read after `status`; a unit that was committed meanwhile is
+    in one of the two only, and nothing is compared.
+    """
+    if ledger.status(status.job).done != status.done:
+        return
+    damage = [
+        f"its results make {value:,} {name} and its totals {status.totals.get(name, 0):,}"
+        for name, value in sums.items()
+        if status.totals.get(name, 0) != value
+    ]
+    if damage:
+        raise JobDamaged(status.job, damage)
+
+
+def check_rejects(status: JobStatus, kept: int, rejected: int) -> None:
+    """Raise `JobDamaged` if fewer rejects are kept than were counted."""
+    if kept < rejected:
+        raise JobDamaged(status.job, [f"{kept:,} of {count_text(rejected, 'reject')} are there"])
+
+
+def _damaged_closing(error: JobDamaged) -> Closing:
+    return Closing(
+        exit_code=EXIT_FATAL,
+        figures=[],
+        verdict=[f" {error}"],
+        data={
+            "message_type": "summary",
+            "job": error.job,
+            "state": DAMAGED,
+            "exit_code": EXIT_FATAL,
+            "damage": list(error.damage),
+        },
+    )
+
+
+def _closing(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
     kind = status.labels.get(KIND_LABEL, "load")
     if kind in LOAD_KINDS:
         from producer.summary import load_closing

@@ -16,6 +16,8 @@ from ringhaul.cluster.consistency import far_from_rows
 from ringhaul.cluster.datacentres import data_centres_of
 from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.server import read_server
+from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.connect import open_ledger
 from tasks.private_queues import private_queue
@@ -61,8 +63,10 @@ def crew_for(
     near = data_centres_of(session, keyspace) if keyspace else []
     label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
     alive = Workers(ledger.caller).alive()
+    warned = warnings_of(check_server(read_server(ledger.caller)))
     queue = queue_of(label, alive)
     workers = [worker for worker in alive if queue in worker.queues]
+    route = route_warning(near, queue, alive)
     slots = sum(worker.slots for worker in workers)
     hosts = len({worker.host for worker in workers})
     return Crew(
@@ -70,7 +74,7 @@ def crew_for(
         slots=max(1, slots),
         told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
         # Workers without a data centre of their own mostly have the one of this command.
-        warning=route_warning(near, queue, alive) or (far if queue == QUEUE_LOAD else ""),
+        warning="\n".join(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
         workers=workers,
     )
 

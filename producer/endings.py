@@ -98,7 +98,9 @@ def _write_once(
 
 
 def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None) -> None:
-    """`output`: of the result, if the job has one."""
+    """`output`: of the result, if the job has one. Raises `JobDamaged` where Redis lost part of the
+    job: a manifest or a result of what is left would look whole."""
+    ledger.check(status.job)
     if output is not None:
         _print_result(ledger, status.job, job, output)
     elif job.kind == "unload":

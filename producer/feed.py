@@ -15,6 +15,7 @@ from producer.words import count_text
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
 from ringhaul.formats.parquet_read import row_groups
 from ringhaul.formats.split import Position, Stream, split_units
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
@@ -75,7 +76,7 @@ class Feeder:
             except LedgerUnavailable:
                 # Units go by their numbers: beginning again adds those that are missing.
                 self.bytes_split = 0
-            except (JobMissing, _Stopped):
+            except (JobMissing, JobDamaged, _Stopped):  # the watch tells of it
                 return
             except LedgerRefused as error:  # nobody can be told; the command meets it, too
                 self.error = self.error or error

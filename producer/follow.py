@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from producer.snapshot import RateMeter
 from producer.stdout import print_message
 from producer.watch import Detached, Watch
 from ringhaul.errors import EXIT_COMPLETE, EXIT_STILL_RUNNING, OutputUnusable
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
@@ -94,7 +96,8 @@ def follow_job(
             )
             return EXIT_STILL_RUNNING
     if on_end is not None:
-        on_end(status)
+        with suppress(JobDamaged):  # the closing says so
+            on_end(status)
     closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
     print_closing(closing, shown)
     return closing.exit_code

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +173,7 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     from producer.follow import Shown, print_closing
     from producer.result_output import result_output
     from producer.words import time_text
+    from ringhaul.ledger.audit import JobDamaged
     from ringhaul.read.job import RESULT_KINDS
     from tasks.publish import KIND_LABEL
 
@@ -180,7 +181,8 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
     shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
     has_result = status.labels.get(KIND_LABEL) in RESULT_KINDS
-    publish_end(ledger, status, result_output(options) if has_result else None)
+    with suppress(JobDamaged):  # the closing says so
+        publish_end(ledger, status, result_output(options) if has_result else None)
     closing = read_closing(ledger, status.job)
     print_closing(closing, shown)
     return closing.exit_code
@@ -201,6 +203,7 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
     from producer.endings import publish_end
     from producer.feed import Feeder
     from producer.follow import Shown, follow_job
+    from producer.gone import knowing
     from producer.options import settle
     from producer.stdin_spool import drop_if_done
     from tasks.connect import open_ledger
@@ -216,6 +219,7 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
         ledger = open_ledger(settle({}, None).settings)
         status = ledger.status(job_id)
         job: Any = job_of(ledger.job_spec(job_id))
+        stack.enter_context(knowing(job_id, job))
         if job.output is not None and job.streams:
             raise UsageError(f"job {job_id} wrote to a standard output that is gone")
         if not status.sealed:

@@ -8,6 +8,8 @@ from typing import Any
 
 from producer.closing import (
     Closing,
+    check_rejects,
+    check_sums,
     error_json,
     exit_code,
     next_line,
@@ -36,10 +38,13 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(status.job))
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}
     report = build_read_report(results, latencies)
+    sums = {"rows": report.rows, "rejected": report.rejected, "bytes": report.bytes_read}
+    check_sums(ledger, status, {**sums, "retries": report.retries})
     if job.transforms:
         from producer.rejects import job_rejects  # what most reads do not need to import
 
         kept = sum(1 for _ in job_rejects(ledger, status.job))
+        check_rejects(status, kept, report.rejected)
         report.rejected_unfinished = max(kept - report.rejected, 0)
     return report_closing(status, job, report, exit_code(status, interrupted=interrupted))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
 from ringhaul.formats.sources import check_unchanged
 from ringhaul.formats.transcoding import encoder_of
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.load.kinds import LOAD_KINDS
@@ -27,7 +29,24 @@ from tasks.publish import KIND_LABEL
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
-    """All rejects of a job, in the order of the input. Raises `JobMissing`."""
+    """All rejects of a job, in the order of the input. Raises `JobMissing`, and `JobDamaged` where
+    Redis lost part of the job: the others would look like all."""
+    ledger.check(job_id)
+    with _readable(job_id):
+        yield from _rejects(ledger, job_id)
+
+
+@contextmanager
+def _readable(job_id: str) -> Iterator[None]:
+    """What cannot be unpacked raises `JobDamaged`."""
+    try:
+        yield
+    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        reason = f"its rejects cannot be read ({type(error).__name__})"
+        raise JobDamaged(job_id, [reason]) from error
+
+
+def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     kind = _kind(ledger, job_id)
     if kind not in (*LOAD_KINDS, "lookup", "exec", "transforming unload"):
         raise UsageError(f"{job_id} is a {kind}: it reads rows, and has no rejects")

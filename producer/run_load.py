@@ -15,6 +15,7 @@ from producer.crew import Crew, crew_for, standing_ledger
 from producer.dry_run import dry_run_json, dry_run_text
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job, leave_job
+from producer.gone import knowing
 from producer.input_options import dialect_of, text_of
 from producer.options import comma_list, refuse_blank, settle, sharing
 from producer.plan import LoadRequest, check_request, plan_load
@@ -80,7 +81,8 @@ def run_load(
             print(as_standard_input(told, spool))
             return EXIT_COMPLETE
         # What was spooled is the job's from the moment on at which there is one.
-        return _run(begun, options, request, job, crew, on_created=unused.pop_all)
+        with knowing(begun.job_id, job):
+            return _run(begun, options, request, job, crew, on_created=unused.pop_all)
 
 
 def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:

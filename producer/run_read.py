@@ -17,6 +17,7 @@ from producer.beginning import Beginning, own_worker
 from producer.crew import crew_for, standing_ledger
 from producer.embedded import default_workers, is_embedded
 from producer.follow import Shown, follow_job, leave_job
+from producer.gone import knowing
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import settle, sharing
 from ringhaul.errors import EXIT_COMPLETE, UsageError
@@ -112,7 +113,7 @@ def run_read(
             if crew.warning:
                 shown.warn(crew.warning)
             visibility.judge(crew.workers, shown.warn)
-    with ExitStack() as stack:
+    with ExitStack() as stack, knowing(begun.job_id, plan.job):
         return _run(stack, options, begun, plan, crew.label)
 
 

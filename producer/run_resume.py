@@ -22,6 +22,7 @@ from producer.embedded import (
 from producer.endings import publish_end
 from producer.feed import Feeder
 from producer.follow import Shown, follow_job, leave_job, print_closing
+from producer.gone import knowing
 from producer.options import connection_flags, settle
 from producer.result_output import check_result_output, result_output
 from producer.stdin_spool import drop_if_done
@@ -55,6 +56,7 @@ def run_resume(options: Mapping[str, Any]) -> int:
         settings = settle({}, None).settings
         ledger = open_ledger(settings)
         job = job_of(ledger.job_spec(job_id))
+        stack.enter_context(knowing(job_id, job))
         has_result = isinstance(job, ReadJob) and job.kind in RESULT_KINDS
         if not has_result and (options["output"], options["result_format"]) != (None, None):
             raise UsageError(

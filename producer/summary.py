@@ -11,6 +11,8 @@ from typing import Any
 
 from producer.closing import (
     Closing,
+    check_rejects,
+    check_sums,
     error_json,
     exit_code,
     next_line,
@@ -99,6 +101,9 @@ def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
             reasons[kind] = reasons.get(kind, 0) + 1
     paths = (told_path(source.file.path, job_id) for source in job.sources)
     report = build_report(paths, results, latencies)
+    check_rejects(status, sum(reasons.values()), report.rejected)
+    sums = {"rows": report.written, "rejected": report.rejected, "bytes": report.input_bytes}
+    check_sums(ledger, status, {**sums, "retries": report.retries})
     return Summary(status=status, job=job, report=report, reasons=reasons, interrupted=interrupted)
 
 

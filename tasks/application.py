@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
 from config.celery_config import WORKER_ENVIRONMENT, celery_settings
 from config.settings import Settings, load_settings
@@ -20,6 +21,10 @@ from tasks.keeper import Keeper
 # Celery reads these when its own modules are imported.
 for _name, _value in WORKER_ENVIRONMENT.items():
     os.environ.setdefault(_name, _value)
+
+
+# Whatever is in the broker, a message costs no worker: see `transport`.
+TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "tasks.transport:UnitTransport"
 
 
 @cache

@@ -28,6 +28,8 @@ from typing import Any
 from celery import bootsteps
 
 from ringhaul.errors import LedgerUnavailable
+from ringhaul.ledger.server import read_server
+from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
@@ -75,6 +77,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         # What happened while no worker was there to see it is put right by the first.
         self._some_are_gone = True
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
+        self._check_server()
         self._keep()
         self._look(worker.timer)
         self._entries.append(worker.timer.call_repeatedly(self._every_s, self._keep))
@@ -92,6 +95,14 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
                 Workers(self._ledger.caller).leave(self._me)
 
     terminate = stop
+
+    def _check_server(self) -> None:
+        """Say once what of the broker's settings may cost jobs."""
+        try:
+            for warning in warnings_of(check_server(read_server(self._ledger.caller))):
+                log.warning("%s", warning)
+        except Exception as error:  # whether it serves is for others to find out
+            log.warning("the settings of Redis could not be read: %s", error)
 
     def _keep(self) -> None:
         """One beat. Whatever goes wrong, the timer goes on: Redis may be back at the next."""

@@ -22,6 +22,7 @@ from ringhaul.errors import (
     Transient,
     UnitPaused,
 )
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
 from ringhaul.load.pacing import BOUNDLESS
@@ -47,6 +48,13 @@ RETRY_DELAY_MS = 3000
 NO_SESSION_WAIT_S = 15.0
 #: Pause before a unit is issued again that came to a worker of another cluster.
 OTHERS_DELAY_MS = 3000
+
+
+#: What is told of a job that Redis lost in the middle of one of its units.
+GONE = (
+    "Redis does not know the job any more (it was flushed, restarted without its data, or evicted "
+    "keys). What the unit has written stays"
+)
 
 
 class UnitStopped(Exception):
@@ -112,6 +120,11 @@ def work(
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
         _decline(child, job_id, unit, epoch, error, delay_ms=OTHERS_DELAY_MS)
         return {"unit": unit, "skipped": str(error)}
+    except JobDamaged as error:
+        log.error("unit %s of %s is dropped: %s", unit, job_id, error)
+        with suppress(JobDamaged, JobMissing):  # nobody can work on it; it must not seem to run
+            ledger.fail(job_id, str(error), epoch=epoch)
+        return {"unit": unit, "skipped": "damaged"}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Made by another version of ringhaul: every try would end like this one.
         reason = f"{child.name} cannot read the job ({type(error).__name__}: {error})"
@@ -128,11 +141,16 @@ def work(
         if isinstance(error, WiresRefused):
             # Another process may need just the connections that this one holds and cannot use.
             child.close()
-        if not _may_begin_again(child, job_id):
-            return _given_up(ledger, job_id, unit, token, error)
-        return _given_back(ledger, job_id, unit, token, error)
+        try:
+            if not _may_begin_again(child, job_id):
+                return _given_up(ledger, job_id, unit, token, error)
+            return _given_back(ledger, job_id, unit, token, error)
+        except JobDamaged as damage:  # no word about the unit can be kept
+            log.error("unit %s of %s is dropped: %s", unit, job_id, damage)
+            return {"unit": unit, "stopped": "damaged"}
     reach("after_commit", unit)
-    publish_next(ledger, job_id)
+    with suppress(JobDamaged):
+        publish_next(ledger, job_id)
     return {"unit": unit, **done.told}
 
 
@@ -178,6 +196,8 @@ def _given_up(
     ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
 ) -> dict[str, Any]:
     """Part of the unit was done and must not be done twice: as if its process had died."""
+    if isinstance(error, UnitStopped) and str(error) == Lease.GONE.value:
+        error = UnitStopped(GONE)
     log.error("unit %s of %s is given up half way: %s", unit, job_id, error)
     ledger.lost(job_id, unit, token, fatal=str(error) if isinstance(error, Terminal) else "")
     if isinstance(error, SystemExit | KeyboardInterrupt):
@@ -192,7 +212,10 @@ def _given_back(
     try:
         raise error
     except UnitStopped as stop:
-        ledger.release(job_id, unit, token)
+        if str(stop) == Lease.GONE.value:
+            log.warning("unit %s of %s is dropped: %s", unit, job_id, GONE)
+        else:
+            ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": str(stop)}
     except TooManyRejects as many:
         live = Live(rows=many.rows, rejected=many.rejected, bytes=many.input_bytes)
@@ -295,6 +318,12 @@ def _attempt(
         latencies={str(bucket): count for bucket, count in done.latencies.items()},
         extra=done.extra,
     )
+    if answer is Commit.STALE:
+        log.warning(
+            "unit %s of %s is done and not counted: the job is over, was resumed, or is gone",
+            unit,
+            job_id,
+        )
     # A commit whose first answer was lost is answered as repeated: then what counts is ours.
     if (
         answer is not Commit.COUNTED

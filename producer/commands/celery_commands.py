@@ -106,7 +106,23 @@ def _celery(
         with EmbeddedBroker(loaded.settings.state_dir):
             run(arguments)
     else:
+        _check_broker(loaded)
         run(arguments)
+
+
+def _check_broker(loaded: Loaded) -> None:
+    """Raise `ServerUnusable` for a broker that can never serve: Celery would try for ever. One that
+    is away, or does not let us in now, is left to Celery, which waits."""
+    from ringhaul.errors import LedgerUnavailable
+    from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
+    from tasks.connect import open_ledger
+
+    try:
+        open_ledger(loaded.settings, 0).caller.command("PING")
+    except ServerUnusable:
+        raise
+    except (LedgerRefused, LedgerUnavailable):
+        return
 
 
 def _run(arguments: list[str]) -> None:

@@ -46,24 +46,36 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
     from producer.endings import publish_watched
     from producer.follow import Shown, follow_job, print_closing
     from ringhaul.errors import OutputUnavailable, OutputUnusable
+    from ringhaul.ledger.audit import JobDamaged
 
     shown = Shown(progress="json" if as_json and follow else "auto", as_json=as_json)
-    status = ledger.status(job_id)
+    try:
+        status = ledger.status(job_id)
+    except JobDamaged:
+        closing = read_closing(ledger, job_id)
+        print_closing(closing, shown)
+        return closing.exit_code
 
     def publish(status: JobStatus) -> None:
         try:
             publish_watched(ledger, status, shown.say)
+        except JobDamaged:  # the closing says so
+            return
         except (OutputUnusable, OutputUnavailable) as error:  # the job is over all the same
             shown.say(str(error))
 
     if follow and not status.finished:
-        return follow_job(
-            ledger,
-            job_id,
-            int(status.labels.get("bytes_total", "0")),
-            shown,
-            on_end=publish,
-        )
+        from producer.gone import knowing
+        from tasks.kinds import job_of
+
+        with knowing(job_id, job_of(ledger.job_spec(job_id))):
+            return follow_job(
+                ledger,
+                job_id,
+                int(status.labels.get("bytes_total", "0")),
+                shown,
+                on_end=publish,
+            )
     if follow:
         publish(status)
     closing = read_closing(ledger, job_id)
@@ -87,11 +99,12 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
                 "table": status.labels.get("table"),
                 "state": status.shown,
                 "priority": status.priority,
-                "done": snapshot.share,
-                "rows": snapshot.rows,
-                "rejected": snapshot.rejected,
+                "done": None if status.damage else snapshot.share,
+                "rows": None if status.damage else snapshot.rows,
+                "rejected": None if status.damage else snapshot.rejected,
                 "created_ms": status.created_ms,
                 "finished_ms": status.finished_ms,
+                **({"damage": list(status.damage)} if status.damage else {}),
             }
             for status, snapshot in snapshots
         ]
@@ -103,6 +116,10 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
         f"{'ROWS/S':>8} {'REJECTED':>9}  STARTED"
     )
     for status, snapshot in snapshots:
+        if status.damage:  # none of its counts is right
+            kind, table = status.labels.get("kind", "-"), status.labels.get("table", "-")
+            print(f" {status.job:<{width}} {kind:<7} {table:<28} {status.shown:<12}")
+            continue
         speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
         ago = time_text(max(time.time() - status.created_ms / 1000, 0))
         print(

@@ -1,9 +1,12 @@
 -- Keeps where an attempt has got to for good: a later attempt of the unit goes on from there.
 -- ARGV: unit, token, cursor
 -- Answers OK; LOST: the lease is another attempt's or the unit is done; STOP: the job does not run,
--- and the cursor is kept for a resume.
+-- and the cursor is kept for a resume; GONE: there is no such job, Redis lost it.
 local unit = ARGV[1]
 local state = redis.call('HGET', META, 'state')
+if not state then
+  return 'GONE'
+end
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return state == 'RUNNING' and 'LOST' or 'STOP'
 end

@@ -2,7 +2,8 @@
 -- ARGV: unit, epoch, token, lease_ms, created_ms of the job that is meant or '' (whichever it is)
 -- Answers {'CLAIMED', attempt, spec, pace, units of the job that run now, now_ms} or
 --   {'OTHER'}    the id is another job's by now
---   {'STOP'}     the job does not run, or not in this epoch
+--   {'STOP'}     the job does not run, or not in this epoch; or it ended now, because Redis lost what
+--                the unit is
 --   {'DONE'}     the unit is committed
 --   {'PAUSED'}   the job is paused; the unit will be issued again when it goes on
 --   {'BUSY'}     another attempt has it, or its turn has not come; it will be issued again
@@ -28,16 +29,21 @@ if redis.call('GETBIT', DONE, unit) == 1 then
   return { 'DONE' }
 end
 
+local spec = redis.call('HGET', bucket('units', number), unit)
+if not spec then
+  finish('FAILED', DAMAGE)
+  return { 'STOP' }
+end
+
 local function claimed(starts)
   redis.call('ZADD', LEASE, text(now + lease_ms), unit)
-  return { 'CLAIMED', starts, redis.call('HGET', bucket('units', number), unit), m[7] or '',
-    redis.call('ZCARD', LEASE), now }
+  return { 'CLAIMED', starts, spec, m[7] or '', redis.call('ZCARD', LEASE), now }
 end
 
 local expiry = redis.call('ZSCORE', LEASE, unit)
 if expiry then
   if redis.call('HGET', OWNER, unit) == token then
-    return claimed(tonumber(redis.call('HGET', STARTS, unit)))
+    return claimed(tonumber(redis.call('HGET', STARTS, unit) or '1'))
   end
   if tonumber(expiry) > now then
     return { 'BUSY' }

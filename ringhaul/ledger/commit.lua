@@ -9,11 +9,16 @@
 -- stopped, cancelled or failed still counts what its workers had finished.
 local unit, number = ARGV[1], int(ARGV[1])
 local totals_end = 6 + 2 * int(ARGV[6])
+local sum_tot, sum_lat = 0, 0
 for i = 7, #ARGV, 2 do
-  int(ARGV[i + 1])
+  if i < totals_end then
+    sum_tot = sum_tot + int(ARGV[i + 1])
+  else
+    sum_lat = sum_lat + int(ARGV[i + 1])
+  end
 end
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'records_max', 'per_million_max',
-  'rejected_before', 'seen_before')
+  'rejected_before', 'seen_before', 'sum_tot')
 local state = m[1]
 if not state or m[2] ~= ARGV[2] or number < 0 or number >= tonumber(m[3]) then
   return -1
@@ -27,12 +32,16 @@ if redis.call('SETBIT', DONE, unit, 1) == 1 then return 0 end
 for i = 7, #ARGV, 2 do
   redis.call('HINCRBY', i < totals_end and TOT or LAT, ARGV[i], ARGV[i + 1])
 end
+if m[8] then
+  redis.call('HINCRBY', META, 'sum_tot', text(sum_tot))
+  redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))
+end
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
-  redis.call('HSET', EXTRAS, unit, ARGV[5])
+  note_kept(redis.call('HSET', EXTRAS, unit, ARGV[5]))
 else
-  redis.call('HDEL', EXTRAS, unit) -- of another attempt, which stopped the job
+  note_kept(-redis.call('HDEL', EXTRAS, unit)) -- of another attempt, which stopped the job
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)

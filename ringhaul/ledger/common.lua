@@ -13,6 +13,11 @@
 --
 -- `left` = units - done - bad. A sealed job with left = 0 is over.
 --
+-- Redis can lose single keys (eviction, a deletion by hand). So that no report is made from what is
+-- left of a job, meta counts what other keys hold: `kept` is the number of fields of `extras`,
+-- `sum_tot` and `sum_lat` are the sums of all increments of `tot` and `lat`. Jobs that an older
+-- version made have none of the three. `audit` reads them, audit.py judges them.
+--
 -- A paused job is a running one with `paused_ms`, the time since when. None of its units is issued.
 --
 -- Redis runs a script alone and replicates its writes as one transaction, so these sentences also
@@ -62,9 +67,35 @@ local function each_key(visit)
   end
 end
 
--- For writes to a job that is over: a key made anew must not outlive the others.
+-- For writes to a job that is over: the key ends in the same millisecond as `meta`, so that no job is
+-- ever there in part.
 local function keep_for_a_while(key)
-  redis.call('EXPIRE', key, JOB_TTL_S)
+  local at = redis.call('PEXPIRETIME', META)
+  if at > 0 then
+    redis.call('PEXPIREAT', key, text(at))
+  end
+end
+
+-- Notes that `extras` has `change` fields more.
+local function note_kept(change)
+  if change ~= 0 and redis.call('HEXISTS', META, 'kept') == 1 then
+    redis.call('HINCRBY', META, 'kept', change)
+  end
+end
+
+-- Whether every unit is done, given up or left: not so once Redis lost `done` or `bad`.
+local function adds_up()
+  local m = redis.call('HMGET', META, 'units', 'left')
+  return redis.call('BITCOUNT', DONE) + redis.call('HLEN', BAD) + tonumber(m[2]) == tonumber(m[1])
+end
+
+-- The first unit from `unit` on that is not done.
+local function first_not_done(unit)
+  if redis.call('GETBIT', DONE, text(unit)) == 0 then
+    return unit
+  end
+  local found = redis.call('BITPOS', DONE, 0, text(unit), -1, 'BIT')
+  return found >= 0 and found or redis.call('STRLEN', DONE) * 8
 end
 
 -- Ends a pause, if there is one. Answers 1 if there was.
@@ -83,8 +114,11 @@ local function finish(state, reason)
   if reason and reason ~= '' then
     redis.call('HSET', META, 'last_error', reason)
   end
+  redis.call('EXPIRE', META, JOB_TTL_S)
   each_key(keep_for_a_while)
 end
+
+local DAMAGE = 'its keys in Redis are not whole: some were evicted, deleted or lost'
 
 -- Ends a job that has nothing left to do. The same rule as states.final_state.
 local function finish_if_done()
@@ -92,7 +126,9 @@ local function finish_if_done()
   if m[1] ~= 'RUNNING' or m[2] ~= '1' or m[3] ~= '0' then
     return
   end
-  if redis.call('HLEN', BAD) > 0 then
+  if not adds_up() then
+    finish('FAILED', DAMAGE)
+  elseif redis.call('HLEN', BAD) > 0 then
     finish('QUARANTINED')
   elseif tonumber(redis.call('HGET', TOT, 'rejected') or '0') > 0
     or tonumber(redis.call('HGET', TOT, 'missing') or '0') > 0 then
@@ -139,7 +175,8 @@ end
 -- may have been killed as the neighbour of the real culprit, so it gets one more try, alone.
 local function reclaim(unit)
   take_out(unit)
-  local starts = tonumber(redis.call('HGET', STARTS, unit) or '0')
+  -- It had a lease, so it was begun: also where Redis lost how often.
+  local starts = math.max(tonumber(redis.call('HGET', STARTS, unit) or '0'), 1)
   local starts_max = tonumber(redis.call('HGET', META, 'starts_max'))
   if starts >= starts_max then
     quarantine(unit, 'crashed')

@@ -20,6 +20,7 @@ from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
     ClusterDownError,
+    MovedError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -61,10 +62,27 @@ _PASSING_CODE = re.compile(
 )
 
 
+_CLUSTER = "it is a node of a Redis Cluster; name one server that is no cluster in broker.url"
+#: What a server answers that is not set up for us, by its beginning; and what to do.
+_USELESS = {
+    "DB index is out of range": "it has no database of the number in broker.url; take one that "
+    "it has, such as 0: redis://HOST:PORT/0",
+    "invalid DB index": "the database in broker.url is not one; take 0: redis://HOST:PORT/0",
+    "SELECT is not allowed in cluster mode": _CLUSTER,
+    "CROSSSLOT": _CLUSTER,
+    "unknown command": "it does not know, or does not allow, a command that is needed; Redis 7.2 "
+    "or later and Valkey do",
+}
+
+
 class LedgerRefused(Terminal):
     """Redis answers, but not to this user."""
 
     exit_code = EXIT_FATAL
+
+
+class ServerUnusable(LedgerRefused):
+    """Redis answers, and is not set up so that it could ever serve."""
 
 
 def connect(
@@ -158,6 +176,10 @@ class Caller:
                     "and access rules of the broker's settings."
                 ) from error
             except redis.RedisError as error:
+                if reason := _refusal(error):
+                    raise ServerUnusable(
+                        f"Redis at {self.address()} cannot be used: {reason} ({_words(error)})."
+                    ) from error
                 if not _passes(error):
                     raise
                 # Spread out, so that a thousand workers do not all come back at once.
@@ -177,6 +199,14 @@ class Caller:
         if "path" in options:
             return str(options["path"])
         return f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+
+
+def _refusal(error: redis.RedisError) -> str:
+    """Why no waiting helps, and what to do; empty: another kind of error."""
+    if isinstance(error, MovedError):
+        return _CLUSTER
+    text = str(error).removeprefix("ERR ")
+    return next((words for begin, words in _USELESS.items() if text.startswith(begin)), "")
 
 
 def _passes(error: redis.RedisError) -> bool:

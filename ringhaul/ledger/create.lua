@@ -1,10 +1,21 @@
 -- Makes a job, running and without units.
 -- ARGV: spec, (meta field, value)...
 -- Answers 1; 0 if the job is there already with the same spec (a repeated call); -1 if the id is
--- taken by another job.
+-- taken by another job; -2 if Redis lost the meta of a job of this id and has other keys of it: their
+-- done bits and counts would be taken for those of the new job.
 local SPEC = JOB .. 'spec'
 if redis.call('EXISTS', META) == 1 then
   return redis.call('GET', SPEC) == ARGV[1] and 0 or -1
+end
+for _, part in ipairs(SINGLE_KEYS) do
+  if part ~= 'rate' and redis.call('EXISTS', JOB .. part) == 1 then
+    return -2
+  end
+end
+for _, part in ipairs(BUCKETED_KEYS) do
+  if redis.call('EXISTS', bucket(part, 0)) == 1 then
+    return -2
+  end
 end
 redis.call('SET', SPEC, ARGV[1])
 for i = 2, #ARGV, 2 do
@@ -12,5 +23,6 @@ for i = 2, #ARGV, 2 do
 end
 redis.call('HSET', META, 'state', 'RUNNING', 'epoch', '1', 'units', '0', 'left', '0',
   'next', '0', 'sealed', '0', 'rejected_before', '0', 'seen_before', '0',
+  'kept', '0', 'sum_tot', '0', 'sum_lat', '0',
   'created_ms', text(now))
 return 1

@@ -8,10 +8,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local alive = redis.call('ZRANGEBYSCORE', ARGV[2], string.format('(%.0f', now), '+inf')
 local answer = { now, alive }
 for _, job in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  local m = redis.call('HMGET', string.format(ARGV[1], job), 'state', 'paused_ms', 'queue',
+  -- `pcall`: a key of a wrong type costs its own job, and not all that run beside it.
+  local m = redis.pcall('HMGET', string.format(ARGV[1], job), 'state', 'paused_ms', 'queue',
     'priority', 'left', 'pace')
   if m[1] == 'RUNNING' and not m[2] then
-    answer[#answer + 1] = { job, m[3] or '', m[4] or '', tonumber(m[5]), m[6] or '' }
+    answer[#answer + 1] = { job, m[3] or '', m[4] or '', tonumber(m[5]) or 0, m[6] or '' }
   end
 end
 return answer

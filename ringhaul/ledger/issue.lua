@@ -22,15 +22,6 @@ local function hand_out(unit)
   room = room - 1
 end
 
--- The first unit from `unit` on that is not done (a resumed job starts over at 0).
-local function first_not_done(unit)
-  if redis.call('GETBIT', DONE, text(unit)) == 0 then
-    return unit
-  end
-  local found = redis.call('BITPOS', DONE, 0, text(unit), -1, 'BIT')
-  return found >= 0 and found or redis.call('STRLEN', DONE) * 8
-end
-
 if room > 0 then
   for _, unit in ipairs(redis.call('ZRANGEBYSCORE', DUE, '-inf', text(now), 'LIMIT', 0, room)) do
     redis.call('ZREM', DUE, unit)

@@ -3,7 +3,8 @@
 The keys of one job share the hash tag `{job}`, so that a Redis Cluster keeps them on one node and
 a script may touch them all:
 
-    ringhaul:{job}:meta          hash    state, epoch, counts, limits, times, the producer's labels
+    ringhaul:{job}:meta          hash    state, epoch, counts, limits, times, the producer's labels,
+                                         and what `extras`, `tot` and `lat` should hold: see audit
     ringhaul:{job}:spec          string  what the job is, JSON, opaque here
     ringhaul:{job}:units:<b>     hash    unit -> its spec; b = unit // 256
     ringhaul:{job}:results:<b>   hash    unit -> result of the attempt that counted

@@ -4,6 +4,7 @@ Each method is one script, so each is atomic, and each may be repeated (see `con
 does, per unit: `claim`, `renew` between blocks, then `commit` or `release`, then `issue`.
 """
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import redis
 
 from ringhaul.breadcrumb import Loss
 from ringhaul.ledger import keys
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.open_units import count_open_units
@@ -25,6 +27,12 @@ from ringhaul.ledger.states import RESUMABLE, JobState
 #: Units in one answer of `issue`, or looked at by one `sweep`: bounds how long a script runs.
 UNITS_PER_SCRIPT_MAX = 1000
 _REASON_CHARS_MAX = 500
+_ERROR_CHARS_MAX = 200
+#: How a script ends that meets a key of another type, or text where a number belongs.
+_UNREADABLE = re.compile(
+    r"WRONGTYPE|hash value is not an integer|attempt to (?:compare|perform arithmetic|concatenate)"
+    r"|attempt to call|number expected|bad argument|not an integer|value is not a valid float"
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class Lease(Enum):
     PAUSE = "PAUSE"  #: The job is paused: `release` the unit, or finish it if that cannot be.
     LOST = "LOST"  #: Another attempt's, or done: drop the work.
     STOP = "STOP"  #: The job does not run any more: stop at the block's end, then `release`.
+    GONE = "GONE"  #: There is no such job any more: Redis lost it. Drop the work.
 
 
 class Renewed(NamedTuple):
@@ -172,8 +181,13 @@ class Ledger(Reader):
             "priority": priority,
         }
         pairs: list[str | int] = [word for pair in meta.items() for word in pair]
-        if self._script("create", job, spec_json, *pairs) == -1:
+        answer = self._script("create", job, spec_json, *pairs)
+        if answer == -1:
             raise JobTaken(f"the job id {job} is taken by another job")
+        if answer == -2:
+            raise JobTaken(
+                f"the job id {job} is that of a job of which Redis lost part: give another id"
+            )
         self._list(job)
 
     def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
@@ -219,15 +233,19 @@ class Ledger(Reader):
         a `seal`, as at first.
 
         Raises:
-          JobMissing; UsageError: the job runs, or is over for good.
+          JobMissing; JobDamaged: part of it was lost; UsageError: the job runs, or is over for
+            good.
         """
         before = self.status(job)
+        self.check(job)
         if before.state not in RESUMABLE:
             raise JobOver(f"job {job} cannot be resumed: it is {before.state}")
         limit: tuple[str | int, str | int] = ("", "")
         if error_limit is not None:
             limit = (error_limit.records_max, error_limit.per_million_max)
         epoch, state = self._script("resume", job, before.epoch, *limit)
+        if epoch == -1:  # lost just now
+            raise JobDamaged(job, ["which units are done does not add up"])
         if epoch != before.epoch + 1:
             raise JobOver(f"job {job} was resumed by another command: it is {state.decode()}")
         self._list(job)
@@ -421,7 +439,15 @@ class Ledger(Reader):
         return [Loss.unpack(line) for line in (found or b"").decode().splitlines()]
 
     def _script(self, name: str, job: str, *arguments: str | int | bytes) -> Any:
-        return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
+        try:
+            return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
+        except redis.ResponseError as error:
+            # Arguments are checked before: a script fails by the type, or the text, of a key.
+            if not _UNREADABLE.search(str(error)):
+                raise
+            raise JobDamaged(
+                job, [f"its keys cannot be read ({str(error)[:_ERROR_CHARS_MAX]})"]
+            ) from error
 
     def _end(self, job: str, state: JobState, reason: str, epoch: int | None = None) -> JobState:
         meant = "" if epoch is None else epoch

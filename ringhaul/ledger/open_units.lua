@@ -6,9 +6,10 @@
 -- Answers the size.
 local open = 0
 for _, job in ipairs(redis.call('SMEMBERS', ARGV[1])) do
-  local m = redis.call('HMGET', string.format(ARGV[2], job), 'state', 'left', 'paused_ms')
+  -- `pcall`: a key of a wrong type costs its own job, and not all that run beside it.
+  local m = redis.pcall('HMGET', string.format(ARGV[2], job), 'state', 'left', 'paused_ms')
   if m[1] == 'RUNNING' and not m[3] then
-    open = open + tonumber(m[2])
+    open = open + (tonumber(m[2]) or 0)
   end
 end
 open = math.min(open, tonumber(ARGV[3]))

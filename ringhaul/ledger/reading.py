@@ -1,13 +1,15 @@
 """What the ledger says about jobs. Nothing here changes a job."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import redis
 
 from ringhaul.errors import UsageError
 from ringhaul.ledger import keys
+from ringhaul.ledger.audit import JobDamaged, find_damage, unpack_held
 from ringhaul.ledger.connection import PATIENCE_MS, Caller
 from ringhaul.ledger.forget import forget_gone
 from ringhaul.ledger.pace import NO_PACE, Pace
@@ -21,13 +23,18 @@ OWN_FIELDS = frozenset(
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
     pace priority
-    published_ms publisher publisher_ms
+    published_ms publisher publisher_ms kept sum_tot sum_lat
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.
 UNITS_AT_WORK_MAX = 10_000
 #: Extras fetched at once: one can hold megabytes.
 _BLOBS_PER_READ = 16
+_REASON_CHARS_MAX = 200
+
+
+#: Shown in the place of the state of a job of which Redis lost part.
+DAMAGED = "DAMAGED"
 
 
 class JobTaken(UsageError):
@@ -42,6 +49,7 @@ class JobMissing(UsageError):
     """The ledger knows no job of this id."""
 
     def __init__(self, job: str) -> None:
+        self.job = job
         super().__init__(
             f"there is no job {job}: `ringhaul status` lists the jobs; one that ended more than "
             f"{keys.JOB_TTL_S // 86_400} days ago is forgotten"
@@ -106,10 +114,14 @@ class JobStatus:
     priority: str = NORMAL
     published: bool = False  #: The manifest or the result of the job has been written or printed.
     labels: Mapping[str, str]  #: What the producer said about the job.
+    #: What does not add up of it; looked for where jobs are listed, see `Reader.find_damage`.
+    damage: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
         """The state for people and programs, in which a pause counts as one."""
+        if self.damage:
+            return DAMAGED
         return "PAUSED" if self.paused else self.state.value
 
     @property
@@ -169,11 +181,44 @@ class Reader:
         self.caller = Caller(client, patience_ms=patience_ms)
 
     def status(self, job: str) -> JobStatus:
-        """Raises JobMissing if there is no such job."""
+        """Raises JobMissing if there is no such job, JobDamaged if it cannot be read."""
         found = self._status(job)
         if found is None:
-            raise JobMissing(job)
+            raise self._missing(job)
         return found
+
+    def find_damage(self, job: str) -> list[str]:
+        """What of a job does not add up, in words, because Redis lost part of it; empty: nothing.
+
+        One script, which looks at every key of the job: for the end of a job and for lists, and not
+        for each look of a watch. Raises JobMissing.
+        """
+        answer = self.caller.script("audit", keys.job_key(job, "meta"))
+        try:
+            held = unpack_held(answer)
+        except ValueError as error:
+            return [f"its counts cannot be read ({error})"]
+        if not isinstance(held, list):
+            return find_damage(held)
+        if not held:
+            raise JobMissing(job)
+        if "meta" in held:
+            return ["its state (key meta) is of another type"]
+        return [f"its state (key meta) is gone, and of its other keys {', '.join(held)} are there"]
+
+    def check(self, job: str) -> None:
+        """Raise JobDamaged if part of a job was lost, JobMissing if there is none."""
+        damage = self.find_damage(job)
+        if damage:
+            raise JobDamaged(job, damage)
+
+    def _missing(self, job: str) -> JobMissing | JobDamaged:
+        """The error for a job without a meta: one of which other keys are left is damaged."""
+        try:
+            damage = self.find_damage(job)
+        except JobMissing as error:
+            return error
+        return JobDamaged(job, damage or ["it vanished while it was looked at"])
 
     def jobs(self, limit: int = 100) -> list[JobStatus]:
         """The newest jobs first, at most `limit` of them."""
@@ -188,7 +233,7 @@ class Reader:
                 break
             offset += len(names)
             for name in names:
-                status = self._status(name.decode())
+                status = self._listed(name.decode())
                 if status is not None:
                     found.append(status)
                 else:  # its keys ran out
@@ -199,19 +244,20 @@ class Reader:
     def unended(self) -> list[JobStatus]:
         """The jobs that run or are paused, the newest first."""
         names: set[bytes] = self.caller.command("SMEMBERS", keys.RUNNING)
-        statuses = (self._status(name.decode()) for name in names)
+        statuses = (self._listed(name.decode()) for name in names)
         found = [status for status in statuses if status is not None and not status.finished]
         return sorted(found, key=lambda status: (-status.created_ms, status.job))
 
     def job_spec(self, job: str) -> str:
-        """The JSON that the job was created with. Raises JobMissing."""
-        spec: bytes | None = self.caller.command("GET", keys.job_key(job, "spec"))
+        """The JSON that the job was created with. Raises JobMissing, JobDamaged."""
+        with reading(job):
+            spec: bytes | None = self.caller.command("GET", keys.job_key(job, "spec"))
         if spec is None:
-            raise JobMissing(job)
+            raise self._missing(job)
         return spec.decode()
 
     def job_made(self, job: str) -> JobMade:
-        """The job's spec, and when it was created. Raises JobMissing."""
+        """The job's spec, and when it was created. Raises JobMissing, JobDamaged."""
 
         def look() -> list[bytes | None]:
             pipeline = self.caller.client.pipeline(transaction=True)
@@ -219,10 +265,11 @@ class Reader:
             pipeline.hget(keys.job_key(job, "meta"), "created_ms")
             return pipeline.execute()
 
-        spec, created_ms = self.caller.insist(look)
-        if spec is None or created_ms is None:
-            raise JobMissing(job)
-        return JobMade(spec.decode(), int(created_ms))
+        with reading(job):
+            spec, created_ms = self.caller.insist(look)
+            if spec is None or created_ms is None:
+                raise self._missing(job)
+            return JobMade(spec.decode(), int(created_ms))
 
     def unit_spec(self, job: str, unit: int) -> str | None:
         """The spec of one unit; None if the job has no such unit."""
@@ -257,10 +304,12 @@ class Reader:
         `exclude`: units that are passed over.
         """
         key = keys.job_key(job, "extras")
-        units = sorted(set(map(int, self.caller.command("HKEYS", key))).difference(exclude))
+        with reading(job):
+            units = sorted(set(map(int, self.caller.command("HKEYS", key))).difference(exclude))
         for first in range(0, len(units), _BLOBS_PER_READ):
             chosen = units[first : first + _BLOBS_PER_READ]
-            blobs: list[bytes | None] = self.caller.command("HMGET", key, *chosen)
+            with reading(job):
+                blobs: list[bytes | None] = self.caller.command("HMGET", key, *chosen)
             for unit, blob in zip(chosen, blobs, strict=True):
                 if blob is not None:
                     yield unit, blob
@@ -272,8 +321,9 @@ class Reader:
 
     def bad_units(self, job: str) -> dict[int, str]:
         """Units that were given up, with the reason."""
-        found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
-        return {unit: reason for unit, reason in sorted(_numbered(found))}
+        with reading(job):
+            found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
+            return {unit: reason for unit, reason in sorted(_numbered(found))}
 
     def units_at_work(self, job: str, limit: int = UNITS_AT_WORK_MAX) -> list[UnitAtWork]:
         """Units of a job that are worked on, those that have taken longest first."""
@@ -286,7 +336,8 @@ class Reader:
             pipeline.time()
             return pipeline.execute()
 
-        begun, owners, starts, live, (seconds, micros) = self.caller.insist(look)
+        with reading(job):
+            begun, owners, starts, live, (seconds, micros) = self.caller.insist(look)
         now_ms = seconds * 1000 + micros // 1000
         return [
             UnitAtWork(
@@ -303,16 +354,34 @@ class Reader:
 
     def latencies(self, job: str) -> dict[str, int]:
         """Requests by latency bucket, over the committed units."""
-        return _counts(self.caller.command("HGETALL", keys.job_key(job, "lat")))
+        with reading(job):
+            return _counts(self.caller.command("HGETALL", keys.job_key(job, "lat")))
 
     def _buckets(self, job: str, part: str) -> Iterator[tuple[int, str]]:
         units = self.status(job).units
         for first in range(0, units, keys.UNITS_PER_BUCKET):
             key = keys.bucket_key(job, part, first)
-            found: dict[bytes, bytes] = self.caller.command("HGETALL", key)
-            yield from sorted(_numbered(found))
+            with reading(job):
+                found: dict[bytes, bytes] = self.caller.command("HGETALL", key)
+                numbered = sorted(_numbered(found))
+            yield from numbered
+
+    def _listed(self, job: str) -> JobStatus | None:
+        """A job as it is shown in lists, with what of it does not add up; None: it is gone."""
+        try:
+            status = self._status(job)
+            damage = tuple(self.find_damage(job))
+        except JobMissing:
+            return None
+        except JobDamaged as error:
+            return _unreadable(job, error.damage)
+        return _unreadable(job, damage) if status is None else replace(status, damage=damage)
 
     def _status(self, job: str) -> JobStatus | None:
+        with reading(job):
+            return self._read_status(job)
+
+    def _read_status(self, job: str) -> JobStatus | None:
         def look() -> list[Any]:
             pipeline = self.caller.client.pipeline(transaction=True)
             pipeline.hgetall(keys.job_key(job, "meta"))
@@ -372,6 +441,46 @@ class Reader:
             priority=meta.get("priority", NORMAL),
             labels={field: meta[field] for field in sorted(meta.keys() - OWN_FIELDS)},
         )
+
+
+@contextmanager
+def reading(job: str) -> Iterator[None]:
+    """Around reading keys of a job: what cannot be read of them raises JobDamaged."""
+    try:
+        yield
+    except redis.ResponseError as error:
+        if not str(error).startswith(("WRONGTYPE", "Command # ")) or "WRONGTYPE" not in str(error):
+            raise
+        raise JobDamaged(job, ["one of its keys is of another type"]) from error
+    except (ValueError, KeyError, IndexError) as error:
+        reason = f"its keys cannot be read ({type(error).__name__}: {error})"
+        raise JobDamaged(job, [reason[:_REASON_CHARS_MAX]]) from error
+
+
+def _unreadable(job: str, damage: tuple[str, ...]) -> JobStatus:
+    """A job of which there is nothing to say, for lists."""
+    return JobStatus(
+        job=job,
+        state=JobState.FAILED,
+        epoch=0,
+        sealed=False,
+        units=0,
+        left=0,
+        done=0,
+        bad=0,
+        issued=0,
+        leased=0,
+        suspects=0,
+        totals={},
+        live=Live(),
+        created_ms=0,
+        started_ms=None,
+        finished_ms=None,
+        now_ms=0,
+        last_error=None,
+        labels={},
+        damage=damage,
+    )
 
 
 def _sum_live(entries: list[bytes]) -> Live:

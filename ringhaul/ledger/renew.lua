@@ -6,6 +6,7 @@
 --   PAUSE  the job is paused; the lease is extended for an attempt that cannot be given back
 --   LOST   the lease is another attempt's or the unit is done
 --   STOP   the job does not run
+--   GONE   there is no such job: Redis lost it
 -- What was done so far is kept when the job was stopped, so that `status` can say how many rows of
 -- unfinished units are in the table.
 local unit, lease_ms = ARGV[1], int(ARGV[3])
@@ -16,6 +17,9 @@ local function answer(word)
   return { word, m[3] or '', redis.call('ZCARD', LEASE), now }
 end
 
+if not state then
+  return answer('GONE') -- nothing is made anew of it
+end
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return answer(state == 'RUNNING' and 'LOST' or 'STOP')
 end

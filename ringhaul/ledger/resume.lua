@@ -2,13 +2,17 @@
 -- committed stays committed.
 -- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is)
 -- Answers {epoch now, state now}; the epoch is the next one, also when this call repeats one that
--- got through. If the job could not be resumed, the epoch is the old one or another.
+-- got through. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its done
+-- bits do not add up, and units that are done would be done and counted once more.
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms')
 local state = m[1]
 local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'
   or state == 'QUARANTINED'
 if not resumable or m[2] ~= ARGV[1] then
   return { tonumber(m[2] or '0'), state or '' }
+end
+if not adds_up() then
+  return { -1, '' }
 end
 if ARGV[2] ~= '' then
   int(ARGV[2])
@@ -17,7 +21,7 @@ if ARGV[2] ~= '' then
 end
 for _, unit in ipairs(redis.call('HKEYS', LIVE)) do
   if redis.call('GETBIT', DONE, unit) == 0 then
-    redis.call('HDEL', EXTRAS, unit) -- see stop
+    note_kept(-redis.call('HDEL', EXTRAS, unit)) -- see stop
   end
 end
 redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, LOSSES, BAD)

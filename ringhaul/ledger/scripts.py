@@ -32,6 +32,7 @@ JOB_SCRIPTS = (
     "throttle",
     "publish",
     "published",
+    "audit",
 )
 #: Scripts about something that all jobs share; each documents its keys.
 SHARED_SCRIPTS = (

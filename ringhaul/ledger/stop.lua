@@ -8,10 +8,14 @@ local unit = ARGV[1]
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return 'LOST'
 end
+local state = redis.call('HGET', META, 'state')
+if not state then
+  return 'LOST' -- Redis lost the job: nothing is made anew of it
+end
 redis.call('HSET', LIVE, unit, ARGV[3])
-redis.call('HSET', EXTRAS, unit, ARGV[4])
+note_kept(redis.call('HSET', EXTRAS, unit, ARGV[4]))
 end_lease(unit)
-if redis.call('HGET', META, 'state') == 'RUNNING' then
+if state == 'RUNNING' then
   finish('STOPPED')
 else
   keep_for_a_while(LIVE)

@@ -4,12 +4,16 @@ Each worker does this on its own timer, and so does an attached producer. Any nu
 time: the scripts decide, and a unit is handed out to one of them only.
 """
 
+import logging
 from collections.abc import Callable
 
 from ringhaul.ledger import keys
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Issued, Ledger, Swept
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.states import JobState
+
+log = logging.getLogger(__name__)
 
 #: publish(job, issued): send one message for each unit.
 Publish = Callable[[str, Issued], None]
@@ -45,7 +49,12 @@ def sweep_running(
     found: dict[str, Swept] = {}
     for name in sorted(names):
         job = name.decode()
-        swept = found[job] = sweep_job(ledger, job, window(job), publish)
+        try:
+            swept = found[job] = sweep_job(ledger, job, window(job), publish)
+        except JobDamaged as error:  # must not keep others from being looked after
+            log.error("%s", error)
+            ledger.caller.command("SREM", keys.RUNNING, job)
+            continue
         if swept.state is not JobState.RUNNING and not swept.expired:
             _unlist(ledger, job)
     count_open_units(ledger.caller)

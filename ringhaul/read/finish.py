@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ringhaul.errors import OutputUnusable
+from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.reading import Reader
 from ringhaul.read.job import ReadJob
 from ringhaul.read.manifest import Manifest, Transformed, check_parts, write_manifest
@@ -26,6 +27,7 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
     job = ReadJob.from_json(json.loads(ledger.job_spec(job_id)))
     assert job.output is not None
     parts = list(job_parts(ledger, job_id))
+    check_parts_counted(ledger, job_id, parts)
     check_seen(job.output.url, parts)
     manifest = _manifest(job_id, job, parts, ledger.status(job_id).finished_ms or 0)
     if job.skip_failed:
@@ -35,6 +37,13 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
     write_manifest(job.output.url, manifest)
     remove_orphans(job.output.url, job_id, {part.name for part in parts})
     return manifest
+
+
+def check_parts_counted(ledger: Reader, job_id: str, parts: list[PartInfo]) -> None:
+    """Raise `JobDamaged` if the ledger lost parts that it counted, or knows of more."""
+    counted = sum(ReadResult.unpack(packed).parts for _, packed in ledger.results(job_id))
+    if counted != len(parts):
+        raise JobDamaged(job_id, [f"{len(parts):,} of {counted:,} files are listed"])
 
 
 def check_seen(url: str, parts: list[PartInfo]) -> None:

@@ -77,7 +77,7 @@ MUTANTS = {
     "claim of an old epoch": ("claim", " or m[2] ~= ARGV[2] then", " then"),
     "resume leaves what stopped the job": (
         "resume",
-        "redis.call('HDEL', EXTRAS, unit) -- see stop",
+        "note_kept(-redis.call('HDEL', EXTRAS, unit)) -- see stop",
         "",
     ),
     "stop by anyone": (

@@ -1,0 +1,69 @@
+"""A job that a command made or followed, and that Redis does not know any more.
+
+"There is no such job" is about an id that was mistyped. Whoever saw the job knows better: its
+workers had begun, and what they wrote stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ringhaul.errors import EXIT_FATAL, Terminal
+from ringhaul.ledger.reading import JobMissing
+
+if TYPE_CHECKING:
+    from ringhaul.load.job import LoadJob
+
+
+class JobGone(Terminal):
+    """Redis lost a job while it ran."""
+
+    exit_code = EXIT_FATAL
+
+
+@contextmanager
+def knowing(job_id: str, job: Any) -> Iterator[None]:
+    """Around the life of a job: turns `JobMissing` about it into `JobGone`, with what may be left.
+
+    `job`: what it does, as `tasks.kinds.job_of` makes it.
+    """
+    try:
+        yield
+    except JobMissing as error:
+        if error.job != job_id:
+            raise
+        raise JobGone(gone_words(job_id, job)) from error
+
+
+def gone_words(job_id: str, job: Any) -> str:
+    """What to tell of a job that is gone: what it may have left, and how to do it again."""
+    told = (
+        f"job {job_id} is gone from Redis, which was flushed, restarted without its data, or "
+        "evicted keys (`ringhaul doctor` looks at its settings). "
+    )
+    if job.kind == "load":
+        return told + _load_words(job)
+    if job.kind == "exec":
+        return told + (
+            "Its statement may have run for any of the values. Run the command again only if it "
+            "may run twice for the same ones."
+        )
+    if getattr(job, "output", None) is not None and not getattr(job, "streams", False):
+        return told + (
+            f"Nothing was written to a table. Files of it may be in {job.output.url}, which has "
+            "no manifest: remove them, and run the command again."
+        )
+    return told + "Nothing was written to a table: run the command again."
+
+
+def _load_words(job: LoadJob) -> str:
+    first = datetime.fromtimestamp(job.base_us / 1_000_000, UTC).isoformat(timespec="seconds")
+    return (
+        f"Rows of it may be in {job.table.name}, with write times from {job.base_us} ({first}) "
+        f"on. To do it again, run the same command with --timestamp {job.base_us}: the same "
+        "records of unchanged files get the same write times, and rows that are there already stay "
+        "as they are."
+    )

@@ -1,0 +1,64 @@
+"""What the ledger's server says of itself: asked once by a worker, a command or `doctor`."""
+
+import statistics
+import time
+from typing import Any
+
+import redis
+
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.server_checks import ServerFacts
+
+_PINGS = 5
+
+
+def read_server(caller: Caller, *, timed: bool = False) -> ServerFacts:
+    """Ask. What the server refuses to say (INFO and CONFIG need rights of their own, and managed
+    servers have no CONFIG) is None. `timed`: measure how long an answer takes.
+
+    Raises LedgerUnavailable, and LedgerRefused where it does not do at all.
+    """
+    caller.command("PING")
+    info = caller.insist(lambda: _allowed(caller.client.info)) or {}
+    policy = _setting(caller, "maxmemory-policy") or info.get("maxmemory_policy")
+    appendfsync = _setting(caller, "appendfsync")
+    aof, clustered = info.get("aof_enabled"), info.get("cluster_enabled")
+    return ServerFacts(
+        address=caller.address(),
+        version=info.get("valkey_version") or info.get("redis_version"),
+        policy=policy,
+        appendonly=None if aof is None else aof == 1,
+        appendfsync=appendfsync,
+        role=info.get("role"),
+        clustered=None if clustered is None else clustered == 1,
+        used_bytes=info.get("used_memory"),
+        maxmemory_bytes=info.get("maxmemory"),
+        latency_ms=_latency_ms(caller) if timed else None,
+    )
+
+
+def _setting(caller: Caller, name: str) -> str | None:
+    found = caller.insist(lambda: _allowed(lambda: caller.client.config_get(name))) or {}
+    for key, value in found.items():
+        if (key.decode() if isinstance(key, bytes) else key) == name:
+            return value.decode() if isinstance(value, bytes) else str(value)
+    return None
+
+
+def _allowed(ask: Any) -> Any:
+    """The answer; None where the server does not allow the question."""
+    try:
+        return ask()
+    except redis.ResponseError as error:
+        if str(error).startswith(("LOADING", "MASTERDOWN", "BUSY")):
+            raise
+        return None
+
+
+def _latency_ms(caller: Caller) -> float:
+    took = []
+    for _ in range(_PINGS):
+        began = time.perf_counter()
+        caller.command("PING")
+        took.append(time.perf_counter() - began)
+    return statistics.median(took) * 1000

@@ -1,0 +1,113 @@
+"""Kombu's Redis transport, which takes no message that `messages` calls unfit.
+
+An item is looked at between Redis's answer and kombu: where one is unfit, kombu is told that
+nothing came. It is gone from the queue then, and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import kombu.transport.redis
+from redis import RedisError
+
+from tasks.messages import why_unfit
+
+log = logging.getLogger(__name__)
+
+#: Kombu has no types.
+transport: Any = kombu.transport.redis
+
+#: A queue may hold thousands of them.
+SAY_EVERY_S = 60.0
+
+
+class Dropped:
+    """Tells of messages that were dropped, at most once a minute."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._said_at: float | None = None
+
+    def note(self, queue: str, item: object, reason: str) -> None:
+        """One more. Neither its bytes nor any of its values are told."""
+        self._count += 1
+        now = time.monotonic()
+        if self._said_at is not None and now - self._said_at < SAY_EVERY_S:
+            return
+        size = len(item) if isinstance(item, bytes | str) else 0
+        log.error(
+            "dropped a message of %s bytes from %.100r: %s (%s dropped since this was last said). "
+            "Who but ringhaul writes to this Redis?",
+            f"{size:,}",
+            queue,
+            reason,
+            f"{self._count:,}",
+        )
+        self._count, self._said_at = 0, now
+
+
+#: Of this process.
+DROPPED = Dropped()
+
+
+class UnitQoS(transport.QoS):  # type: ignore[misc]
+    """Restores what nobody acknowledged, and forgets what cannot be restored."""
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
+        try:
+            super().restore_by_tag(tag, client, leftmost)
+        except RedisError:
+            raise
+        except Exception as error:
+            DROPPED.note(str(self.unacked_key), b"", f"it cannot be read ({type(error).__name__})")
+            with self.channel.conn_or_acquire(client) as connected, connected.pipeline() as pipe:
+                self._remove_from_indices(tag, pipe).execute()
+
+
+class UnitChannel(transport.Channel):  # type: ignore[misc]
+    """A channel whose queues may hold anything."""
+
+    QoS = UnitQoS
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        client = super()._create_client(asynchronous=asynchronous)
+        parse = client.parse_response
+
+        def parse_response(connection: Any, command_name: str, **options: Any) -> Any:
+            answer = parse(connection, command_name, **options)
+            if command_name not in ("BRPOP", "RPOP") or answer is None:
+                return answer
+            key, item = answer if command_name == "BRPOP" and answer else (b"", answer)
+            queue = _text(key)
+            reason = why_unfit(item, queue)
+            if not reason:
+                return answer
+            DROPPED.note(queue.rsplit(self.sep, 1)[0], item, reason)
+            return None
+
+        client.parse_response = parse_response
+        return client
+
+    def _handle_message(self, client: Any, r: Any) -> Any:
+        """What was published to all: events, and commands for workers."""
+        payload = super()._handle_message(client, r)
+        if not _text(payload["type"]).endswith("message"):
+            return payload
+        reason = why_unfit(payload["data"], "")
+        if not reason:
+            return payload
+        DROPPED.note(_text(payload["channel"]), payload["data"], reason)
+        return {**payload, "type": "dropped"}
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+class UnitTransport(transport.Transport):  # type: ignore[misc]
+    """The transport of `redis://` and `rediss://`."""
+
+    Channel = UnitChannel
