@@ -25,9 +25,9 @@ Decoding = Literal["none", "block", "stream"]
 #: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
 NULL_STRING_BYTES_MAX = 200
 NULL_STRINGS_MAX = 100
-#: Cassandra's largest mutation is 16 MiB by default, and no text takes more than six times the bytes
-#: of its value (JSON's ``\\u0001``; a blob takes twice as many). A third more is for the rest of a
-#: record: names in JSON, delimiters, other columns.
+#: Cassandra's largest mutation is 16 MiB by default, and a text takes up to six times as many bytes
+#: in JSON (``\\u0001``), a blob twice as many. A third more is for the rest of a record: names in
+#: JSON, delimiters, other columns.
 RECORD_BYTES_MAX = 128 * 2**20
 #: Encodings of Python's that are of host names, or of nothing.
 _NO_FILES = ("idna", "punycode", "undefined")

@@ -233,8 +233,8 @@ def test_a_line_of_200_megabytes(
         "check that --delimiter and --quote fit the file"
     )
     assert reject["reason"] == f"line 3: {what}"
-    # The line was not held in memory.
-    assert 0 < summary["worker_rss_bytes_max"] < 300 * 2**20
+    # Twice the longest record was held in memory, and never the whole line.
+    assert 0 < summary["worker_rss_bytes_max"] < 600 * 2**20
 
 
 # More rejects than allowed.
