@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import Encoded, TextColumn
 from ringhaul.cql.gluing import VECTOR_FIXED, fixed_in_vector
 from ringhaul.cql.text_format import TextFormat
@@ -75,3 +77,22 @@ def marked_column(batch: pa.RecordBatch, name: str) -> Any:
     """The marked form of a column, or the column where it has no empty value."""
     at = batch.schema.get_field_index(MARKED + name)
     return batch.column(at if at >= 0 else batch.schema.get_field_index(name))
+
+
+def rows_with_empty_elements(of: CqlType, lists: Cells) -> list[int]:
+    """The rows whose list, of elements of a scalar type, has an empty one."""
+    if of.name not in EMPTIABLE:
+        return []
+    # No cell has four zeros in a row unless a length, a count or a value has.
+    zeros = pc.match_substring(lists.values, bytes(4)).to_numpy(zero_copy_only=False)
+    return [row for row in np.flatnonzero(zeros).tolist() if _has_empty(lists.values[row].as_py())]
+
+
+def _has_empty(cell: bytes) -> bool:
+    at = 4
+    while at < len(cell):
+        length = int.from_bytes(cell[at : at + 4], "big", signed=True)
+        if length == 0:
+            return True
+        at += 4 + max(length, 0)
+    return False

@@ -43,7 +43,8 @@ def empties(cassandra_session: Session, keyspace: str) -> str:
     session.execute(f"CREATE TYPE {keyspace}.u (i int, t timestamp, d text)")
     columns = ", ".join(f"c_{name} {name}" for name in NAMES)
     session.execute(
-        f"CREATE TABLE {table} (p int, q uuid, k int, l timestamp, {columns}, li list<int>, "
+        f"CREATE TABLE {table} (p int, q uuid, k int, l timestamp, {columns}, "
+        "li frozen<list<text>>, "
         f"m map<int, double>, s frozen<set<timestamp>>, t tuple<int, uuid>, f frozen<{keyspace}.u>,"
         f" n {keyspace}.u, g list<frozen<tuple<boolean, float>>>, "
         "PRIMARY KEY ((p, q), k, l)) WITH CLUSTERING ORDER BY (k DESC, l ASC)"
@@ -52,7 +53,7 @@ def empties(cassandra_session: Session, keyspace: str) -> str:
     session.execute(
         f"INSERT INTO {table} (p, q, k, l, {', '.join(f'c_{n}' for n in NAMES)}, li, m, s, t, f, n,"
         f" g) VALUES (1, {empty['uuid']}, {empty['int']}, {empty['timestamp']}, "
-        f"{', '.join(empty.values())}, [1, {empty['int']}, 3], "
+        f"{', '.join(empty.values())}, ['', 'x'], "
         f"{{{empty['int']}: {empty['double']}, 0: 1.5, 7: -0.0}}, {{0, {empty['timestamp']}}}, "
         f"({empty['int']}, {empty['uuid']}), "
         f"{{i: {empty['int']}, t: {empty['timestamp']}, d: ''}}, {{i: {empty['int']}, d: '0x'}}, "
@@ -90,16 +91,33 @@ def test_empty_values_that_parquet_has_no_form_for_are_named_at_once(
     session = cassandra_session
     keyspace = empties.split(".")[0]
     session.execute(
-        f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY, d decimal, i inet, v list<varint>, n int)"
+        f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY, d decimal, i inet, v set<varint>, n int)"
     )
     session.execute(
         f"INSERT INTO {keyspace}.t (id, d, i, v) VALUES (1, blobasdecimal(0x), blobasinet(0x), "
-        "[blobasvarint(0x), 3])"
+        "{blobasvarint(0x), 3})"
     )
     session.execute(f"INSERT INTO {keyspace}.t (id, n) VALUES (2, 3)")
     with raw_session(session) as raw:
         stored = stored_rows(raw, f"{keyspace}.t")
     assert copied(fleet, session, f"{keyspace}.t", "parquet") == stored
+
+
+def test_an_empty_value_in_a_list_is_a_reject(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = f"{keyspace}.li"
+    cassandra_session.execute(
+        f"CREATE TABLE {table} (id int PRIMARY KEY, a list<int>, b frozen<list<varint>>)"
+    )
+    path = fleet.cwd / "li.csv"
+    path.write_text('id,a,b\n1,"[1, ""0x""]",\n2,,"[""0x""]"\n3,"[0, 0, 256]","[0, 65536]"\n')
+    done = fleet.run("load", path, "-t", table, "--json")
+    assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 2), done
+    told = fleet.run("errors", done.summary["job"]).out
+    assert "an empty value of type int, which the server takes in a list" in told
+    (row,) = cassandra_session.execute(f"SELECT a, b FROM {table}")
+    assert (row.a, row.b) == ([0, 0, 256], [0, 65536])
 
 
 def test_verify_tells_an_empty_value_from_a_null_and_from_a_number(
