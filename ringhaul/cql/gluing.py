@@ -115,8 +115,17 @@ def lift(
 
 def null_faults(cells: Cells, kind: CqlType, what: str) -> Faults:
     """Faults of the elements that are null, where Cassandra takes none."""
+    if cells.fixed_values is not None:
+        return {}
     reason = f"null; {what} holds none"
-    return {int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths < 0)}
+    faults = {int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths < 0)}
+    if what == "a vector" and fixed_in_vector(kind):
+        # Side by side, an empty value would have no place.
+        reason = "an empty value; a vector of such has none"
+        faults |= {
+            int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths == 0)
+        }
+    return faults
 
 
 def _rows(values: pa.BinaryArray, counts: Counts) -> pa.BinaryArray:

@@ -10,6 +10,7 @@ from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, TextColumn, without_nulls
 from ringhaul.cql.decimals import encode_decimals, encode_varints
 from ringhaul.cql.durations import encode_durations
+from ringhaul.cql.empties import EMPTIABLE, taking_empties
 from ringhaul.cql.identifiers import encode_uuids
 from ringhaul.cql.numbers import encode_booleans, encode_floats, encode_integers
 from ringhaul.cql.strings import encode_asciis, encode_blobs, encode_texts
@@ -48,6 +49,7 @@ ENCODERS: dict[str, Callable[[TextColumn, TextFormat], Encoded]] = {
     "timeuuid": _typed(encode_uuids, "timeuuid"),
     "inet": encode_inets,
 }
+ENCODERS |= {name: taking_empties(ENCODERS[name]) for name in sorted(EMPTIABLE)}
 
 
 def supported(cql_type: str) -> bool:

@@ -25,6 +25,10 @@ Decoding = Literal["none", "block", "stream"]
 #: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
 NULL_STRING_BYTES_MAX = 200
 NULL_STRINGS_MAX = 100
+#: Cassandra's largest mutation is 16 MiB by default, and a text takes up to six times as many bytes
+#: in JSON (``\\u0001``), a blob twice as many. A third more is for the rest of a record: names in
+#: JSON, delimiters, other columns.
+RECORD_BYTES_MAX = 128 * 2**20
 #: Encodings of Python's that are of host names, or of nothing.
 _NO_FILES = ("idna", "punycode", "undefined")
 
@@ -51,8 +55,8 @@ class CsvDialect:
     allow_missing_fields: bool = False
     #: True takes NUL bytes in values as they are, False rejects the record.
     allow_nul: bool = False
-    #: Longer records are rejected unread. Cassandra's default largest mutation is 16 MiB.
-    record_bytes_max: int = 16 * 2**20
+    #: Longer records are rejected unread.
+    record_bytes_max: int = RECORD_BYTES_MAX
     #: Of the options that set all this, for messages: see `option_names`.
     option_prefix: str = ""
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ringhaul.cql.column import SHOWN_CHARACTERS_MAX
@@ -16,6 +17,8 @@ from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
 #: Numbers of fields in a message.
 _SHOWN_FIELDS_MAX = 20
 HEADER_CHUNK_BYTES = 64 * 2**10
+#: Nobody names columns at such length: the file is of another kind, or has no line ends.
+HEADER_BYTES_MAX = 16 * 2**20
 _ELSE = "name all fields by --columns, or give --no-header if the first record is data"
 
 
@@ -32,7 +35,8 @@ def read_header(
     `check_names`. Raises `SourceEmpty` for a source without records, and `UsageError` for what is
     no text or not decodable.
     """
-    blocks = read_blocks(stream, dialect, block_bytes=HEADER_CHUNK_BYTES, start=start)
+    bounded = replace(dialect, record_bytes_max=min(HEADER_BYTES_MAX, dialect.record_bytes_max))
+    blocks = read_blocks(stream, bounded, block_bytes=HEADER_CHUNK_BYTES, start=start)
     block = next(blocks, None)
     if block is None:
         raise SourceEmpty("is empty: it has no header and no records")

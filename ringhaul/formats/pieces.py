@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.records import Offsets, count_line_ends, scan_records
+from ringhaul.formats.records import Offsets, count_line_ends, first_record, scan_records
 
 BOM = b"\xef\xbb\xbf"
 #: How much of a defective record is kept to show and export.
@@ -66,8 +66,8 @@ def read_pieces(
 ) -> Iterator[Piece]:
     """Yield the pieces of `stream`, which stands at `start`; they follow each other gaplessly.
 
-    Holds at most about `chunk_bytes` + ``record_bytes_max`` at a time. A byte order mark at
-    offset 0 belongs to no piece.
+    A piece has about two chunks at most, or one record. Holds at most twice `chunk_bytes` +
+    ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece.
     """
     cutter = _Cutter(stream, dialect, chunk_bytes, start)
     cutter.skip_bom()
@@ -90,10 +90,10 @@ class _Cutter:
 
     def fill(self) -> bool:
         """Read on; False when there is nothing left to cut."""
-        # A record longer than a chunk is scanned again with each chunk: growing twofold keeps
+        # A record longer than a chunk is scanned again with each chunk: growing fourfold keeps
         # the sum linear. Two bytes more than a record decide whether it is too long.
         held_bytes = len(self.buffer)
-        growth_bytes = min(held_bytes, self.dialect.record_bytes_max + 2 - held_bytes)
+        growth_bytes = min(3 * held_bytes, self.dialect.record_bytes_max + 2 - held_bytes)
         self._read(max(self.chunk_bytes, growth_bytes))
         return bool(self.buffer)
 
@@ -108,7 +108,11 @@ class _Cutter:
         """Yield all pieces that the buffer can give; keep the rest."""
         longest = self.dialect.record_bytes_max
         while True:
-            scan = scan_records(self.buffer, self.dialect, final=self.at_end)
+            # Where a long record was held or given up, what lies behind it is no piece yet: it
+            # is as long as that record was.
+            window = self.buffer[: 2 * self.chunk_bytes]
+            whole = len(window) == len(self.buffer)
+            scan = scan_records(window, self.dialect, final=whole and self.at_end)
             too_long = np.flatnonzero(scan.ends - scan.starts > longest)
             if len(too_long):
                 whole_count = int(too_long[0])
@@ -122,11 +126,31 @@ class _Cutter:
             yield from self._take(scan.consumed_bytes, scan.starts, scan.ends)
             if not self.buffer:
                 return
+            if not whole:
+                if not scan.consumed_bytes:
+                    # One record fills the window, and may end behind it.
+                    end = first_record(self.buffer, self.dialect, final=self.at_end).end
+                    if end is not None and end <= longest:
+                        yield from self._take_first(end)
+                        continue
+                    if end is None and not self.at_end and len(self.buffer) < longest + 2:
+                        return
+                    yield self._take_defect()
+                continue
             # The rest is a record without its end. At the end of the input only an open
             # quote leaves one; before, it may still end unless it is too long already.
             if not self.at_end and len(self.buffer) < longest + 2:
                 return
             yield self._take_defect()
+
+    def _take_first(self, end: int) -> Iterator[Piece]:
+        """Take the line that ends at `end` of the buffer: a record, or a comment."""
+        comment = self.dialect.comment
+        is_comment = comment is not None and self.buffer.startswith(comment.encode())
+        found = np.zeros(0 if is_comment else 1, np.int64)
+        line_end = self.buffer[end : end + 2]
+        size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
+        yield from self._take(size_bytes, found, found + end)
 
     def _take(self, size_bytes: int, starts: Offsets, ends: Offsets) -> Iterator[Piece]:
         if size_bytes == 0:
@@ -145,9 +169,11 @@ class _Cutter:
         longest, position = self.dialect.record_bytes_max, self.position
         comment = self.dialect.comment
         is_comment = comment is not None and self.buffer.startswith(comment.encode())
-        window = self.buffer[:longest]
-        quote = None if is_comment else scan_records(window, self.dialect, final=False).open_quote
-        certain_bytes = len(window) if quote is None else quote
+        quote = None
+        if not is_comment:
+            held = first_record(self.buffer, self.dialect, final=False, size_bytes=longest)
+            quote = held.open_quote
+        certain_bytes = min(len(self.buffer), longest) if quote is None else quote
         lines_before = count_line_ends(self.buffer, 0, certain_bytes)
         line = position.line + lines_before
         defect = None

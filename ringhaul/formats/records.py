@@ -30,6 +30,7 @@ Offsets = npt.NDArray[np.int64]
 Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
 
 LF, CR = 10, 13
+_LINE_END = re.compile(rb"[\r\n]")
 _NO_OFFSETS: Offsets = np.empty(0, np.int64)
 
 
@@ -76,6 +77,46 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     if not is_record.all():
         starts, ends = starts[is_record], ends[is_record]
     return Scan(starts, ends, consumed_bytes, open_quote)
+
+
+class FirstRecord(NamedTuple):
+    """The record at the start of a buffer that may be one of hundreds of MiB."""
+
+    #: Where its line end begins; None: it is not in the buffer.
+    end: int | None
+    #: The quote that is open at the end of the buffer, if the record has no end in it.
+    open_quote: int | None
+
+
+def first_record(
+    buffer: bytes, dialect: CsvDialect, *, final: bool, size_bytes: int | None = None
+) -> FirstRecord:
+    """Find the end of the first record of `buffer[:size_bytes]`, which begins at a record boundary.
+
+    Takes no memory whatever is in the buffer, where `scan_records` takes eight bytes for each
+    quote and line end: a record that is not whole may hold nothing else. `final`: as there.
+    """
+    length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
+    length -= not final and buffer.endswith(b"\r", 0, length)
+    quote = -1 if dialect.quote is None else ord(dialect.quote)
+    # Behind the last character that can hide something, nothing has to be walked over.
+    specials = [c.encode() for c in (dialect.quote, dialect.escape) if c is not None]
+    walked = max((1 + buffer.rfind(c, 0, length) for c in specials), default=0)
+    if walked and dialect.escape is not None:
+        walked = min(walked + 2, length)  # an escaped character, and a quote that is ordinary then
+    open_quote = None
+    for match in _walker(dialect).finditer(buffer, 0, walked) if walked else ():
+        begin = match.start("hides")
+        found = _LINE_END.search(buffer, match.start(), match.end() if begin < 0 else begin)
+        if found is not None:
+            return FirstRecord(found.start(), None)
+        if begin >= 0 and buffer[begin] == quote and match.start("closes") < 0:
+            open_quote = begin
+    if open_quote is None:
+        found = _LINE_END.search(buffer, walked, length)
+        if found is not None or final:
+            return FirstRecord(found.start() if found else length, None)
+    return FirstRecord(None, open_quote)
 
 
 def count_line_ends(buffer: bytes, begin: int, end: int) -> int:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ringhaul.breadcrumb import TRAIL
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
+from ringhaul.cql.empties import EMPTIABLE, rows_with_empty_elements
 from ringhaul.cql.nested import encode_column, encode_json, parse_json
 from ringhaul.cql.typed import encode_typed, refusal
 from ringhaul.formats.csv_read import FieldReject, read_block
@@ -77,6 +78,10 @@ class TableColumns:
         missing = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
         key = job.table.primary_key
         self._null_lengths = [NULL_LENGTH if c in key else missing for c in self.names]
+        #: Lists whose elements may be empty.
+        self._spelt_out = [
+            kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
+        ]
         self._text = job.text
         self._row_fields = source.row_fields
         self._ttl_s = job.ttl_s
@@ -118,12 +123,27 @@ class TableColumns:
             column = encode(
                 self.kinds[place], values, self._text, null_length=self._null_lengths[place]
             )
+            if self._spelt_out[place]:
+                self._refuse_empties(place, column.cells, records, faults)
         else:
             name, meant = self._row_fields[place - columns_count]
             column = meant.encode(encode, values, self._text)
         for row, fault in column.faults.items():
             faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
         return column.cells
+
+    def _refuse_empties(
+        self, place: int, lists: Cells, records: npt.NDArray[np.int64], faults: dict[int, Fault]
+    ) -> None:
+        """Bound as a list, such a value ends in an error of the server's, or as a null in a list
+        that is frozen. As a literal in CQL it is kept."""
+        name, (of,) = self.names[place], self.kinds[place].of
+        for row in rows_with_empty_elements(of, lists):
+            reason = (
+                f"cast list: an empty value of type {of}, which the server takes in a list "
+                "only as a literal: INSERT the row with cqlsh"
+            )
+            faults.setdefault(int(records[row]), ("cast", name, reason))
 
     def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
         """What is bound, of the cells of all places: the columns, the timestamp, and the TTL where

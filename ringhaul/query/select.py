@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.empties import marked_column
 from ringhaul.cql.types import CqlType
 from ringhaul.query.errors import QueryError
 from ringhaul.query.functions import Aggregate, aggregate_of, is_aggregate
@@ -100,6 +101,19 @@ class Select:
         kept = self.where.filter(batch)
         return pa.RecordBatch.from_arrays(
             [item.scalar.evaluate(kept) for item in self.items], list(self.names)
+        )
+
+    def project_marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """As `project`, with columns that hold empty values in their marked forms, for files."""
+        kept = self.where.filter(batch)
+        return pa.RecordBatch.from_arrays(
+            [
+                item.scalar.evaluate(kept)
+                if item.scalar.column is None
+                else marked_column(kept, item.scalar.column.name)
+                for item in self.items
+            ],
+            list(self.names),
         )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
 from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, shown
+from ringhaul.cql.empties import marked_column
 from ringhaul.cql.types import CqlType
 from ringhaul.read.replies import FLAG_NO_METADATA, KIND_ROWS
 
@@ -36,7 +37,7 @@ class Shown(NamedTuple):
     """A cell for people."""
 
     cell: bytes | None
-    text: str | None  #: None also of an empty cell of a type that has no empty value
+    text: str | None
 
 
 def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen: bool) -> Mask:
@@ -157,9 +158,8 @@ def texts(kind: CqlType, cells: Cells) -> list[str | None]:
 
     head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, 1, len(cells))
     page = head + b"".join(join_rows([cells]).to_pylist())
-    found: list[str | None] = text_of(
-        kind, PageDecoder([""], [kind]).decode(page).column(0)
-    ).to_pylist()
+    batch = PageDecoder([""], [kind], marks=True).decode(page)
+    found: list[str | None] = text_of(kind, marked_column(batch, "")).to_pylist()
     return found
 
 

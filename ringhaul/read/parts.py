@@ -79,6 +79,7 @@ class PartSet:
     ) -> None:
         if not _WORD.fullmatch(attempt):
             raise ValueError(f"an attempt's token is letters and digits, not {attempt!r}")
+        self.kind = fmt.kind  #: csv, jsonl or parquet
         self._folder = open_folder(url)
         self._format, self._names, self._types = fmt, list(names), list(types)
         self._job, self._unit, self._attempt = job, unit, attempt

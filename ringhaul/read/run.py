@@ -137,7 +137,12 @@ def run_read_unit(
             pause = asked
 
     fetches = scan_fetches(job.select)
-    decoder = PageDecoder([fetch.name for fetch in fetches], [fetch.type for fetch in fetches])
+    decoder = PageDecoder(
+        [fetch.name for fetch in fetches],
+        [fetch.type for fetch in fetches],
+        # Transforms and aggregates get the values that the driver would give them.
+        marks=job.output is not None and not transforms,
+    )
 
     pacing = Pacing(hooks.throttle, tick)
     ranges = spread_ranges(unit.ranges, RANGES_EACH * options.in_flight)

@@ -22,6 +22,7 @@ from ringhaul.formats.parquet_json import record_json
 from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.select import Select
+from ringhaul.read.empty_values import unmarked
 from ringhaul.read.job import ReadJob
 from ringhaul.read.parts import PartInfo, PartSet
 from ringhaul.read.ranges import TokenRange
@@ -86,11 +87,15 @@ class PartsSink:
     def __init__(self, select: Select, files: PartSet, earlier: list[PartInfo]) -> None:
         """`earlier`: parts that attempts before this one left for good."""
         self._select, self._files = select, files
+        #: Whether values keep their types in the files.
+        self._typed = files.kind == "parquet"
         #: Parts that a cursor may name: another attempt may have taken them over.
         self._saved = list(earlier)
 
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
-        kept = self._select.project(batch)
+        kept = self._select.project_marked(batch)
+        if self._typed and batch.num_columns > len(self._select.fetches):
+            kept = unmarked(self._select, batch, kept)
         self._files.write(kept)
         return int(kept.num_rows)
 

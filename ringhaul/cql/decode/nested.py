@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringhaul.cql.decode.cells import (
     Int32s,
@@ -15,6 +18,7 @@ from ringhaul.cql.decode.cells import (
 )
 from ringhaul.cql.decode.hostile import HostilePage, checked
 from ringhaul.cql.decode.scalars import DECODERS, Decode, Fixed, validity
+from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_type
 from ringhaul.cql.types import CqlType
 
 #: Types that lie in a vector side by side, without lengths: those that the server calls fixed in
@@ -31,26 +35,78 @@ _SIDE_BY_SIDE = {
 }
 
 
-def decoder_of(cql_type: CqlType) -> Decode:
+class Empties:
+    """Whether empty values were met that their Arrow form has no place for (`cql/empties.py`)."""
+
+    met = False
+
+
+class Leaves(NamedTuple):
+    """How the scalars within a type are decoded."""
+
+    #: Gets to know of empty values; None: nobody wants to.
+    empties: Empties | None = None
+    #: Whether the column is to have its marked form.
+    marked: bool = False
+
+    def arrow(self, cql_type: CqlType) -> pa.DataType:
+        return (marked_type(cql_type) if self.marked else cql_type).arrow()
+
+    def decoder(self, name: str) -> Decode:
+        if name not in EMPTIABLE:
+            return DECODERS[name]
+        if self.marked:
+            return _marked(name)
+        return DECODERS[name] if self.empties is None else _noting(name, self.empties)
+
+
+PLAIN = Leaves()
+
+
+def decoder_of(cql_type: CqlType, leaves: Leaves = PLAIN) -> Decode:
     """What decodes cells of this type."""
     match cql_type.name:
         case "list" | "set":
-            return _lists(cql_type)
+            return _lists(cql_type, leaves)
         case "map":
-            return _maps(cql_type)
+            return _maps(cql_type, leaves)
         case "tuple" | "udt":
-            return _structs(cql_type)
+            return _structs(cql_type, leaves)
         case "vector" if _innermost(cql_type).name in _SIDE_BY_SIDE:
             return _dense_vectors(cql_type)
         case "vector":
-            return _vectors(cql_type)
+            return _vectors(cql_type, leaves)
         case _:
-            return DECODERS[cql_type.name]
+            return leaves.decoder(cql_type.name)
 
 
-def _lists(cql_type: CqlType) -> Decode:
-    data_type = cql_type.arrow()
-    of_elements = decoder_of(cql_type.of[0])
+def _noting(name: str, empties: Empties) -> Decode:
+    plain = DECODERS[name]
+
+    def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
+        array = plain(page, starts, lengths)
+        if array.null_count and not lengths.all():
+            empties.met = True
+        return array
+
+    return decode
+
+
+def _marked(name: str) -> Decode:
+    plain = DECODERS[name]
+
+    def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
+        from ringhaul.cql.spell import text_of
+
+        text = text_of(CqlType(name), plain(page, starts, lengths))
+        return pc.if_else(pa.array(lengths == 0), EMPTY, text)
+
+    return decode
+
+
+def _lists(cql_type: CqlType, leaves: Leaves) -> Decode:
+    data_type = leaves.arrow(cql_type)
+    of_elements = decoder_of(cql_type.of[0], leaves)
 
     def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
         offsets, inner_starts, inner_lengths = _elements(cql_type, page, starts, lengths)
@@ -61,16 +117,19 @@ def _lists(cql_type: CqlType) -> Decode:
     return decode
 
 
-def _maps(cql_type: CqlType) -> Decode:
-    data_type = cql_type.arrow()
+def _maps(cql_type: CqlType, leaves: Leaves) -> Decode:
+    data_type = leaves.arrow(cql_type)
     entry_type = pa.struct([data_type.key_field, data_type.item_field])
-    of_keys, of_values = (decoder_of(inner) for inner in cql_type.of)
+    of_keys, of_values = (decoder_of(inner, leaves) for inner in cql_type.of)
 
     def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
         offsets, inner_starts, inner_lengths = _elements(cql_type, page, starts, lengths)
         keys = of_keys(page, inner_starts[0], inner_lengths[0])
         if keys.null_count:
-            raise HostilePage("a map has a key without a value")
+            if (inner_lengths[0] < 0).any():
+                raise HostilePage("a map has a key without a value")
+            # Empty keys: Arrow's maps have none, so here they are the least of all values.
+            keys = pc.fill_null(keys, _least(keys.type))
         values = of_values(page, inner_starts[1], inner_lengths[1])
         entries = pa.Array.from_buffers(entry_type, len(keys), [None], children=[keys, values])
         buffers = [_valid(lengths), pa.py_buffer(offsets)]
@@ -94,13 +153,14 @@ def _elements(
     return offsets, inner_starts, inner_lengths
 
 
-def _structs(cql_type: CqlType) -> Decode:
-    """A tuple's or user-defined type's later fields may be missing: they are null.
+def _structs(cql_type: CqlType, leaves: Leaves) -> Decode:
+    """A tuple's or user-defined type's later fields may be missing: they are null. If all are, it
+    is a cell of no bytes, and no null.
 
     A user-defined type may have got more fields since its table's schema was read.
     """
-    data_type = cql_type.arrow()
-    of_fields = [decoder_of(inner) for inner in cql_type.of]
+    data_type = leaves.arrow(cql_type)
+    of_fields = [decoder_of(inner, leaves) for inner in cql_type.of]
     may_have_more = cql_type.name == "udt"
 
     def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
@@ -112,16 +172,17 @@ def _structs(cql_type: CqlType) -> Decode:
             of_field(page, inner_starts[i], inner_lengths[i])
             for i, of_field in enumerate(of_fields)
         ]
-        buffers = [_valid(lengths)]
+        present = lengths >= 0
+        buffers = [None if present.all() else validity(present)]
         return pa.Array.from_buffers(data_type, len(starts), buffers, children=fields)
 
     return decode
 
 
-def _vectors(cql_type: CqlType) -> Decode:
+def _vectors(cql_type: CqlType, leaves: Leaves) -> Decode:
     """Elements that vary in size, each behind its length."""
-    data_type = cql_type.arrow()
-    of_elements = decoder_of(cql_type.of[0])
+    data_type = leaves.arrow(cql_type)
+    of_elements = decoder_of(cql_type.of[0], leaves)
 
     def decode(page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
         inner_starts = np.empty(len(starts) * cql_type.size, np.int32)
@@ -171,3 +232,12 @@ def _valid(lengths: Int32s) -> pa.Buffer | None:
     """Bits for cells that are not null; one that is empty counts as null."""
     present = lengths > 0
     return None if present.all() else validity(present)
+
+
+def _least(data_type: pa.DataType) -> Any:
+    """A value of an Arrow form that stands where Arrow takes no null."""
+    if pa.types.is_fixed_size_binary(data_type):
+        return pa.scalar(bytes(data_type.byte_width), data_type)
+    if pa.types.is_string(data_type):
+        return pa.scalar("", data_type)
+    return pa.scalar(0, pa.int64()).cast(data_type)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from ringhaul.cql.decode.head import Body, Head, read_head
 from ringhaul.cql.decode.hostile import HostilePage
+from ringhaul.cql.empties import MARKED
 from ringhaul.cql.types import CqlType
+
+if TYPE_CHECKING:
+    from ringhaul.cql.decode.cells import Int32s, Page
 
 #: Starts of cells are int32.
 _BYTES_MAX = 2**31 - 1
@@ -21,14 +26,21 @@ class PageDecoder:
     The first one of a process loads the kernels: see `warm_up`.
     """
 
-    def __init__(self, names: Sequence[str], types: Sequence[CqlType]) -> None:
-        from ringhaul.cql.decode.nested import decoder_of
+    def __init__(
+        self, names: Sequence[str], types: Sequence[CqlType], *, marks: bool = False
+    ) -> None:
+        """`marks`: a column with empty values that its form has no place for has its marked form
+        beside it, behind all columns (`ringhaul.cql.empties`)."""
+        from ringhaul.cql.decode.nested import Empties, Leaves, decoder_of
 
         #: What every batch has; `ringhaul.cql.types` says how a type is kept.
         self.schema = pa.schema(
             [pa.field(name, kind.arrow()) for name, kind in zip(names, types, strict=True)]
         )
-        self._decoders = [decoder_of(kind) for kind in types]
+        self._empties = Empties()
+        leaves = Leaves(self._empties if marks else None)
+        self._decoders = [decoder_of(kind, leaves) for kind in types]
+        self._types = list(types)
 
     def decode(self, body: Body) -> pa.RecordBatch:
         """A batch of the rows of a page.
@@ -66,13 +78,26 @@ class PageDecoder:
                     else f"a page ends in row {(-1 - at) // len(self._decoders)}"
                 )
             base, first = end, first + head.rows_count
-        arrays = []
+        arrays, marked = [], list[int]()
         for i, decode in enumerate(self._decoders):
             try:
                 arrays.append(decode(page, starts[i], lengths[i]))
             except HostilePage as error:
                 raise HostilePage(f"column {self.schema.field(i).name}: {error}") from None
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), counts
+            if self._empties.met:
+                self._empties.met = False
+                marked.append(i)
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        for i in marked:
+            batch = batch.append_column(
+                MARKED + self.schema.field(i).name, self._marked(i, page, starts[i], lengths[i])
+            )
+        return batch, counts
+
+    def _marked(self, i: int, page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:
+        from ringhaul.cql.decode.nested import Leaves, decoder_of
+
+        return decoder_of(self._types[i], Leaves(marked=True))(page, starts, lengths)
 
     def _head(self, body: Body) -> Head:
         head = read_head(body)

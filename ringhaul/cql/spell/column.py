@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from ringhaul.cql.empties import is_marked
 from ringhaul.cql.spell.binary import spell_blobs, spell_uuids
 from ringhaul.cql.spell.nested import spell_json
 from ringhaul.cql.spell.numbers import spell_booleans, spell_floats, spell_integers
@@ -45,11 +46,11 @@ SPELLERS: Mapping[str, Callable[[pa.Array], pa.StringArray]] = {
 def text_of(cql_type: CqlType, array: pa.Array) -> pa.StringArray:
     """The values of a column as text; a null stays a null. Nested values are JSON.
 
-    `array` has the form `cql_type.arrow()`. Two values that differ have texts that differ,
-    but for NaNs, which all read the same.
+    `array` has the form `cql_type.arrow()`, or its marked one (`ringhaul.cql.empties`). Two values
+    that differ have texts that differ, but for NaNs, which all read the same.
     """
     if cql_type.scalar:
-        return SPELLERS[cql_type.name](array)
+        return array if is_marked(cql_type, array) else SPELLERS[cql_type.name](array)
     return spell_json(cql_type, array, SPELLERS)
 
 

@@ -7,6 +7,7 @@
 | map | object if the key is a scalar (the key's text), else array of [key, value] pairs |
 | whole numbers, boolean, finite float and double | number, true, false |
 | every other scalar, NaN and infinities | string: the text of `text_of` |
+| an empty value that is no text | `"0x"` |
 | null | null |
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringhaul.cql.empties import is_marked
 from ringhaul.cql.spell.quoting import json_strings
 from ringhaul.cql.types import CqlType
 
@@ -48,12 +50,25 @@ def spell_json(cql_type: CqlType, array: pa.Array, spellers: Spellers) -> pa.Str
 
 
 def _scalars(name: str, array: pa.Array, spellers: Spellers) -> pa.StringArray:
+    if is_marked(CqlType(name), array):
+        return _marked(name, array)
     text = spellers[name](array)
     if name in _BARE:
         return text
     if name in _FLOATS:
         return _json_reals(text, array)
     return json_strings(text)
+
+
+def _marked(name: str, text: pa.StringArray) -> pa.StringArray:
+    """The JSON of a column in its marked form."""
+    strings = json_strings(text)
+    if name not in _BARE and name not in _FLOATS:
+        return strings
+    if name in _FLOATS:
+        text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)
+    bare = pc.match_substring_regex(text, "^(-?[0-9.]+([eE][-+]?[0-9]+)?|true|false)$")
+    return pc.if_else(bare, text, strings)
 
 
 def _json_reals(text: pa.StringArray, array: pa.Array) -> pa.StringArray:
@@ -92,7 +107,8 @@ def _maps(cql_type: CqlType, array: pa.MapArray, spellers: Spellers) -> pa.Strin
     offsets = offsets - offsets[0]
     value_text = _items(value_type, values, spellers)
     if key_type.scalar:
-        key_text = json_strings(spellers[key_type.name](keys))
+        marked = is_marked(key_type, keys)
+        key_text = json_strings(keys if marked else spellers[key_type.name](keys))
         return _gathered("{", offsets, pc.binary_join_element_wise(key_text, value_text, ":"), "}")
     pairs = _joined([_items(key_type, keys, spellers), value_text])
     return _gathered("[", offsets, _framed("[", pairs, "]"), "]")

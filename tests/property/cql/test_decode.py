@@ -159,7 +159,7 @@ def test_elements_may_be_null_and_later_fields_missing() -> None:
         {"0": 1, "1": None},
         {"0": 1, "1": 2},
         None,
-        None,
+        {"0": None, "1": None},
     ]
     # A user-defined type has got a field since its schema was read.
     assert decode(CqlType("udt", (INT,), ("f",)), [cell(one) + cell(two)]).to_pylist() == [{"f": 1}]

@@ -2,12 +2,13 @@
 
 import io
 import resource
+from collections.abc import Iterator
 
 import pytest
 
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
-from ringhaul.formats.split import START, Position, UnitRange, read_blocks, split_units
+from ringhaul.formats.split import START, Position, Stream, UnitRange, read_blocks, split_units
 
 
 def records(text: bytes, **options: object) -> list[bytes]:
@@ -69,7 +70,7 @@ def test_an_unclosed_quote_costs_one_record_and_says_where() -> None:
     assert [unit[:5] for unit in units] == [(0, 4, 0, 1, 1), (4, 5, 1, 2, 1), (9, 8, 2, 3, 2)]
     assert units[1].defect is not None
     assert units[1].defect.startswith(
-        "line 2: the quote that opens at byte 3 of the line is not closed within 16,777,216 "
+        "line 2: the quote that opens at byte 3 of the line is not closed within 134,217,728 "
         "bytes or before the end of the input; close it, or double it"
     )
 
@@ -83,12 +84,12 @@ def test_the_lines_before_the_open_quote_belong_to_the_defect() -> None:
     assert (second.data, second.position) == (b"d\n", Position(9, 1, 3))
 
 
-def test_a_line_of_100_mb_is_read_past_in_bounded_memory() -> None:
+def test_a_line_of_300_mb_is_read_past_in_bounded_memory() -> None:
     class Source:
-        """``1,`` and 100 MB of x between two records, made as it is read."""
+        """``1,`` and 300 MB of x between two records, made as it is read."""
 
         def __init__(self) -> None:
-            self.left = [b"0,a\n1,", *[b"x" * 2**20] * 100, b"\n2,b\n"]
+            self.left = [b"0,a\n1,", *[b"x" * 2**20] * 300, b"\n2,b\n"]
 
         def read(self, size: int, /) -> bytes:
             if not self.left:
@@ -103,12 +104,58 @@ def test_a_line_of_100_mb_is_read_past_in_bounded_memory() -> None:
     blocks = list(read_blocks(Source(), CsvDialect(), block_bytes=4 * 2**20, start=START))
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib
     assert [block.data[:4] for block in blocks] == [b"0,a\n", b"1,xx", b"2,b\n"]
-    assert blocks[1].size_bytes == 2 + 100 * 2**20 + 1
+    assert blocks[1].size_bytes == 2 + 300 * 2**20 + 1
     assert len(blocks[1].data) == 64 * 2**10
     assert blocks[1].defect is not None
-    assert blocks[1].defect.startswith("line 2: the record is longer than 16,777,216 bytes")
+    assert blocks[1].defect.startswith("line 2: the record is longer than 134,217,728 bytes")
     assert blocks[2].position == Position(4 + blocks[1].size_bytes, 2, 3)
-    assert grown_kib < 90 * 2**10
+    assert grown_kib < 300 * 2**10
+
+
+def made(*runs: tuple[bytes, int]) -> Stream:
+    """Texts, each so many times, one MiB at a time."""
+
+    def chunks() -> Iterator[bytes]:
+        for text, count in runs:
+            whole = max(1, 2**20 // len(text))
+            yield from (text * min(whole, count - n) for n in range(0, count, whole))
+
+    class Source:
+        left, rest = b"", chunks()
+
+        def read(self, size: int, /) -> bytes:
+            self.left = self.left or next(self.rest, b"")
+            found, self.left = self.left[:size], self.left[size:]
+            return found
+
+    return Source()
+
+
+@pytest.mark.parametrize("filler", [b"x" * 64, b'""', b"\n", b"12345,abc\n"])
+def test_an_unclosed_quote_costs_one_record_and_little_memory(filler: bytes) -> None:
+    dialect = CsvDialect(record_bytes_max=16 * 2**20)
+    count = 20 * 2**20 // len(filler)
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    stream = made((b'0,a\n1,"', 1), (filler, count), (b"\n2,b\n", 1))
+    found, defects, longest = 0, 0, 0
+    for block in read_blocks(stream, dialect, block_bytes=2**20, start=START):
+        found += block.records_count
+        defects += block.defect is not None
+        longest = max(longest, len(block.data))
+    assert (found, defects) == (3 + (count - 1) * (filler == b"12345,abc\n"), 1)
+    assert longest <= 2 * 2**20
+    # Thrice the longest record, and eight bytes for each line end of a chunk.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 80 * 2**10
+
+
+@pytest.mark.parametrize("filler", [b"0123456789", b'""', b"two\r\nlines "])
+def test_a_record_of_100_mb_is_read_whole(filler: bytes) -> None:
+    count = 100 * 2**20 // len(filler) // (8 if filler == b'""' else 1)
+    stream = made((b'0,a\n1,"', 1), (filler, count), (b'"\n2,b\n', 1))
+    blocks = list(read_blocks(stream, CsvDialect(), block_bytes=2**20, start=START))
+    sizes = [int(size) for block in blocks for size in block.ends - block.starts]
+    assert sizes == [3, len(filler) * count + 4, 3]
+    assert [block.defect for block in blocks] == [None] * len(blocks)
 
 
 def test_a_record_of_just_the_longest_length_is_taken() -> None:

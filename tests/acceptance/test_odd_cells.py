@@ -1,0 +1,194 @@
+"""Cells that a table can hold and that few tools write: they are unloaded and loaded again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.cql.empties import EMPTIABLE
+from tests.acceptance.any_table import raw_session, stored_rows
+from tests.acceptance.command import Ringhaul
+
+MIB = 2**20
+NAMES = sorted(EMPTIABLE)
+
+
+def copied(
+    fleet: Ringhaul, session: Session, table: str, form: str, *options: str
+) -> list[dict[str, bytes | None]]:
+    """Unload a table, load it into a copy, and verify the copy; the cells of the copy."""
+    columns_of = session.cluster.metadata.keyspaces[table.split(".")[0]].tables[table.split(".")[1]]
+    copy = f"{table}_{form}"
+    session.execute(columns_of.as_cql_query().replace(table, copy, 1))
+    with raw_session(session) as raw:
+        rows = len(stored_rows(raw, table))
+        done = fleet.run("unload", "-t", table, "-o", form, "--format", form, "--json", *options)
+        assert (done.code, done.summary["rows"]) == (0, rows), done
+        for command in ("load", "verify"):
+            nulls = ("--nulls", "tombstone") if command == "verify" else ()
+            done = fleet.run(command, form, "-t", copy, "--allow-nul", "--json", *nulls)
+            assert (done.code, done.summary["rows"]) == (0, rows), (
+                done,
+                fleet.run("errors", done.summary["job"]).out[:2000],
+            )
+        return stored_rows(raw, copy)
+
+
+@pytest.fixture
+def empties(cassandra_session: Session, keyspace: str) -> str:
+    """A table with an empty value of every type that has one, wherever the server takes it."""
+    session, table = cassandra_session, f"{keyspace}.e"
+    session.execute(f"CREATE TYPE {keyspace}.u (i int, t timestamp, d text)")
+    columns = ", ".join(f"c_{name} {name}" for name in NAMES)
+    session.execute(
+        f"CREATE TABLE {table} (p int, q uuid, k int, l timestamp, {columns}, "
+        "li frozen<list<text>>, "
+        f"m map<int, double>, s frozen<set<timestamp>>, t tuple<int, uuid>, f frozen<{keyspace}.u>,"
+        f" n {keyspace}.u, g list<frozen<tuple<boolean, float>>>, "
+        "PRIMARY KEY ((p, q), k, l)) WITH CLUSTERING ORDER BY (k DESC, l ASC)"
+    )
+    empty = {name: f"blobas{name}(0x)" for name in NAMES}
+    session.execute(
+        f"INSERT INTO {table} (p, q, k, l, {', '.join(f'c_{n}' for n in NAMES)}, li, m, s, t, f, n,"
+        f" g) VALUES (1, {empty['uuid']}, {empty['int']}, {empty['timestamp']}, "
+        f"{', '.join(empty.values())}, ['', 'x'], "
+        f"{{{empty['int']}: {empty['double']}, 0: 1.5, 7: -0.0}}, {{0, {empty['timestamp']}}}, "
+        f"({empty['int']}, {empty['uuid']}), "
+        f"{{i: {empty['int']}, t: {empty['timestamp']}, d: ''}}, {{i: {empty['int']}, d: '0x'}}, "
+        f"[({empty['boolean']}, {empty['float']}), (true, NaN)])"
+    )
+    session.execute(
+        f"INSERT INTO {table} (p, q, k, l, c_int, c_float) VALUES (1, {empty['uuid']}, 5, 0, 5, "
+        "Infinity)"
+    )
+    session.execute(
+        f"INSERT INTO {table} (p, q, k, l, c_int) VALUES ({empty['int']}, {empty['uuid']}, 5, 0, 0)"
+    )
+    return table
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_empty_values_come_back_empty(
+    fleet: Ringhaul, cassandra_session: Session, empties: str, form: str
+) -> None:
+    with raw_session(cassandra_session) as raw:
+        stored = stored_rows(raw, empties)
+    (row,) = [row for row in stored if row["c_uuid"] is not None]
+    assert {row[f"c_{name}"] for name in NAMES} == {b""}
+    assert copied(fleet, cassandra_session, empties, form) == stored
+
+
+def test_empty_values_that_parquet_has_no_form_for_are_named_at_once(
+    fleet: Ringhaul, cassandra_session: Session, empties: str
+) -> None:
+    done = fleet.run("unload", "-t", empties, "-o", "p", "--format", "parquet")
+    assert done.code == 4
+    assert "has an empty value of type" in done.err
+    assert "unload to CSV or JSON Lines" in done.err
+    # Those that are text there have one, and rows without such values are no trouble.
+    session = cassandra_session
+    keyspace = empties.split(".")[0]
+    session.execute(
+        f"CREATE TABLE {keyspace}.t (id int PRIMARY KEY, d decimal, i inet, v set<varint>, n int)"
+    )
+    session.execute(
+        f"INSERT INTO {keyspace}.t (id, d, i, v) VALUES (1, blobasdecimal(0x), blobasinet(0x), "
+        "{blobasvarint(0x), 3})"
+    )
+    session.execute(f"INSERT INTO {keyspace}.t (id, n) VALUES (2, 3)")
+    with raw_session(session) as raw:
+        stored = stored_rows(raw, f"{keyspace}.t")
+    assert copied(fleet, session, f"{keyspace}.t", "parquet") == stored
+
+
+def test_an_empty_value_in_a_list_is_a_reject(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = f"{keyspace}.li"
+    cassandra_session.execute(
+        f"CREATE TABLE {table} (id int PRIMARY KEY, a list<int>, b frozen<list<varint>>)"
+    )
+    path = fleet.cwd / "li.csv"
+    path.write_text('id,a,b\n1,"[1, ""0x""]",\n2,,"[""0x""]"\n3,"[0, 0, 256]","[0, 65536]"\n')
+    done = fleet.run("load", path, "-t", table, "--json")
+    assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 2), done
+    told = fleet.run("errors", done.summary["job"]).out
+    assert "an empty value of type int, which the server takes in a list" in told
+    (row,) = cassandra_session.execute(f"SELECT a, b FROM {table}")
+    assert (row.a, row.b) == ([0, 0, 256], [0, 65536])
+
+
+def test_verify_tells_an_empty_value_from_a_null_and_from_a_number(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = f"{keyspace}.w"
+    cassandra_session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, a int, b text)")
+    for key, value in {1: "blobasint(0x)", 2: "null", 3: "0"}.items():
+        cassandra_session.execute(f"INSERT INTO {table} (id, a, b) VALUES ({key}, {value}, 'x')")
+    path = fleet.cwd / "w.csv"
+    path.write_text("id,a,b\n1,0x,x\n2,0x,x\n3,0x,x\n")
+    done = fleet.run("verify", path, "-t", table, "--json")
+    assert (done.code, done.summary["rows"]) == (1, 1), done
+    told = fleet.run("errors", done.summary["job"]).out
+    assert 'the table has no value, the source "0x"' in told
+    assert 'the table has "0", the source "0x"' in told
+    # And the other way round.
+    path.write_text("id,a,b\n1,,x\n")
+    done = fleet.run("verify", path, "-t", table, "--json", "--nulls", "tombstone")
+    assert (done.code, done.summary["rows"]) == (1, 0), done
+    assert 'the table has "0x", the source no value' in fleet.run("errors", done.summary["job"]).out
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_values_as_long_as_the_server_takes_them_come_back(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
+) -> None:
+    # Given blobs and texts of nearly 16 MiB, alone and side by side, and the worst to spell
+    table = f"{keyspace}.big"
+    cassandra_session.execute(
+        f"CREATE TABLE {table} (id int PRIMARY KEY, b blob, t text, l list<blob>, "
+        "m map<text, text>)"
+    )
+    insert = cassandra_session.prepare(
+        f"INSERT INTO {table} (id, b, t, l, m) VALUES (?, ?, ?, ?, ?)"
+    )
+    rows = [
+        (1, b"\xab" * (16 * MIB - 2048), None, None, None),
+        (2, b"\x00\xff" * MIB, '"' * MIB, None, None),
+        (3, None, "\x01" * (4 * MIB), None, None),
+        (4, None, None, [b"\x01" * (5 * MIB), b"", b"\x02" * (5 * MIB)], {"a": "b"}),
+        (5, None, ",\n\r\n\"'" * 100_000, None, {"\x1f" * 60_000: '\\"\n' * 500_000, "": ""}),
+        (6, b"", "", None, None),
+    ]
+    for row in rows:
+        cassandra_session.execute(insert, row, timeout=60)
+    # When it is unloaded and loaded
+    compression = ("--compression", "zstd") if form == "jsonl" else ()
+    found = copied(fleet, cassandra_session, table, form, *compression)
+    # Then every byte is there
+    with raw_session(cassandra_session) as raw:
+        stored = stored_rows(raw, table)
+    assert [row["id"] for row in found] == [row["id"] for row in stored]
+    for here, there in zip(stored, found, strict=True):
+        for name, cell in here.items():
+            assert cell == there[name], (here["id"], name)
+
+
+def test_names_of_any_kind_and_a_thousand_columns(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    names = [f'Col "{n}", x' for n in range(1000)]
+    columns = ", ".join('"' + name.replace('"', '""') + '" text' for name in names)
+    table = f"{keyspace}.wide"
+    cassandra_session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns})")
+    odd = ["NULL", "\\N", "", "# no comment", '"', "id", "\ufeff", "null", "0x", " ", "''", "--"]
+    texts = {name: odd[n % len(odd)] for n, name in enumerate(names)}
+    for key in (1, 2):
+        row = json.dumps({"id": key} | {f'"{name}"': text for name, text in texts.items()})
+        cassandra_session.execute(f"INSERT INTO {table} JSON %s", (row,))
+    with raw_session(cassandra_session) as raw:
+        stored = stored_rows(raw, table)
+    for form in ("csv", "jsonl", "parquet"):
+        assert copied(fleet, cassandra_session, table, form) == stored
