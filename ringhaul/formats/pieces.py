@@ -59,6 +59,8 @@ class Piece(NamedTuple):
     ends: Offsets
     #: Why the one record of this piece must not be parsed; None: parse them all.
     defect: str | None
+    #: That of the dialect.
+    line_end: str
 
 
 def read_pieces(
@@ -136,9 +138,10 @@ class _Cutter:
         self.position = Position(
             position.offset_bytes + size_bytes,
             position.ordinal + len(starts),
-            position.line + count_line_ends(buffer, 0, size_bytes),
+            position.line + count_line_ends(buffer, 0, size_bytes, self.dialect.line_end),
         )
-        yield Piece(buffer, size_bytes, position, self.position, starts, ends, None)
+        line_end = self.dialect.line_end
+        yield Piece(buffer, size_bytes, position, self.position, starts, ends, None, line_end)
 
     def _take_defect(self) -> Piece:
         """Take the record at the start of the buffer, which is too long or has an open quote."""
@@ -148,7 +151,8 @@ class _Cutter:
         window = self.buffer[:longest]
         quote = None if is_comment else scan_records(window, self.dialect, final=False).open_quote
         certain_bytes = len(window) if quote is None else quote
-        lines_before = count_line_ends(self.buffer, 0, certain_bytes)
+        line_end = self.dialect.line_end
+        lines_before = count_line_ends(self.buffer, 0, certain_bytes, line_end)
         line = position.line + lines_before
         defect = None
         if quote is not None:
@@ -183,8 +187,9 @@ class _Cutter:
             position.offset_bytes + size_bytes, position.ordinal + count, line + line_ended
         )
         starts = np.zeros(count, np.int64)
-        ends = np.full(count, len(kept.rstrip(b"\r\n")), np.int64)
-        return Piece(kept, size_bytes, position, self.position, starts, ends, defect)
+        line_ends = b"\r\n" if line_end == "any" else b"\n"
+        ends = np.full(count, len(kept.rstrip(line_ends)), np.int64)
+        return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
 
     def _read_past_line_end(self, from_byte: int) -> tuple[bytes, int, bool]:
         """Drop all up to the first line end at or after `from_byte` of the buffer.
@@ -192,8 +197,9 @@ class _Cutter:
         Returns the beginning of what was dropped, its size, and whether a line end was met.
         """
         kept, dropped_bytes = b"", 0
+        line_ends = (b"\n", b"\r") if self.dialect.line_end == "any" else (b"\n",)
         while True:
-            found = [self.buffer.find(end, from_byte) for end in (b"\n", b"\r")]
+            found = [self.buffer.find(end, from_byte) for end in line_ends]
             at = min((index for index in found if index >= 0), default=-1)
             is_cr = at >= 0 and self.buffer[at] == ord("\r")
             if at >= 0 and (not is_cr or at + 1 < len(self.buffer) or self.at_end):
