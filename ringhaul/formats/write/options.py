@@ -85,6 +85,8 @@ class OutputFormat:
             option, colon, words = str(error).partition(":")
             raise UsageError(f"{option.replace('_', '-')}{colon}{words}") from error
         object.__setattr__(self, "delimiter", dialect.delimiter)
+        # The quote as its own escape means doubled quotes, as RFC 4180 has them.
+        object.__setattr__(self, "escape", dialect.escape)
         assert self.null is not None
         for character in (dialect.delimiter, dialect.quote, "\r", "\n"):
             if character and character in self.null:
