@@ -37,6 +37,8 @@ def dialect_of(options: Mapping[str, Any], prefix: str = "") -> CsvDialect:
             delimiter=options["delimiter"],
             quote=options["quote"] or None,
             escape=options["escape"] or None,
+            escape_style=options.get("escape_style", "plain"),
+            line_end=options.get("line_end", "any"),
             comment=options["comment"] or None,
             encoding=options["encoding"],
             null_strings=options["null_strings"] or ("",),
@@ -47,7 +49,7 @@ def dialect_of(options: Mapping[str, Any], prefix: str = "") -> CsvDialect:
         )
     except UsageError as error:
         field, colon, told = str(error).partition(":")
-        option = "null" if field == "null_strings" else field
+        option = "null" if field == "null_strings" else field.replace("_", "-")
         raise UsageError(f"{option_name(option, prefix)}{colon}{told}") from error
 
 

@@ -20,6 +20,8 @@ from click.core import ParameterSource
 from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
 from ringhaul.errors import UsageError
+from ringhaul.formats.escapes import STYLES
+from ringhaul.formats.presets import PRESETS
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.shares import NORMAL, WEIGHTS
 from tasks.connect import use_storage
@@ -217,6 +219,21 @@ def output_options(command: Command) -> Command:
             click.option("-d", "--delimiter", metavar="CHAR", help="CSV: between fields [,]."),
             click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
             click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
+            click.option(
+                "--escape",
+                metavar="CHAR",
+                help="CSV: before what has a meaning, not quotes [none].",
+            ),
+            click.option(
+                "--escape-style",
+                type=click.Choice(list(STYLES)),
+                help="CSV: how control characters are spelt behind it [plain].",
+            ),
+            click.option(
+                "--dialect",
+                type=click.Choice(list(PRESETS)),
+                help="CSV: as this program reads it; other options win.",
+            ),
         ]
     ):
         command = option(command)

@@ -11,6 +11,7 @@ from typing import Any
 from config.settings import Loaded
 from config.values import parse_bytes
 from ringhaul.errors import UsageError
+from ringhaul.formats.presets import PRESETS, output_options
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
 from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.options import SUFFIXES
@@ -18,6 +19,8 @@ from ringhaul.read.folders import local_path, open_folder
 from ringhaul.read.job import Output
 
 STDOUT = "-"
+#: Options that say how CSV is written.
+_OF_CSV = ("header", "delimiter", "quote", "null", "escape", "escape_style")
 
 
 def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output:
@@ -35,10 +38,12 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     if to_stdout and kind == "parquet":
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {
-        name: options[name]
-        for name in ("compression", "delimiter", "quote", "header", "null")
-        if options[name] is not None
+        name: options[name] for name in (*_OF_CSV, "compression") if options.get(name) is not None
     }
+    if options.get("dialect") is not None:
+        if kind != "csv":
+            raise UsageError(f"--dialect: only CSV has one, and the format is {kind}")
+        given |= output_options(options["dialect"], options)
     if to_stdout and kind == "csv":
         given["header"] = False  # once, before the first part, and not in each
     url = options["output"]
@@ -132,7 +137,7 @@ def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:
 
 #: Options of the rows that are written, by their names in a command.
 _OF_ROWS = (
-    *("output", "format", "compression", "header", "delimiter", "quote", "null"),
+    *("output", "format", "compression", "dialect", *_OF_CSV),
     *("max_rows_per_file", "max_file_size", "order"),
 )
 
@@ -149,7 +154,10 @@ def refuse_output_options(given: Collection[str], what: str) -> None:
 
 def wants_header(options: Mapping[str, Any], output: Output) -> bool:
     """Whether the columns' names come before the rows on standard output."""
-    return output.format.kind == "csv" and options["header"] is not False
+    header = options["header"]
+    if header is None and options.get("dialect") is not None:
+        header = PRESETS[options["dialect"]].header
+    return output.format.kind == "csv" and header is not False
 
 
 def check_empty(url: str) -> None:

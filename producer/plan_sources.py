@@ -46,6 +46,8 @@ _TEXT_OPTIONS = {
     "delimiter": ("delimiter", {"csv"}),
     "quote": ("quote", {"csv"}),
     "escape": ("escape", {"csv"}),
+    "escape-style": ("escape_style", {"csv"}),
+    "line-end": ("line_end", {"csv"}),
     "comment": ("comment", {"csv"}),
     "null": ("null_strings", {"csv"}),
     "encoding": ("encoding", {"csv", "jsonl"}),

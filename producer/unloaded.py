@@ -23,8 +23,14 @@ _SAID = {
     "delimiter": "delimiter {!r}",
     "quote": "quote {!r}",
     "null_strings": "null {0[0]!r}",
+    "escape": "escape {!r}",
+    "escape_style": "escape style {}",
     "header": "no header",
 }
+
+
+#: What is not among the options of every command.
+_USUAL = {"escape": "", "escape_style": "plain", "line_end": "any"}
 
 
 def manifest_options(
@@ -135,12 +141,15 @@ def _changes(
         "delimiter": fmt.delimiter,
         "quote": fmt.quote,
         "null_strings": (fmt.null,),
+        "escape": fmt.escape or "",
+        "escape_style": fmt.escape_style or "plain",
+        "line_end": "any",
         "header": fmt.header,
         "allow_nul": True,
     }
     if not fmt.header:
         wanted["columns"] = ",".join(name for name, _ in written.columns)
-    usual = {**options, "null_strings": options["null_strings"] or ("",)}
+    usual = {**_USUAL, **options, "null_strings": options["null_strings"] or ("",)}
     return {
         name: value for name, value in wanted.items() if name not in given and value != usual[name]
     }

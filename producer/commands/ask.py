@@ -18,6 +18,8 @@ from producer.options import (
     output_options,
     sharing_options,
 )
+from producer.presets import dialect_options, with_values_preset
+from ringhaul.option_names import VALUES_PREFIX
 
 
 def values_options(command: Command) -> Command:
@@ -56,6 +58,7 @@ def values_options(command: Command) -> Command:
                 metavar="CHAR",
                 help="Input: escape character besides doubled quotes.",
             ),
+            dialect_options(VALUES_PREFIX, "Input: "),
             click.option(
                 "--values-comment",
                 default="",
@@ -168,6 +171,7 @@ def lookup_command(**options: Any) -> int:
     """The rows of a list of keys, asked for at the nodes that hold them."""
     from producer.beginning import begin_read
 
+    options = with_values_preset(options, given_options())
     with ExitStack() as stack:
         begun = begin_read(stack, options, "lookup", own_workers=options["output"] == "-")
         from producer.run_ask import run_lookup  # while what was begun comes up
@@ -209,6 +213,7 @@ def exec_command(**options: Any) -> int:
     """
     from producer.beginning import begin_read
 
+    options = with_values_preset(options, given_options())
     with ExitStack() as stack:
         begun = begin_read(stack, options, "exec")
         from producer.run_ask import run_exec  # while what was begun comes up

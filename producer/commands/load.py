@@ -11,6 +11,7 @@ import rich_click as click
 from producer.commands.record_options import record_options
 from producer.known_job import begins_job
 from producer.options import connection_options, following_options, given_options, sharing_options
+from producer.presets import with_preset
 
 
 @click.command("load")
@@ -68,9 +69,10 @@ def load_command(**options: Any) -> int:
     """
     from producer.beginning import begin_load
 
+    options, settled = with_preset(options, given_options())
     with ExitStack() as stack:
         begun = begin_load(stack, options)
         # Only now: its imports take as long as what was begun.
         from producer.run_load import run_load
 
-        return run_load(options, begun, given_options())
+        return run_load(options, begun, settled)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import rich_click as click
 
 from producer.options import Command
+from producer.presets import dialect_options
 
 
 def _need_a_source(
@@ -71,6 +72,7 @@ _OPTIONS = [
     click.option(
         "--escape", default="", help='Escape character besides doubled quotes, e.g. "\\".'
     ),
+    dialect_options(),
     click.option("--comment", default="", help="Lines that begin with it are left out."),
     click.option(
         "--encoding", default="utf-8", show_default=True, help="Of the text in the files."

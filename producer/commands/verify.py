@@ -12,6 +12,7 @@ import rich_click as click
 from producer.commands.record_options import record_options
 from producer.known_job import begins_job
 from producer.options import connection_options, following_options, given_options, sharing_options
+from producer.presets import with_preset
 
 #: Options of a load that are about writing, as they are where nobody gives them.
 _NOT_GIVEN = {
@@ -54,10 +55,11 @@ def verify_command(**options: Any) -> int:
     """
     from producer.beginning import begin_load
 
+    options, settled = with_preset(options, given_options())
     asked = as_of_a_load(options)
     with ExitStack() as stack:
         begun = begin_load(stack, asked, "verify")
         # Only now: its imports take as long as what was begun.
         from producer.run_load import run_load
 
-        return run_load(asked, begun, given_options(), "verify")
+        return run_load(asked, begun, settled, "verify")

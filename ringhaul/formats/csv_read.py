@@ -10,7 +10,9 @@ module answers for:
   the field before it was quoted;
 - it hands rows with a wrong number of fields to a Python handler, but decodes their text as
   UTF-8 first and gives up on the whole block if it cannot;
-- it knows no comments.
+- it knows no comments;
+- it compares texts that mean null with values, and not with fields as they stand in the file: a
+  dialect with an escape character is read by `csv_escaped.py`.
 """
 
 import re
@@ -26,6 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ringhaul.errors import RinghaulError
+from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns, reads_escapes
 from ringhaul.formats.csv_plain import plain_columns
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
@@ -76,8 +79,16 @@ def read_block(
     text, rejects = block.data, list[FieldReject]()
     records = np.arange(block.records_count, dtype=np.int64)
     plain = plain_columns(block, dialect, len(field_names), indexes)
+    nuls: Sequence[npt.NDArray[np.bool_]] | None = None
     if plain is not None:
         rows = _Rows(plain, records)
+    elif reads_escapes(dialect):
+        text, escaped = _escaped(block, dialect, len(field_names), indexes)
+        rows, nuls = _Rows(escaped.columns, escaped.records), escaped.nuls
+        rejects = [
+            _miscounted(record, int(escaped.counts[record]), len(field_names))
+            for record in np.setdiff1d(records, escaped.records, assume_unique=True).tolist()
+        ]
     else:
         text = _utf8_text(block, dialect)
         columns, irregular = _parse(text, dialect, len(field_names), indexes)
@@ -92,7 +103,9 @@ def read_block(
             f"parser sees {len(rows.columns[0]) + len(rejects)}; this is an error of ringhaul's"
         )
     if not dialect.allow_nul and b"\0" in text:
-        rows, nul_rejects = _without_nul(rows, wanted, dialect)
+        if nuls is None:
+            nuls = [_holds_nul(column) for column in rows.columns]
+        rows, nul_rejects = _without_nul(rows, nuls, wanted, dialect)
         rejects = sorted(rejects + nul_rejects, key=lambda reject: reject.record)
     return TextBlock(rows.columns, rows.records, rejects)
 
@@ -100,10 +113,28 @@ def read_block(
 def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
     """The fields of the one record `text`, which is UTF-8 or nearly so."""
     no_nulls = replace(dialect, null_strings=())
+    if reads_escapes(dialect):
+        allowing = replace(no_nulls, allow_extra_fields=True)
+        whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
+        fields_count = int(escaped_columns(text, *whole, allowing, 1, [0]).counts[0])
+        found = escaped_columns(text, *whole, no_nulls, fields_count, range(fields_count))
+        return [column[0].as_py() for column in found.columns]
     _, irregular = _parse(text, no_nulls, 1, [0])
     fields_count = irregular[0][1] if irregular else 1
     columns, _ = _parse(text, no_nulls, fields_count, range(fields_count))
     return [column[0].as_py() for column in columns]
+
+
+def _escaped(
+    block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+) -> tuple[bytes, EscapedColumns]:
+    """The block in UTF-8, and its fields."""
+    text, starts, ends = block.data, block.starts, block.ends
+    if dialect.decoding == "block":
+        text = decode_bytes(text, dialect.encoding)
+        # The same records: what matters to them is ASCII, and where it was.
+        starts, ends, *_ = scan_records(text, dialect, final=True)
+    return text, escaped_columns(text, starts, ends, dialect, fields_count, indexes)
 
 
 def _utf8_text(block: Block, dialect: CsvDialect) -> bytes:
@@ -140,23 +171,20 @@ def decode_bytes(text: bytes, encoding: str) -> bytes:
 
 
 def _parse_options(text: bytes, dialect: CsvDialect) -> pyarrow.csv.ParseOptions:
-    hides_line_ends = any(
-        character is not None and character.encode() in text
-        for character in (dialect.quote, dialect.escape)
-    )
+    hides_line_ends = dialect.quote is not None and dialect.quote.encode() in text
     return pyarrow.csv.ParseOptions(
         delimiter=dialect.delimiter,
         quote_char=dialect.quote if dialect.quote is not None else False,
         double_quote=True,
-        escape_char=dialect.escape if dialect.escape is not None else False,
+        escape_char=False,
         newlines_in_values=hides_line_ends,
         ignore_empty_lines=True,
     )
 
 
-def _guarded(text: bytes, dialect: CsvDialect) -> bytes:
+def _guarded(text: bytes) -> bytes:
     """`text` with the parser's two traps at its ends disarmed; blank lines change nothing."""
-    if not text.endswith((b"\n", b"\r")) and text[-1:] != (dialect.escape or "\n").encode():
+    if not text.endswith((b"\n", b"\r")):
         text += b"\n"
     return b"\n" + text if text.startswith(BOM) else text
 
@@ -168,7 +196,7 @@ def _parse(
     if _is_utf8(text):
         return _read_csv(text, dialect, fields_count, indexes)
     # Rows have the same fields when every byte beyond ASCII is one ordinary ASCII character.
-    specials = (dialect.delimiter, dialect.quote, dialect.escape)
+    specials = (dialect.delimiter, dialect.quote)
     ordinary = next(character for character in "xyz?" if character not in specials)
     masked = text.translate(bytes(range(128)) + ordinary.encode() * 128)
     _, irregular = _read_csv(masked, dialect, fields_count, indexes[:1])
@@ -193,11 +221,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _join_records(text: bytes, scan: Scan, chosen: Iterable[int]) -> bytes:
-    """The text of the records `chosen`, in ascending order.
-
-    No line end follows the last one: only the last record of a source can end in a lone escape
-    character, and that would escape the line end.
-    """
+    """The text of the records `chosen`, in ascending order."""
     starts, ends = scan.starts.tolist(), scan.ends.tolist()
     return b"\n".join(text[starts[record] : ends[record]] for record in chosen)
 
@@ -216,7 +240,7 @@ def _read_csv(
     names = [str(index) for index in range(fields_count)]
     parse_options = _parse_options(text, dialect)
     parse_options.invalid_row_handler = on_irregular
-    guarded = _guarded(text, dialect)
+    guarded = _guarded(text)
     table = pyarrow.csv.read_csv(
         pa.BufferReader(guarded),
         # One block, on this thread: rows are numbered only then.
@@ -257,8 +281,7 @@ def _regular(
         if dialect.allow_extra_fields if count > fields_count else dialect.allow_missing_fields:
             allowed[count].append(record)
         else:
-            reason = f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}"
-            rejects.append(FieldReject(record, None, reason, None))
+            rejects.append(_miscounted(record, count, fields_count))
     if not allowed:
         return rows, rejects
     scan = scan_records(text, dialect, final=True)
@@ -280,8 +303,23 @@ def _regular(
     return _Rows(columns, every_record[order]), rejects
 
 
+def _miscounted(record: int, count: int, fields_count: int) -> FieldReject:
+    reason = f"has {count} field{'s' if count != 1 else ''}, expected {fields_count}"
+    return FieldReject(record, None, reason, None)
+
+
+def _holds_nul(column: pa.BinaryArray) -> npt.NDArray[np.bool_]:
+    holds: npt.NDArray[np.bool_] = pc.fill_null(pc.match_substring(column, b"\0"), False).to_numpy(
+        zero_copy_only=False
+    )
+    return holds
+
+
 def _without_nul(
-    rows: _Rows, wanted: Sequence[str], dialect: CsvDialect
+    rows: _Rows,
+    nuls: Sequence[npt.NDArray[np.bool_]],
+    wanted: Sequence[str],
+    dialect: CsvDialect,
 ) -> tuple[_Rows, list[FieldReject]]:
     rejects: dict[int, FieldReject] = {}
     encoding, allow_nul = dialect.option("encoding"), dialect.option("allow-nul")
@@ -289,9 +327,8 @@ def _without_nul(
         f"holds a NUL byte; if the file is UTF-16 give {encoding} utf-16, "
         f"if NUL belongs to the data give {allow_nul}"
     )
-    for name, column in zip(wanted, rows.columns, strict=True):
-        holds_nul = pc.fill_null(pc.match_substring(column, b"\0"), False)
-        for row in np.flatnonzero(holds_nul.to_numpy(zero_copy_only=False)).tolist():
+    for name, column, holds_nul in zip(wanted, rows.columns, nuls, strict=True):
+        for row in np.flatnonzero(holds_nul).tolist():
             value = column[row].as_py()
             rejects.setdefault(row, FieldReject(int(rows.records[row]), name, reason, value))
     good = np.delete(np.arange(len(rows.records)), list(rejects))

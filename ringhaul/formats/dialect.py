@@ -6,10 +6,12 @@ and the splitter must agree with it on every byte:
 - a record ends at LF, CRLF or a lone CR; empty lines and comment lines are no records;
 - a quote is special only as the first character of a field; inside quotes a doubled quote
   stands for one; what follows the closing quote, up to the delimiter, is taken as it is;
-- the escape character, if there is one, makes the next byte ordinary, in and out of quotes.
+- the escape character, if there is one, makes the next byte ordinary, in and out of quotes; what
+  the two stand for is the escape style's to say (`escapes.py`).
 """
 
 import codecs
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from encodings import normalize_encoding
@@ -18,9 +20,12 @@ from importlib import import_module
 from typing import Any, Literal
 
 from ringhaul.errors import UsageError
+from ringhaul.formats.escapes import PLAIN, STYLES, has_meaning
 from ringhaul.option_names import option_name
 
 Decoding = Literal["none", "block", "stream"]
+#: Which characters end a record: LF, CRLF and a lone CR, or LF alone.
+LINE_ENDS = ("any", "lf")
 
 #: pyarrow keeps null strings in a trie with 16-bit nodes; these bounds stay well inside it.
 NULL_STRING_BYTES_MAX = 200
@@ -37,17 +42,21 @@ _NO_FILES = ("idna", "punycode", "undefined")
 class CsvDialect:
     """The dialect of a source. Raises `UsageError` naming the option that cannot be used."""
 
-    #: Between fields: one ASCII character. The two characters ``\\t`` are taken as a tab.
+    #: Between fields: one ASCII character. ``\\t`` and ``\\x01`` may be typed for such ones.
     delimiter: str = ","
     #: Around fields; None: quotes are ordinary characters.
     quote: str | None = '"'
     #: Makes the next character ordinary; None (or the quote itself): only doubled quotes.
     escape: str | None = None
+    #: What the next character stands for behind the escape character: one of `escapes.STYLES`.
+    escape_style: str = PLAIN
+    #: One of `LINE_ENDS`. With ``lf`` a CR is an ordinary character.
+    line_end: str = "any"
     #: Lines that begin with it are left out; None: no comments.
     comment: str | None = None
     #: Any text encoding Python knows.
     encoding: str = "utf-8"
-    #: Unquoted texts that mean null.
+    #: Unquoted texts that mean null, as they stand in the file: escapes are not yet taken away.
     null_strings: tuple[str, ...] = ("",)
     #: Records with more fields than the header: True drops the extra ones, False rejects.
     allow_extra_fields: bool = False
@@ -62,13 +71,13 @@ class CsvDialect:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        if self.delimiter == "\\t":
-            set_field(self, "delimiter", "\t")
+        set_field(self, "delimiter", _delimiter(self.delimiter))
         if self.escape is not None and self.escape == self.quote:
             set_field(self, "escape", None)
         set_field(self, "encoding", _canonical_encoding(self.encoding))
         set_field(self, "null_strings", tuple(self.null_strings))
         self._check_characters()
+        self._check_style()
         self._check_null_strings()
         if self.record_bytes_max < 1:
             raise UsageError(f"record_bytes_max: {self.record_bytes_max} is not at least 1")
@@ -91,6 +100,20 @@ class CsvDialect:
                 )
             taken[character] = option
 
+    def _check_style(self) -> None:
+        for option, known in (("escape_style", STYLES), ("line_end", LINE_ENDS)):
+            if getattr(self, option) not in known:
+                raise UsageError(
+                    f"{option}: {getattr(self, option)!r} is not one of {', '.join(known)}"
+                )
+        for option in ("delimiter", "quote", "escape", "comment"):
+            character = getattr(self, option)
+            if character is not None and has_meaning(character, self.escape_style):
+                raise UsageError(
+                    f"{option}: {character!r} behind the escape character stands for another one "
+                    f"in escape style {self.escape_style}; give another character or style"
+                )
+
     def _check_null_strings(self) -> None:
         if len(self.null_strings) > NULL_STRINGS_MAX:
             raise UsageError(
@@ -101,6 +124,35 @@ class CsvDialect:
                 raise UsageError(
                     f"null_strings: {text[:20]!r}... is longer than {NULL_STRING_BYTES_MAX} bytes"
                 )
+            if reason := self._never_a_field(text):
+                raise UsageError(
+                    f"null_strings: {text!r} {reason}, so no field can be it; give another text"
+                )
+        escape = self.escape
+        nulls = self.null_strings
+        if escape is not None and "N" in nulls and f"{escape}N" not in nulls:
+            null = self.option("null")
+            raise UsageError(
+                f"null_strings: 'N' with the escape {escape!r} makes a flag N null, and "
+                f"{escape}N the text N; give {null} '{escape}N' for dumps that write null so, "
+                f"or {null} N {null} '{escape}N' if both are null"
+            )
+
+    def _never_a_field(self, text: str) -> str:
+        """Why no unquoted field stands in a file as `text`; empty: one may."""
+        escape, quote = self.escape, self.quote
+        if quote is not None and text.startswith(quote):
+            return f"begins with the quote {quote!r}, and a quoted field is never null"
+        bare = text if escape is None else re.sub(rf"{re.escape(escape)}.", "", text, flags=re.S)
+        if escape is not None and escape in bare:
+            return f"ends with the escape {escape!r}, which takes the next character"
+        if self.delimiter in bare:
+            return f"holds the delimiter {self.delimiter!r}"
+        if "\n" in bare or ("\r" in bare and self.line_end == "any"):
+            return "holds a line end"
+        if self.comment is not None and text == self.comment:
+            return f"is the comment character {self.comment!r}, which makes a line a comment"
+        return ""
 
     @property
     def decoding(self) -> Decoding:
@@ -129,6 +181,14 @@ class CsvDialect:
         if unknown:
             raise UsageError(f"{unknown[0]}: no such CSV option")
         return cls(**{**fields, "null_strings": tuple(fields.get("null_strings", ("",)))})
+
+
+def _delimiter(typed: str) -> str:
+    """The character that was typed, or `\\t`, or `\\x01` with any two hexadecimal digits."""
+    if typed == "\\t":
+        return "\t"
+    number = re.fullmatch(r"\\x([0-9A-Fa-f]{2})", typed)
+    return typed if number is None else chr(int(number.group(1), 16))
 
 
 def _canonical_encoding(name: str) -> str:

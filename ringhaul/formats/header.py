@@ -56,7 +56,7 @@ def read_header(
     position = Position(
         block.position.offset_bytes + size_bytes,
         start.ordinal,
-        block.position.line + count_line_ends(block.data, 0, size_bytes),
+        block.position.line + count_line_ends(block.data, 0, size_bytes, block.line_end),
     )
     return names, position
 

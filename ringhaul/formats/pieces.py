@@ -59,6 +59,8 @@ class Piece(NamedTuple):
     ends: Offsets
     #: Why the one record of this piece must not be parsed; None: parse them all.
     defect: str | None
+    #: That of the dialect.
+    line_end: str
 
 
 def read_pieces(
@@ -160,13 +162,15 @@ class _Cutter:
         self.position = Position(
             position.offset_bytes + size_bytes,
             position.ordinal + len(starts),
-            position.line + count_line_ends(buffer, 0, size_bytes),
+            position.line + count_line_ends(buffer, 0, size_bytes, self.dialect.line_end),
         )
-        yield Piece(buffer, size_bytes, position, self.position, starts, ends, None)
+        line_end = self.dialect.line_end
+        yield Piece(buffer, size_bytes, position, self.position, starts, ends, None, line_end)
 
     def _take_defect(self) -> Piece:
         """Take the record at the start of the buffer, which is too long or has an open quote."""
         longest, position = self.dialect.record_bytes_max, self.position
+        line_end = self.dialect.line_end
         comment = self.dialect.comment
         is_comment = comment is not None and self.buffer.startswith(comment.encode())
         quote = None
@@ -174,13 +178,13 @@ class _Cutter:
             held = first_record(self.buffer, self.dialect, final=False, size_bytes=longest)
             quote = held.open_quote
         certain_bytes = min(len(self.buffer), longest) if quote is None else quote
-        lines_before = count_line_ends(self.buffer, 0, certain_bytes)
+        lines_before = count_line_ends(self.buffer, 0, certain_bytes, line_end)
         line = position.line + lines_before
         defect = None
         if quote is not None:
-            line_start = 1 + max(
-                self.buffer.rfind(b"\n", 0, quote), self.buffer.rfind(b"\r", 0, quote)
-            )
+            line_start = 1 + self.buffer.rfind(b"\n", 0, quote)
+            if line_end == "any":
+                line_start = max(line_start, 1 + self.buffer.rfind(b"\r", 0, quote))
             # Whose input is the unit with this one record cannot tell which of the two it is.
             defect = (
                 f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
@@ -209,8 +213,9 @@ class _Cutter:
             position.offset_bytes + size_bytes, position.ordinal + count, line + line_ended
         )
         starts = np.zeros(count, np.int64)
-        ends = np.full(count, len(kept.rstrip(b"\r\n")), np.int64)
-        return Piece(kept, size_bytes, position, self.position, starts, ends, defect)
+        line_ends = b"\r\n" if line_end == "any" else b"\n"
+        ends = np.full(count, len(kept.rstrip(line_ends)), np.int64)
+        return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
 
     def _read_past_line_end(self, from_byte: int) -> tuple[bytes, int, bool]:
         """Drop all up to the first line end at or after `from_byte` of the buffer.
@@ -218,8 +223,9 @@ class _Cutter:
         Returns the beginning of what was dropped, its size, and whether a line end was met.
         """
         kept, dropped_bytes = b"", 0
+        line_ends = (b"\n", b"\r") if self.dialect.line_end == "any" else (b"\n",)
         while True:
-            found = [self.buffer.find(end, from_byte) for end in (b"\n", b"\r")]
+            found = [self.buffer.find(end, from_byte) for end in line_ends]
             at = min((index for index in found if index >= 0), default=-1)
             is_cr = at >= 0 and self.buffer[at] == ord("\r")
             if at >= 0 and (not is_cr or at + 1 < len(self.buffer) or self.at_end):

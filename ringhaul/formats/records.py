@@ -11,7 +11,10 @@ that is inside quotes or behind an escape character. Three ways to know it, fast
    regular expression, every quantifier possessive so that its time is linear, walks over the
    buffer and stops only at quoted fields that hold a line end and at escaped line ends.
 
-All three give the same answer where more than one applies; a property test holds them to it,
+Where there is an escape character and neither quotes nor comments, a line end is hidden if the run
+of escape characters right before it is odd: in such a buffer nothing else matters.
+
+All give the same answer where more than one applies; a property test holds them to it,
 and to pyarrow's own parser.
 """
 
@@ -30,7 +33,7 @@ Offsets = npt.NDArray[np.int64]
 Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
 
 LF, CR = 10, 13
-_LINE_END = re.compile(rb"[\r\n]")
+_LINE_END = {"any": re.compile(rb"[\r\n]"), "lf": re.compile(rb"\n")}
 _NO_OFFSETS: Offsets = np.empty(0, np.int64)
 
 
@@ -55,17 +58,18 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     since an LF may follow.
     """
     # Held back, not cut off: the slice would copy the buffer.
-    length = len(buffer) - (not final and buffer.endswith(b"\r"))
+    ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r")
+    length = len(buffer) - (not final and ends_in_cr)
     if length == 0:
         return Scan(_NO_OFFSETS, _NO_OFFSETS, 0, None)
     view = np.frombuffer(buffer, np.uint8, length)
     hidden, open_quote, by_parity = _hidden(buffer, view, dialect)
-    starts, ends, consumed_bytes = _lines(buffer, view, hidden)
+    starts, ends, consumed_bytes = _lines(buffer, view, hidden, dialect.line_end)
     comment = None if dialect.comment is None else ord(dialect.comment)
     if comment is not None and by_parity and _any_comment(view, starts, consumed_bytes, comment):
         # Quotes in a comment are no quotes: parity may be wrong from here on.
         hidden, open_quote = _hidden_exactly(buffer, length, dialect)
-        starts, ends, consumed_bytes = _lines(buffer, view, hidden)
+        starts, ends, consumed_bytes = _lines(buffer, view, hidden, dialect.line_end)
 
     if final and consumed_bytes < length and open_quote is None:
         starts = np.append(starts, consumed_bytes)
@@ -74,6 +78,8 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     is_record = starts < ends
     if comment is not None:
         is_record &= view[starts] != comment
+    if dialect.escape_style == "postgresql" and dialect.escape is not None:
+        is_record &= ~_end_of_data(view, starts, ends, ord(dialect.escape))
     if not is_record.all():
         starts, ends = starts[is_record], ends[is_record]
     return Scan(starts, ends, consumed_bytes, open_quote)
@@ -97,7 +103,9 @@ def first_record(
     quote and line end: a record that is not whole may hold nothing else. `final`: as there.
     """
     length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
-    length -= not final and buffer.endswith(b"\r", 0, length)
+    ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r", 0, length)
+    length -= not final and ends_in_cr
+    line_end = _LINE_END[dialect.line_end]
     quote = -1 if dialect.quote is None else ord(dialect.quote)
     # Behind the last character that can hide something, nothing has to be walked over.
     specials = [c.encode() for c in (dialect.quote, dialect.escape) if c is not None]
@@ -107,24 +115,35 @@ def first_record(
     open_quote = None
     for match in _walker(dialect).finditer(buffer, 0, walked) if walked else ():
         begin = match.start("hides")
-        found = _LINE_END.search(buffer, match.start(), match.end() if begin < 0 else begin)
+        found = line_end.search(buffer, match.start(), match.end() if begin < 0 else begin)
         if found is not None:
             return FirstRecord(found.start(), None)
         if begin >= 0 and buffer[begin] == quote and match.start("closes") < 0:
             open_quote = begin
     if open_quote is None:
-        found = _LINE_END.search(buffer, walked, length)
+        found = line_end.search(buffer, walked, length)
         if found is not None or final:
             return FirstRecord(found.start() if found else length, None)
     return FirstRecord(None, open_quote)
 
 
-def count_line_ends(buffer: bytes, begin: int, end: int) -> int:
-    """Count the physical line ends (LF, CRLF as one, lone CR) in `buffer[begin:end]`."""
+def _end_of_data(
+    view: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets, escape: int
+) -> npt.NDArray[np.bool_]:
+    r"""Which lines are ``\.`` alone: what COPY of PostgreSQL took for the end of its data."""
+    found: npt.NDArray[np.bool_] = ends - starts == 2
+    for i, byte in enumerate((escape, ord("."))):
+        found[found] = view[starts[found] + i] == byte
+    return found
+
+
+def count_line_ends(buffer: bytes, begin: int, end: int, line_end: str = "any") -> int:
+    """Count the physical line ends (LF, CRLF as one, lone CR) in `buffer[begin:end]`; those of a
+    dialect in which LF alone is one, with its `line_end`."""
     view = np.frombuffer(buffer, np.uint8)[begin:end]
     is_lf = view == LF
     count = int(np.count_nonzero(is_lf))
-    if buffer.find(b"\r", begin, end) < 0:
+    if line_end == "lf" or buffer.find(b"\r", begin, end) < 0:
         return count
     is_cr = view == CR
     return count + int(np.count_nonzero(is_cr)) - int(np.count_nonzero(is_cr[:-1] & is_lf[1:]))
@@ -143,6 +162,8 @@ def _hidden(
         quotes = np.flatnonzero(view == ord(dialect.quote))
         if _all_openings_proper(view, quotes, dialect):
             return _by_parity(quotes), _open_by_parity(view, quotes), True
+    if dialect.escape is not None and not has_quote and dialect.comment is None:
+        return _by_escapes(view, ord(dialect.escape)), None, False
     return *_hidden_exactly(buffer, length, dialect), False
 
 
@@ -155,12 +176,31 @@ def _all_openings_proper(view: npt.NDArray[np.uint8], quotes: Offsets, dialect: 
     if opening[0] == 0:
         opening = opening[1:]
     proper = np.zeros(256, np.bool_)
-    proper[[LF, CR, ord(dialect.delimiter), ord(dialect.quote or "")]] = True
+    proper[[LF, ord(dialect.delimiter), ord(dialect.quote or "")]] = True
+    proper[CR] |= dialect.line_end == "any"
     return bool(proper[view[opening - 1]].all())
 
 
 def _by_parity(quotes: Offsets) -> Hidden:
     return lambda offsets: (np.searchsorted(quotes, offsets) & 1).astype(np.bool_)
+
+
+def _by_escapes(view: npt.NDArray[np.uint8], escape: int) -> Hidden:
+    """A byte is escaped if the run of escape characters right before it is odd."""
+
+    escapes = np.flatnonzero(view == escape)
+    indexes = np.arange(len(escapes))
+    begins_run = np.ones(len(escapes), np.bool_)
+    begins_run[1:] = np.diff(escapes) != 1
+    run_lengths = indexes - np.maximum.accumulate(np.where(begins_run, indexes, 0)) + 1
+
+    def hidden(offsets: Offsets) -> npt.NDArray[np.bool_]:
+        last = np.searchsorted(escapes, offsets) - 1
+        behind = (last >= 0) & (escapes[last] == offsets - 1)
+        odd: npt.NDArray[np.bool_] = behind & (run_lengths[last] & 1).astype(np.bool_)
+        return odd
+
+    return hidden
 
 
 def _open_by_parity(view: npt.NDArray[np.uint8], quotes: Offsets) -> int | None:
@@ -210,7 +250,7 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
         b"" if character is None else re.escape(character.encode())
         for character in (dialect.quote, dialect.escape, dialect.comment)
     )
-    line_ends = rb"\r\n"
+    line_ends = rb"\r\n" if dialect.line_end == "any" else rb"\n"
     plain = [rb"[^%s%s%s]++" % (quote, escape, comment)]
     hiding = []
     if quote:
@@ -244,21 +284,22 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
 
 
 def _lines(
-    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None
+    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None, line_end: str
 ) -> tuple[Offsets, Offsets, int]:
     """Starts and ends of the lines, empty ones too, and where the last line end is over."""
-    ends, nexts = _line_ends(buffer, view, hidden)
+    ends, nexts = _line_ends(buffer, view, hidden, line_end)
     starts = np.zeros_like(ends)
     starts[1:] = nexts[:-1]
     return starts, ends, int(nexts[-1]) if len(nexts) else 0
 
 
 def _line_ends(
-    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None
+    buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None, line_end: str
 ) -> tuple[Offsets, Offsets]:
     """Where each line that is not hidden ends, and where the next one begins."""
     lf = np.flatnonzero(view == LF)
-    cr = np.flatnonzero(view == CR) if _contains(buffer, "\r", len(view)) else _NO_OFFSETS
+    any_cr = line_end == "any" and _contains(buffer, "\r", len(view))
+    cr = np.flatnonzero(view == CR) if any_cr else _NO_OFFSETS
     if hidden is not None:
         lf = lf[~hidden(lf)]
         cr = cr[~hidden(cr)]

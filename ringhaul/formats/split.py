@@ -41,6 +41,8 @@ class Block(NamedTuple):
     defect: str | None
     #: What the block takes of the source: more than `data` where that was kept in part.
     size_bytes: int
+    #: That of the dialect.
+    line_end: str = "any"
 
     @property
     def records_count(self) -> int:
@@ -70,7 +72,8 @@ def read_blocks(
         if len(piece.starts):
             data = piece.buffer[: piece.size_bytes]
             yield Block(
-                data, piece.position, piece.starts, piece.ends, piece.defect, piece.size_bytes
+                *(data, piece.position, piece.starts, piece.ends),
+                *(piece.defect, piece.size_bytes, piece.line_end),
             )
 
 
@@ -80,7 +83,7 @@ def record_position(block: Block, record: int) -> Position:
     return Position(
         block.position.offset_bytes + start,
         block.position.ordinal + record,
-        block.position.line + count_line_ends(block.data, 0, start),
+        block.position.line + count_line_ends(block.data, 0, start, block.line_end),
     )
 
 
@@ -139,7 +142,7 @@ def _unit_ends(piece: Piece, begin: Position, unit_bytes: int) -> Iterator[Posit
         end_bytes = int(piece.ends[last])
         line_end = piece.buffer[end_bytes : end_bytes + 2]
         end_bytes += 2 if line_end == b"\r\n" else min(1, len(line_end))
-        line += count_line_ends(piece.buffer, done_bytes, end_bytes)
+        line += count_line_ends(piece.buffer, done_bytes, end_bytes, piece.line_end)
         done, done_bytes, begin_bytes = last + 1, end_bytes, end_bytes
         yield Position(base.offset_bytes + end_bytes, base.ordinal + done, line)
 

@@ -168,7 +168,7 @@ class _Lines:
         line, counted_bytes = block.position.line, 0
         for record in records:
             start = int(block.starts[record])
-            line += count_line_ends(block.data, counted_bytes, start)
+            line += count_line_ends(block.data, counted_bytes, start, block.line_end)
             counted_bytes = start
             lines.append(line)
         return lines

@@ -1,4 +1,4 @@
-"""CSV by RFC 4180: columns as text, quoted where they must be, glued row by row at once.
+"""CSV: columns as text, quoted or escaped where they must be, glued row by row at once.
 
 pyarrow.csv.write_csv quotes every string or none, spells timestamps its own way, and takes 1.3 us
 for a row that takes 0.3 us here, most of it in the doubles and the timestamps.
@@ -7,7 +7,7 @@ for a row that takes 0.3 us here, most of it in the doubles and the timestamps.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.spell import text_of
 from ringhaul.cql.types import CqlType
-from ringhaul.formats.write.options import OutputFormat
+from ringhaul.errors import OutputUnusable
+from ringhaul.formats.escapes import PLAIN, spellings
+from ringhaul.formats.write.options import OutputFormat, null_guard
 from ringhaul.formats.write.rows import rows_of
 
 #: Types whose text may hold any character.
@@ -30,42 +32,125 @@ _BOM = "\ufeff"
 _EDGES = (b" ", b"\t", _BOM.encode())
 
 
+def _any(mask: pa.BooleanArray) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+def _regex_text(text: str) -> str:
+    """`text` as a replacement in which nothing has a meaning."""
+    return text.replace("\\", "\\\\")
+
+
+def shortened(value: str) -> str:
+    """A value for a message, its control characters escaped."""
+    return repr(value if len(value) <= 60 else f"{value[:60]}...")
+
+
 class CsvLines:
-    """One record a line. LF ends a line, as files on Unix have it.
+    """One record a line. LF ends a line, as files on Unix have it, or CRLF.
 
     A field is quoted if it holds the delimiter, the quote, CR or LF, begins or ends with a blank,
-    begins with a byte order mark, is empty without being null, or reads as the text for null.
+    begins with a byte order mark, is empty without being null, or reads as the text for null. With
+    an escape character that stands before what has a meaning, and control characters are spelt as
+    the escape style has them; without quotes it does all the work. Without both a text that needs
+    them is an `OutputUnusable`.
     """
 
     def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
         assert fmt.delimiter is not None and fmt.quote is not None and fmt.null is not None
         self._delimiter, self._quote, self._null = fmt.delimiter, fmt.quote, fmt.null
+        self._escape, self._style = fmt.escape or "", fmt.escape_style or PLAIN
+        self._line_end = "\r\n" if fmt.line_end == "crlf" else "\n"
         self._types = list(types)
-        special = re.escape(fmt.delimiter) + re.escape(fmt.quote)
+        self._names = list(names)
+        special = "".join(map(re.escape, (fmt.delimiter, fmt.quote, self._escape)))
+        self._escapes = dict(self._spelt()) if self._escape else {}
         self._needs_quotes = rf"[{special}\r\n]|^$|^[ \t]|[ \t]$|^{_BOM}"
-        self._special_bytes = [byte.encode() for byte in (fmt.delimiter, fmt.quote, "\r", "\n")]
-        self._harmless = not any(map(_VALUE.fullmatch, (fmt.delimiter, fmt.quote))) and (
+        marks = [mark for mark in (fmt.delimiter, fmt.quote, self._escape) if mark]
+        self._special_bytes = [mark.encode() for mark in {*marks, "\r", "\n", *self._escapes}]
+        self._harmless = not any(map(_VALUE.fullmatch, marks)) and (
             fmt.null in _NO_VALUES or not _VALUE.fullmatch(fmt.null)
         )
-        fields = [self._quoted(pa.array([name], pa.string())) for name in names]
+        fields = [
+            self._marked(pa.array([name], pa.string()), f"the name of column {name}")
+            for name in names
+        ]
         self.head = self._row_texts(fields)[0].as_py().encode() if fmt.header else b""
+        if fmt.header and fmt.bom:
+            self.head = _BOM.encode() + self.head
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
         return self._row_texts(
             [
-                self._field(cql_type, column)
-                for cql_type, column in zip(self._types, batch.columns, strict=True)
+                self._field(cql_type, column, name)
+                for cql_type, column, name in zip(
+                    self._types, batch.columns, self._names, strict=True
+                )
             ]
         )
 
     def _row_texts(self, fields: list[pa.StringArray]) -> pa.StringArray:
         before = ["", *[self._delimiter] * (len(fields) - 1)]
-        return rows_of(fields, before, "\n", self._null)
+        return rows_of(fields, before, self._line_end, self._null)
 
-    def _field(self, cql_type: CqlType, column: pa.Array) -> pa.StringArray:
+    def _field(self, cql_type: CqlType, column: pa.Array, name: str) -> pa.StringArray:
         text = text_of(cql_type, column)
         plain = cql_type.scalar and cql_type.name not in _TEXTS and self._harmless
-        return text if plain else self._quoted(text)
+        return text if plain else self._marked(text, f"column {name}")
+
+    def _marked(self, text: pa.StringArray, what: str) -> pa.StringArray:
+        """`text` with quotes or escapes; `what` it is, for messages."""
+        if self._quote and not self._escape:
+            return self._quoted(text)
+        if len(self._types) == 1 and not self._quote and _any(pc.equal(text, "")):
+            raise OutputUnusable(
+                f"{what} holds an empty text, which alone on a line is no record without quotes; "
+                "give --quote, or another column beside it"
+            )
+        if self._escape:
+            return self._escaped(text)
+        odd = pc.or_(
+            pc.match_substring_regex(text, rf"[{re.escape(self._delimiter)}\r\n]|^{_BOM}"),
+            pc.equal(text, self._null),
+        )
+        if _any(odd):
+            value = str(text.filter(odd)[0].as_py())
+            raise OutputUnusable(
+                f"{what} holds {shortened(value)}, which needs quotes or escapes, and the format "
+                "has neither: give --escape or --quote, or another --delimiter or --null"
+            )
+        return text
+
+    def _spelt(self) -> Iterator[tuple[str, str]]:
+        """Characters that have a meaning, and how they are written. The escape comes first: the
+        others bring more of it."""
+        escape = self._escape
+        yield escape, escape * 2
+        letters = spellings(self._style, escape)
+        marks = [mark for mark in (self._delimiter, self._quote) if mark]
+        for character in dict.fromkeys([*letters, *marks, "\r", "\n"]):
+            yield character, letters.get(character, escape + character)
+
+    def _escaped(self, text: pa.StringArray) -> pa.StringArray:
+        """`text` with escapes, and quotes where there are some and a value needs them."""
+        words = {self._null, *(["NULL"] if self._style == "mysql" else [])}
+        is_word = pc.is_in(text, pa.array(sorted(words), pa.string()))
+        marked = text
+        if self._may_need_quotes(text):
+            for character, spelt in self._escapes.items():
+                marked = pc.replace_substring(marked, character, spelt)
+        if not self._quote:
+            marked = pc.replace_substring_regex(
+                marked, f"^{_BOM}", _regex_text(self._escape + _BOM)
+            )
+            if self._escape in self._null:
+                return marked
+            guard = null_guard(self._null, self._escape, self._style)
+            return pc.if_else(pc.equal(text, self._null), guard, marked)
+        mask = pc.or_(pc.match_substring_regex(text, self._needs_quotes), is_word)
+        return pc.if_else(
+            mask, pc.binary_join_element_wise(self._quote, marked, self._quote, ""), marked
+        )
 
     def _quoted(self, text: pa.StringArray) -> pa.StringArray:
         """`text` with quotes around the values that need them."""

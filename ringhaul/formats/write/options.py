@@ -8,6 +8,7 @@ from typing import Any
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.escapes import PLAIN, has_meaning
 
 #: Format -> compressions it can have, the first being its default.
 COMPRESSIONS: Mapping[str, tuple[str, ...]] = {
@@ -40,8 +41,16 @@ class OutputFormat:
     header: bool | None = None
     #: Between fields: one ASCII character.
     delimiter: str | None = None
-    #: Around fields that need it: one ASCII character.
+    #: Around fields that need it: one ASCII character. Empty: none, and `escape` does the work.
     quote: str | None = None
+    #: Before characters that have a meaning, in place of quotes and of doubled quotes; empty: none.
+    escape: str | None = None
+    #: One of `escapes.STYLES`.
+    escape_style: str | None = None
+    #: lf or crlf.
+    line_end: str | None = None
+    #: Is there a byte order mark before the header?
+    bom: bool | None = None
     #: Stands for null, never quoted; a value that reads the same is quoted.
     null: str | None = None
 
@@ -55,18 +64,29 @@ class OutputFormat:
             raise UsageError(
                 f"compression: {self.kind} can have {_listed(allowed)}, not {self.compression!r}"
             )
-        for option, default in _CSV_DEFAULTS.items():
+        for option in (*_CSV_DEFAULTS, *_CSV_ODD):
             given = getattr(self, option)
             if self.kind != "csv" and given is not None:
-                raise UsageError(f"{option}: only CSV has it, and the format is {self.kind}")
-            if self.kind == "csv" and given is None:
+                name = option.replace("_", "-")
+                raise UsageError(f"{name}: only CSV has it, and the format is {self.kind}")
+            # What is as it mostly is, is left out, so that equal formats compare equal.
+            if given == _CSV_ODD.get(option):
+                object.__setattr__(self, option, None)
+        for option, default in _CSV_DEFAULTS.items():
+            if self.kind == "csv" and getattr(self, option) is None:
                 object.__setattr__(self, option, default)
         if self.kind == "csv":
             self._check_characters()
 
     def _check_characters(self) -> None:
-        dialect = self.dialect
+        try:
+            dialect = self._dialect(())
+        except UsageError as error:
+            option, colon, words = str(error).partition(":")
+            raise UsageError(f"{option.replace('_', '-')}{colon}{words}") from error
         object.__setattr__(self, "delimiter", dialect.delimiter)
+        # The quote as its own escape means doubled quotes, as RFC 4180 has them.
+        object.__setattr__(self, "escape", dialect.escape)
         assert self.null is not None
         for character in (dialect.delimiter, dialect.quote, "\r", "\n"):
             if character and character in self.null:
@@ -74,15 +94,54 @@ class OutputFormat:
                     f"null: {self.null!r} holds {character!r}, which has a meaning of its own in "
                     "the file; give another text"
                 )
+        if self.line_end not in (None, "crlf"):
+            raise UsageError(f"line-end: {self.line_end!r} is neither lf nor crlf")
+        if dialect.quote is None:
+            self._check_unquoted(self.null)
+        if dialect.escape is None and self.escape_style is not None:
+            object.__setattr__(self, "escape_style", None)  # nothing is escaped
+        if dialect.escape is not None:
+            self._check_escaped(self.null, dialect.escape)
+        _ = self.dialect
+
+    def _check_unquoted(self, null: str) -> None:
+        if null == "":
+            raise UsageError(
+                "quote: without quotes an empty text cannot be told from null; give --null '\\N', "
+                "or another text for null"
+            )
+
+    def _check_escaped(self, null: str, escape: str) -> None:
+        style = self.escape_style or PLAIN
+        others = (self.delimiter, self.quote, escape)
+        if escape in null:
+            marker = len(null) == 2 and null[0] == escape and null[1] not in others
+            if marker and not has_meaning(null[1], style):
+                return
+            raise UsageError(
+                f"null: {null!r} can be how another text is written with the escape {escape!r}; "
+                f"give {escape}N, or a text without {escape}"
+            )
+        if not self.quote and null_guard(null, escape, style) is None:
+            raise UsageError(
+                f"null: {null!r} cannot be told from the text {null!r} in escape style {style}; "
+                f"give --null '{escape}N'"
+            )
 
     @property
     def dialect(self) -> CsvDialect:
         """The dialect in which the loader reads what is written. Only CSV has one."""
-        assert self.delimiter is not None and self.null is not None
+        assert self.null is not None
+        return self._dialect((self.null,))
+
+    def _dialect(self, nulls: tuple[str, ...]) -> CsvDialect:
+        assert self.delimiter is not None
         return CsvDialect(
             delimiter=self.delimiter,
-            quote=self.quote,
-            null_strings=(self.null,),
+            quote=self.quote or None,
+            escape=self.escape,
+            escape_style=self.escape_style or PLAIN,
+            null_strings=nulls,
             allow_nul=True,
         )
 
@@ -116,6 +175,22 @@ def refuse_blank_lines(fmt: OutputFormat, names: Sequence[str]) -> None:
         )
 
 
+def null_guard(null: str, escape: str, style: str) -> str | None:
+    """How the text that reads as `null` is written without quotes: an escape character before one
+    of its characters that stands for itself. None: it has no such character."""
+    for i, character in enumerate(null):
+        if character.isascii() and not has_meaning(character, style):
+            return f"{null[:i]}{escape}{null[i:]}"
+    return None
+
+
+#: Options that are None where they have this value.
+_CSV_ODD: Mapping[str, Any] = {
+    "escape": "",
+    "escape_style": PLAIN,
+    "line_end": "lf",
+    "bom": False,
+}
 _CSV_DEFAULTS: Mapping[str, Any] = {"header": True, "delimiter": ",", "quote": '"', "null": ""}
 
 

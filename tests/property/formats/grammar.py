@@ -15,6 +15,13 @@ DIALECTS = [
     CsvDialect(escape="\\", comment="#"),
     CsvDialect(quote="'", delimiter="|", escape="^", comment="-"),
     CsvDialect(quote=None, escape="\\", comment="#", delimiter="\t"),
+    CsvDialect(quote=None, escape="\\", delimiter="\t"),
+    CsvDialect(quote=None, escape="\\", delimiter="\t", escape_style="c"),
+    CsvDialect(quote=None, escape="\\", delimiter="\t", escape_style="mysql", line_end="lf"),
+    CsvDialect(escape="\\", escape_style="mysql", line_end="lf", null_strings=("\\N", "NULL")),
+    CsvDialect(quote=None, escape="\\", delimiter="|", escape_style="postgresql"),
+    CsvDialect(quote=None, delimiter="\x01", line_end="lf", null_strings=("\\N",)),
+    CsvDialect(escape="\\", escape_style="hive", quote=None, delimiter="\x01"),
 ]
 
 
@@ -36,7 +43,8 @@ def records(text: bytes, dialect: CsvDialect, *, final: bool = True) -> list[Rec
         if record is None:
             break
         is_comment = dialect.comment is not None and text[at:].startswith(dialect.comment.encode())
-        if record.end > at and not is_comment:
+        marker = dialect.escape_style == "postgresql" and text[at : record.end] == b"\\."
+        if record.end > at and not is_comment and not marker:
             found.append(record)
         at = record.next
     return found
@@ -47,6 +55,7 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
         -1 if c is None else ord(c)
         for c in (dialect.comment, dialect.quote, dialect.escape, dialect.delimiter)
     )
+    line_ends = b"\r\n" if dialect.line_end == "any" else b"\n"
     in_comment = text[start] == comment
     opened: int | None = None
     field_start = True
@@ -54,7 +63,7 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
     while at < len(text):
         byte = text[at]
         if in_comment:
-            if byte in b"\r\n":
+            if byte in line_ends:
                 break
             at += 1
         elif opened is not None:
@@ -71,7 +80,7 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
         elif byte == escape:
             field_start = False
             at += 2
-        elif byte in b"\r\n":
+        elif byte in line_ends:
             break
         else:
             field_start = byte == delimiter
@@ -89,6 +98,10 @@ def texts(dialect: CsvDialect, *, wild: bool = True) -> st.SearchStrategy[bytes]
     tokens += [b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "\u00e9".encode(), b"\xef\xbb\xbf"]
     tokens += [(quote * 2).encode(), (dialect.delimiter + quote).encode(), b"\n" + quote.encode()]
     tokens += [(quote + dialect.delimiter).encode(), quote.encode() + b"\n"]
+    if dialect.escape is not None:
+        escape = dialect.escape.encode()
+        tokens += [escape + c for c in (b"N", b"n", b"0", b"12", b"x4", b"xe9", b"Z", b".", b"\n")]
+        tokens += [escape * 2, b"\n" + escape + b".\n", b"3", b"f"]
     if wild:
         tokens += [b"\xff", b"\0"]
     return st.lists(st.sampled_from(tokens), max_size=40).map(b"".join)

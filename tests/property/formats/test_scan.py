@@ -60,7 +60,9 @@ def test_prefix_scan_finds_the_whole_records_and_no_others(
 )
 def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, bytes]) -> None:
     dialect, text = case
-    dialect = CsvDialect(quote=dialect.quote, delimiter=dialect.delimiter)
+    dialect = CsvDialect(
+        quote=dialect.quote, delimiter=dialect.delimiter, line_end=dialect.line_end
+    )
     view = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(view == ord(dialect.quote or ""))
     if not len(quotes) or not scanner._all_openings_proper(view, quotes, dialect):
@@ -70,6 +72,20 @@ def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, byt
     hidden = scanner._by_parity(quotes)(offsets)
     assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
     assert scanner._open_by_parity(view, quotes) == open_walked
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([b"\\", b"\n", b"\r", b"\r\n", b"a", b"\t"]), max_size=40))
+def test_runs_of_escapes_and_the_walk_hide_the_same_line_ends(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    if b"\\" not in text:
+        return
+    dialect = CsvDialect(quote=None, escape="\\", delimiter="\t")
+    view = np.frombuffer(text, np.uint8)
+    offsets = np.flatnonzero((view == 10) | (view == 13))
+    walked, _ = scanner._hidden_exactly(text, len(text), dialect)
+    hidden = scanner._by_escapes(view, ord("\\"))(offsets)
+    assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
 
 
 cells = st.text(st.sampled_from('ab,"\n\r#\\ é'), max_size=6)

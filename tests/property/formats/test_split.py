@@ -54,13 +54,14 @@ def expected(text: bytes, dialect: CsvDialect) -> list[Seen]:
     found: list[Seen] = []
     base = len(BOM) if text.startswith(BOM) else 0
     longest = dialect.record_bytes_max
+    line_ends = b"\r\n" if dialect.line_end == "any" else b"\n"
     while base < len(text):
         records = grammar.records(text[base:], dialect)
         if not records:
             break
         record = records[0]
         start, end = base + record.start, base + record.end
-        line = 1 + count_line_ends(text, 0, start)
+        line = 1 + count_line_ends(text, 0, start, dialect.line_end)
         position = Position(start, len(found), line)
         if end - start <= longest and record.open_quote is None:
             found.append(Seen(position, text[start:end], None))
@@ -70,7 +71,7 @@ def expected(text: bytes, dialect: CsvDialect) -> list[Seen]:
         window = [r for r in held if r.start == 0]
         opened = window[0].open_quote if window else None
         at = start + (longest if opened is None else opened)
-        while at < len(text) and text[at] not in b"\r\n":
+        while at < len(text) and text[at] not in line_ends:
             at += 1
         found.append(Seen(position, text[start:at], "quote" if opened is not None else "longer"))
         base = at + (2 if text[at : at + 2] == b"\r\n" else 1)
@@ -114,7 +115,7 @@ def test_units_of_any_size_read_in_blocks_of_any_size_hold_the_same_records(
     for unit in units:
         data = text[unit.offset_bytes : unit.offset_bytes + unit.length_bytes]
         start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
-        assert unit.first_line == 1 + count_line_ends(text, 0, unit.offset_bytes)
+        assert unit.first_line == 1 + count_line_ends(text, 0, unit.offset_bytes, dialect.line_end)
         assert unit.first_ordinal == len(found)
         if unit.defect is not None:
             assert unit.records_count == 1

@@ -1,0 +1,139 @@
+"""The fields of a block in which an escape character may stand, by compiled passes.
+
+A text that means null is compared with a field as it stands in the file, before escapes are taken
+away, as MySQL, PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N`
+and `\\\\N` are texts. The grammar is otherwise that of `csv_read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.escapes import meanings, reads_numbers
+from ringhaul.formats.records import Offsets
+
+
+class EscapedColumns(NamedTuple):
+    """The fields of some records by column, and how many fields each of the records has."""
+
+    columns: list[pa.BinaryArray]
+    #: For each column: in which rows a NUL byte stands as it is, not as an escape.
+    nuls: list[npt.NDArray[np.bool_]]
+    #: Of all records.
+    counts: npt.NDArray[np.int64]
+    #: Which records the rows are; ascending.
+    records: npt.NDArray[np.int64]
+
+
+def reads_escapes(dialect: CsvDialect) -> bool:
+    """Is the dialect read by this module? pyarrow's parser has other nulls and line ends."""
+    return dialect.escape is not None or dialect.line_end != "any"
+
+
+def escaped_columns(
+    data: bytes,
+    starts: Offsets,
+    ends: Offsets,
+    dialect: CsvDialect,
+    fields_count: int,
+    indexes: Sequence[int],
+) -> EscapedColumns:
+    """The fields `indexes` of the records of `data`, null where they read as null.
+
+    `data` is UTF-8 or nearly so. Records with another number of fields than `fields_count` make no
+    row, unless the dialect allows them; fields that are missing there are null.
+    """
+    from ringhaul.formats.escape_kernels import find_fields
+
+    view = np.frombuffer(data, np.uint8)
+    shape = (len(starts), fields_count)
+    begins, stops = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+    kinds, counts = np.zeros(shape, np.uint8), np.zeros(len(starts), np.int64)
+    starts, ends = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
+    delimiter, quote, escape = _characters(dialect)
+    find_fields(view, starts, ends, delimiter, quote, escape, begins, stops, kinds, counts)
+    wrong = np.zeros(len(starts), bool)
+    if not dialect.allow_extra_fields:
+        wrong |= counts > fields_count
+    if not dialect.allow_missing_fields:
+        wrong |= counts < fields_count
+    records = np.flatnonzero(~wrong)
+    columns, nuls = [], []
+    for index in indexes:
+        column, nul = _column(
+            *(view, begins[records, index], stops[records, index], kinds[records, index], dialect)
+        )
+        columns.append(column)
+        nuls.append(nul)
+    return EscapedColumns(columns, nuls, counts, records)
+
+
+def _characters(dialect: CsvDialect) -> tuple[int, int, int]:
+    delimiter, quote, escape = (
+        -1 if character is None else ord(character)
+        for character in (dialect.delimiter, dialect.quote, dialect.escape)
+    )
+    return delimiter, quote, escape
+
+
+def _column(
+    view: npt.NDArray[np.uint8],
+    begins: Offsets,
+    stops: Offsets,
+    kinds: npt.NDArray[np.uint8],
+    dialect: CsvDialect,
+) -> tuple[pa.BinaryArray, npt.NDArray[np.bool_]]:
+    """One field of each row, decoded, and where NUL bytes stand in them."""
+    from ringhaul.formats.escape_kernels import decode_fields
+
+    rows_count = len(begins)
+    is_null = begins < 0
+    for text in dialect.null_strings:
+        is_null[_same(view, begins, stops, (kinds == 0) & (begins >= 0), text.encode())] = True
+    quoted_null = _quoted_null(dialect)
+    if quoted_null is not None:
+        is_null[_same(view, begins, stops, kinds == 1, quoted_null)] = True
+    offsets, nuls = np.zeros(rows_count + 1, np.int32), np.zeros(rows_count, np.uint8)
+    out = np.empty(int((stops - begins).sum()), np.uint8)
+    _, quote, escape = _characters(dialect)
+    style = dialect.escape_style
+    size = decode_fields(
+        *(view, begins, stops, kinds, is_null.view(np.uint8), quote, escape),
+        *(meanings(style), reads_numbers(style), out, offsets, nuls),
+    )
+    valid = None
+    if is_null.any():
+        valid = pa.py_buffer(np.packbits(~is_null, bitorder="little"))
+    column = pa.BinaryArray.from_buffers(
+        pa.binary(), rows_count, [valid, pa.py_buffer(offsets), pa.py_buffer(out[:size])]
+    )
+    return column, nuls.view(np.bool_)
+
+
+def _quoted_null(dialect: CsvDialect) -> bytes | None:
+    r"""The quoted field that is null in spite of its quotes: MySQL reads `"\N"` so."""
+    quote, escape = dialect.quote, dialect.escape
+    if dialect.escape_style != "mysql" or quote is None or escape is None:
+        return None
+    null = f"{escape}N"
+    return f"{quote}{null}{quote}".encode() if null in dialect.null_strings else None
+
+
+def _same(
+    view: npt.NDArray[np.uint8],
+    begins: Offsets,
+    stops: Offsets,
+    among: npt.NDArray[np.bool_],
+    text: bytes,
+) -> npt.NDArray[np.intp]:
+    """Which of the fields `among` stand in the file as `text`."""
+    same = np.flatnonzero(among & (stops - begins == len(text)))
+    for i, byte in enumerate(text):
+        same = same[view[begins[same] + i] == byte]
+    return same

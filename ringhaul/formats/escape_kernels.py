@@ -1,0 +1,171 @@
+"""Fields of records with escapes, found and decoded by compiled passes: some ns a byte."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from ringhaul.cql.decode.compiled import COUNT, FLAG, INT64S, PAGE, UINT8S, Int, inlined, kernel
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+_OFFSETS_TABLE = types.int64[:, ::1]
+_READ_UINT8S = types.Array(types.uint8, 1, "C", readonly=True)
+_READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
+
+#: What a field is: its first character is a quote, or not.
+UNQUOTED, QUOTED = 0, 1
+
+
+@kernel(
+    types.void(
+        *(PAGE, _READ_INT64S, _READ_INT64S, COUNT, COUNT, COUNT),
+        *(_OFFSETS_TABLE, _OFFSETS_TABLE, types.uint8[:, ::1], INT64S),
+    )
+)
+def find_fields(
+    data: Bytes,
+    starts: Offsets,
+    ends: Offsets,
+    delimiter: Int,
+    quote: Int,
+    escape: Int,
+    begins: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    kinds: NDArray[np.uint8],
+    counts: Offsets,
+) -> None:
+    """Find the fields of each record: where they begin and stop, quotes included.
+
+    `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
+    counted alone, and of fields that are missing nothing is written. A character that the dialect
+    does not have is -1.
+    """
+    fields_max = begins.shape[1]
+    for record in range(starts.size):
+        at, end = starts[np.uintp(record)], ends[np.uintp(record)]
+        field = 0
+        begin = at
+        inside = False
+        first = True
+        while at <= end:
+            byte = np.int64(-2) if at == end else np.int64(data[np.uintp(at)])
+            if byte == -2 or (byte == delimiter and not inside):
+                if field < fields_max:
+                    begins[np.uintp(record), np.uintp(field)] = begin
+                    stops[np.uintp(record), np.uintp(field)] = at
+                field += 1
+                begin = at + 1
+                first = True
+                at += 1
+                continue
+            if byte == escape:
+                # The record's last byte may be an escape character, which then hides nothing.
+                at = min(at + 2, end)
+            elif byte == quote and first:
+                inside = True
+                if field < fields_max:
+                    kinds[np.uintp(record), np.uintp(field)] = QUOTED
+                at += 1
+            elif byte == quote and inside:
+                if at + 1 < end and np.int64(data[np.uintp(at + 1)]) == quote:
+                    at += 1
+                else:
+                    inside = False
+                at += 1
+            else:
+                at += 1
+            first = False
+        counts[np.uintp(record)] = field
+
+
+@inlined
+def _digit(byte: Int) -> Int:
+    """The value of a hexadecimal digit; -1: it is none."""
+    if 48 <= byte <= 57:
+        return byte - 48
+    if 65 <= byte <= 70:
+        return byte - 55
+    if 97 <= byte <= 102:
+        return byte - 87
+    return -1
+
+
+@kernel(
+    COUNT(
+        *(PAGE, _READ_INT64S, _READ_INT64S, _READ_UINT8S, _READ_UINT8S, COUNT, COUNT),
+        *(_READ_UINT8S, FLAG, UINT8S, types.int32[::1], UINT8S),
+    )
+)
+def decode_fields(
+    data: Bytes,
+    begins: Offsets,
+    stops: Offsets,
+    kinds: Bytes,
+    skips: Bytes,
+    quote: Int,
+    escape: Int,
+    meanings: Bytes,
+    numbers: bool,
+    out: Bytes,
+    offsets: NDArray[np.int32],
+    nuls: Bytes,
+) -> Int:
+    """Write what the fields of one column say into `out`, one after the other; its length.
+
+    A field that `skips` marks has no value. `offsets`: one more than fields. `nuls` marks the
+    fields in which a NUL byte stands as it is. `out` has room for the text as it stands.
+    """
+    size = np.int64(0)
+    offsets[0] = 0
+    for row in range(begins.size):
+        i = np.uintp(row)
+        if not skips[i]:
+            at, stop = begins[i], stops[i]
+            inside = kinds[i] == QUOTED
+            if inside:
+                at += 1
+            while at < stop:
+                byte = np.int64(data[np.uintp(at)])
+                at += 1
+                if byte == escape:
+                    if at >= stop:
+                        break
+                    byte = np.int64(data[np.uintp(at)])
+                    at += 1
+                    if byte == 0:
+                        nuls[i] = 1
+                    if numbers and 48 <= byte <= 55:
+                        number = byte - 48
+                        for _ in range(2):
+                            if at < stop and 48 <= data[np.uintp(at)] <= 55:
+                                number = number * 8 + np.int64(data[np.uintp(at)]) - 48
+                                at += 1
+                            else:
+                                break
+                        byte = number & 255
+                    elif numbers and byte == 120 and at < stop:
+                        number = _digit(np.int64(data[np.uintp(at)]))
+                        if number >= 0:
+                            at += 1
+                            byte = number
+                            if at < stop:
+                                number = _digit(np.int64(data[np.uintp(at)]))
+                                if number >= 0:
+                                    at += 1
+                                    byte = byte * 16 + number
+                    else:
+                        byte = np.int64(meanings[np.uintp(byte)])
+                elif byte == quote and inside:
+                    if at < stop and np.int64(data[np.uintp(at)]) == quote:
+                        at += 1
+                    else:
+                        inside = False
+                        continue
+                elif byte == 0:
+                    nuls[i] = 1
+                out[np.uintp(size)] = byte
+                size += 1
+        offsets[np.uintp(row + 1)] = size
+    return size

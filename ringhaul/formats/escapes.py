@@ -1,0 +1,73 @@
+"""What stands for what behind the escape character, in each style of escapes.
+
+The styles are those of the programs that write dumps, letter by letter, since a letter that one of
+them reads as a control character is a plain letter to another:
+
+| style        | letters                       | numbers                              |
+|--------------|-------------------------------|--------------------------------------|
+| `plain`      | none                          | none                                 |
+| `mysql`      | `0 b n r t Z`                 | none; `0` is NUL                     |
+| `postgresql` | `b f n r t v`                 | 1 to 3 octal digits, `x` and 1 or 2 hex |
+| `hive`       | `n r`                         | none                                 |
+| `c`          | `b f n r t v Z`               | as `postgresql`                      |
+
+Any other character behind the escape character stands for itself. Sources: MySQL's manual on LOAD
+DATA, PostgreSQL's on COPY, and what Hive's LazySimpleSerDe undoes. A number is one byte; bytes that
+make no UTF-8 reject the value when it is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+PLAIN = "plain"
+
+_CONTROLS = {"b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_LETTERS: Mapping[str, Mapping[str, int]] = {
+    PLAIN: {},
+    "c": _CONTROLS | {"Z": 26},
+    "mysql": {"0": 0, "b": 8, "n": 10, "r": 13, "t": 9, "Z": 26},
+    "postgresql": _CONTROLS,
+    "hive": {"n": 10, "r": 13},
+}
+#: Styles in which digits, and x before digits, stand for the byte of that number.
+_WITH_NUMBERS = ("c", "postgresql")
+STYLES = tuple(_LETTERS)
+
+
+def reads_numbers(style: str) -> bool:
+    """Do octal and hexadecimal numbers stand for bytes?"""
+    return style in _WITH_NUMBERS
+
+
+def has_meaning(character: str, style: str) -> bool:
+    """Does the character mean another one behind the escape character?"""
+    number = reads_numbers(style) and (character in "01234567" or character == "x")
+    return number or character in _LETTERS[style]
+
+
+@lru_cache
+def meanings(style: str) -> npt.NDArray[np.uint8]:
+    """For each byte behind the escape character, shape (256,), the byte that it stands for."""
+    table = np.arange(256, dtype=np.uint8)
+    for letter, byte in _LETTERS[style].items():
+        table[ord(letter)] = byte
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache
+def spellings(style: str, escape: str) -> Mapping[str, str]:
+    """How control characters are written: those that have a letter, and NUL where it has a number.
+
+    A dictionary from the character to all of its spelling, escape character included.
+    """
+    spelt = {chr(byte): escape + letter for letter, byte in _LETTERS[style].items()}
+    if reads_numbers(style):
+        # All three digits: a digit that follows would be taken into a shorter number.
+        spelt["\0"] = f"{escape}000"
+    return spelt

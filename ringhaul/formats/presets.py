@@ -1,0 +1,99 @@
+"""Dialects by the name of the program whose files have them.
+
+| name         | files of                                                                  |
+|--------------|---------------------------------------------------------------------------|
+| `mysql`      | SELECT ... INTO OUTFILE and mysqldump --tab; read by LOAD DATA            |
+| `postgresql` | COPY in its text format, psql's \\copy too                                |
+| `hive`       | a table STORED AS TEXTFILE, ROW FORMAT DELIMITED without ESCAPED BY       |
+| `excel`      | CSV UTF-8: RFC 4180 with a header; written with a byte order mark and CRLF |
+
+Options that are given by themselves win over what a preset says of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """What one program writes."""
+
+    delimiter: str
+    #: Empty: quotes are ordinary characters.
+    quote: str = ""
+    escape: str = ""
+    #: In this style even if the escape character is given otherwise.
+    escape_style: str = "plain"
+    null: str = "\\N"
+    header: bool = False
+    #: Which characters end a record that is read.
+    line_end: str = "any"
+    #: What ends a record that is written, and whether a byte order mark stands before the header.
+    written_line_end: str = "lf"
+    written_bom: bool = False
+
+
+PRESETS: Mapping[str, Preset] = {
+    # INTO OUTFILE writes a CR in a text as it is.
+    "mysql": Preset(delimiter="\t", escape="\\", escape_style="mysql", line_end="lf"),
+    "postgresql": Preset(delimiter="\t", escape="\\", escape_style="postgresql"),
+    "hive": Preset(delimiter="\x01", escape_style="hive"),
+    "excel": Preset(
+        delimiter=",",
+        quote='"',
+        null="",
+        header=True,
+        written_line_end="crlf",
+        written_bom=True,
+    ),
+}
+
+
+def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dict[str, Any]:
+    """The options of `load` that the preset `name` stands for, but for those that are `given`."""
+    preset = PRESETS[name]
+    found: dict[str, Any] = {
+        "delimiter": preset.delimiter,
+        "quote": preset.quote,
+        "escape": preset.escape,
+        "escape_style": preset.escape_style,
+        "line_end": preset.line_end,
+        "header": preset.header,
+    }
+    found = {option: value for option, value in found.items() if option not in given}
+    if "null_strings" not in given:
+        both = {**options, **found}
+        found["null_strings"] = null_texts(name, both["quote"] or "", both["escape"] or "")
+    return found
+
+
+def output_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an output that the preset `name` stands for. In `options` those that are not
+    given are None, or missing."""
+    preset = PRESETS[name]
+    found: dict[str, Any] = {
+        "delimiter": preset.delimiter,
+        "quote": preset.quote,
+        "escape": preset.escape,
+        "escape_style": preset.escape_style,
+        "header": preset.header,
+        "line_end": preset.written_line_end,
+        "bom": preset.written_bom,
+    }
+    found |= {option: options[option] for option in found if options.get(option) is not None}
+    nulls = null_texts(name, found["quote"], found["escape"])
+    found["null"] = nulls[0] if options.get("null") is None else options["null"]
+    return found
+
+
+def null_texts(name: str, quote: str, escape: str) -> tuple[str, ...]:
+    """What means null. MySQL writes the word NULL where it has no escape character, and reads it
+    as null where there are quotes: a text NULL is in quotes then."""
+    preset = PRESETS[name]
+    if name != "mysql":
+        return (preset.null,)
+    escaped = (f"{escape}N",) if escape else ()
+    return escaped + (("NULL",) if quote or not escape else ())
