@@ -153,7 +153,7 @@ def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
         left = opened.book.take_over(name, lease_ms)
         if left is not None:
             print(f"{name} {left.id}: {left.host} left it: goes on with it", file=sys.stderr)
-            code = _work(opened, schedule, take_over(left), lease_ms)
+            code = _work(opened, schedule, take_over(left, schedule), lease_ms)
             if code not in (EXIT_COMPLETE, EXIT_FATAL) or due_ms in (None, left.due_ms):
                 return code
         standing = opened.book.standing(name)
@@ -209,15 +209,12 @@ def _run_of(
 def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
     """The run that failed, to be gone on with. Raises `UsageError` where the job of its step is
     over: the step would only tell its end again."""
-    states = {}
-    for step in before.steps:
-        with suppress(JobMissing):
-            states[step.job] = ledger.status(step.job).state
-    run = try_again(before, schedule, states.keys(), now_ms)
+    run = try_again(before, schedule, now_ms)
     if run.current is None:
         return run
-    job = run.steps[run.current].job
-    state = states.get(job)
+    job, state = run.steps[run.current].job, None
+    with suppress(JobMissing):
+        state = ledger.status(job).state
     place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
     if state in (JobState.STOPPED, JobState.CANCELLED):
         resume = next_command(f"resume {job}")

@@ -256,7 +256,7 @@ class Beat:
         run = self._book.take_over(schedule.name, self._lease_ms)
         if run is not None:
             log.warning("%s %s: taken over from %s", run.schedule, run.id, run.host)
-            self._works[schedule.name] = self._work(schedule, take_over(run))
+            self._works[schedule.name] = self._work(schedule, take_over(run, schedule))
 
     def _work(self, schedule: Schedule, run: Run) -> RunWork:
         assert self._file is not None

@@ -14,13 +14,15 @@ from click.exceptions import Exit
 
 from config.settings import Settings
 from producer.options import AS_STEP, given_options
+from producer.schedule_files import find_strange
 from producer.schedule_notify import doubt
 from producer.schedule_output import FOLDERS, check_output
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
 from ringhaul.formats.find import local_path
 from ringhaul.formats.remote import is_remote
-from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.parse import STEP_COMMANDS, parse_schedules
+from ringhaul.schedule.runs import Run, step_arguments
 from ringhaul.schedule.schedules import Schedule, Schedules
 from ringhaul.schedule.times import FAR_MS
 
@@ -122,6 +124,49 @@ def read_schedule_file(path: Path) -> ScheduleFile:
     )
 
 
+def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> list[str]:
+    """The command line of a step of a run: from the schedule file, and checked again as it is with
+    what the run put into its templates.
+
+    `folder`: where relative paths begin. Raises `UsageError` for a file that is none of those that
+    the schedule looks for, and for what a step must not be.
+    """
+    strange = find_strange(schedule.arrive, str(folder), [file.path for file in run.files])
+    if strange is not None:
+        raise UsageError(f"{strange!r} is not among the files of arrive: it is not taken")
+    try:
+        arguments = step_arguments(schedule, run, index)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _refuse(_parsed(arguments).params)
+    return arguments
+
+
+def _parsed(arguments: Sequence[str]) -> click.Context:
+    """A step's command line, parsed and not run. Raises `UsageError`."""
+    from producer.__main__ import COMMANDS, cli
+
+    name = arguments[0]
+    if name not in STEP_COMMANDS or name not in COMMANDS:
+        raise UsageError(f"{name} is no command of a step")
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    try:
+        return command.make_context(name, list(arguments[1:]), obj=AS_STEP)
+    except Exit:
+        raise UsageError("a step is no call for help") from None
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+
+
+def _refuse(params: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for options that no step may have."""
+    for name, why in _REFUSED.items():
+        if params.get(name):
+            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
+            raise UsageError(f"--{flag.replace('_', '-')}: {why}")
+
+
 def file_version(path: Path) -> tuple[int, int, int]:
     """What tells one version of a file from another. Raises OSError."""
     status = path.stat()
@@ -143,31 +188,17 @@ def _check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: 
 
     `folder`: where it runs.
     """
-    from producer.__main__ import COMMANDS, cli
-
-    assert step[0] in COMMANDS
-    command = cli.get_command(click.Context(cli), step[0])
-    assert command is not None
 
     def parsed(due_ms: int) -> click.Context:
-        arguments = schedule.arguments(due_ms, ("/file",))[number - 1]
-        try:
-            return command.make_context(step[0], arguments[1:], obj=AS_STEP)
-        except Exit:
-            raise UsageError("a step is no call for help") from None
-        except click.ClickException as error:
-            raise UsageError(error.format_message()) from None
+        return _parsed(schedule.arguments(due_ms, ("/file",))[number - 1])
 
     first = parsed(0)
     params = first.params
-    for name, why in _REFUSED.items():
-        if params.get(name):
-            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
-            raise UsageError(f"--{flag.replace('_', '-')}: {why}")
+    _refuse(params)
     _check_input(step[0], params)
     warning = None
     if step[0] in FOLDERS:
-        given, _, _ = command.make_parser(first).parse_args(list(step[1:]))
+        given, _, _ = first.command.make_parser(first).parse_args(list(step[1:]))
         output = given.get("output", params["output"])
         warning = check_output(schedule, step[0], params, output, time.time_ns() // 1_000_000)
     _check_values(step[0], [first, parsed(FAR_MS)], folder)

@@ -6,11 +6,11 @@ import glob
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ringhaul.errors import RinghaulError, SourceMissing
 from ringhaul.formats.find import local_path
-from ringhaul.formats.globs import expand, folders_below
+from ringhaul.formats.globs import expand, folders_below, matches
 from ringhaul.formats.remote import is_remote, list_files, open_stream, stat_file
 from ringhaul.schedule.arrivals import Arrived, Listed
 from ringhaul.storage.access import shown
@@ -66,6 +66,35 @@ def are_bases_there(patterns: tuple[str, ...], folder: str) -> bool:
         for pattern in patterns
         if not is_remote(pattern)
     )
+
+
+def find_strange(patterns: tuple[str, ...], folder: str, paths: Sequence[str]) -> str | None:
+    """The first of `paths` that `list_arrivals` would not give for these patterns, whatever there
+    is; None: there is no such path. Nothing is looked at.
+
+    The paths of a run come from Redis: whoever writes there must not have other files loaded.
+    """
+    allowed = [_allowed(pattern, folder) for pattern in patterns]
+    return next((path for path in paths if not any(ok(path) for ok in allowed)), None)
+
+
+def _allowed(pattern: str, folder: str) -> Callable[[str], bool]:
+    """Whether a path may be among those that a pattern lists."""
+    base = pattern if is_remote(pattern) else _path(pattern, folder)
+    is_folder = not is_remote(pattern) and os.path.isdir(base)
+
+    def ok(path: str) -> bool:
+        if any(name in (".", "..") for name in path.split("/")) or is_remote(path) != is_remote(
+            pattern
+        ):
+            return False
+        if glob.has_magic(base) and not is_folder:
+            return matches(base, path)
+        below = f"{base.rstrip('/')}/"
+        hidden = os.path.basename(path).startswith(".")
+        return path == base or (path.startswith(below) and not hidden)
+
+    return ok
 
 
 def take_checksum(file: Listed) -> Arrived | None:

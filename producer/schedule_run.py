@@ -23,15 +23,16 @@ from typing import IO, Any
 from config.names import ENV_CONFIG, env_name
 from config.settings import Loaded
 from producer.asked import STEP_VARIABLE
+from producer.schedule_file import run_arguments
 from producer.schedule_notify import tell
 from producer.schedule_words import run_document, run_line
-from ringhaul.errors import EXIT_CRASH
+from ringhaul.errors import EXIT_CRASH, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.ledger.schedules import ScheduleBook, Wait
 from ringhaul.schedule.arrivals import Remembered
 from ringhaul.schedule.outcome import files_end
-from ringhaul.schedule.runs import Run, RunState, begin_step, end_step
+from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, is_changed
 from ringhaul.schedule.schedules import Notify, Schedule
 from ringhaul.schedule.times import duration_text
 
@@ -143,6 +144,13 @@ class RunWork:
         """Start the command of the current step, after it is written down that it is tried."""
         index = self.run.current
         assert index is not None
+        try:
+            arguments = run_arguments(self._schedule, self.run, index, self._folder)
+        except UsageError as error:  # of what a template took from the run's record
+            reason = f"step {index + 1}: {error}"
+            self.run = replace(self.run, state=RunState.FAILED, reason=reason)
+            self._unsaved = True
+            return
         if not self.run.steps[index].under_way:  # else Redis went away before there was a command
             self.run = begin_step(self.run, now_ms)
             self._unsaved = True
@@ -153,7 +161,9 @@ class RunWork:
         if index == 0 and not self._durable:
             self._ledger.make_durable()  # a due time that was begun outlives a crash of Redis
             self._durable = True
-        arguments = [*step.arguments, "--job-id", step.job, "--on-interrupt", "detach"]
+        arguments += ["--job-id", step.job, "--on-interrupt", "detach"]
+        if is_changed(self._schedule, self.run, index):
+            log.warning("%s: %s", self._name, _changed(index))
         log.info("%s: step %d, try %d: %s", self._name, index + 1, step.tries, step.job)
         try:
             with _opened(self.log_file) as out:
@@ -196,6 +206,8 @@ class RunWork:
             rows=rows,
         )
         ended = run.steps[index].ended_ms is not None
+        if run.state is RunState.FAILED and is_changed(self._schedule, run, index):
+            run = replace(run, reason=f"{run.reason}; {_changed(index)}")
         if ended:
             run, self._files = files_end(run, known, now_ms)
         self.run, self._child, self._unsaved = run, None, True
@@ -261,6 +273,10 @@ class RunWork:
     @property
     def _name(self) -> str:
         return f"{self.run.schedule} {self.run.id}"
+
+
+def _changed(index: int) -> str:
+    return f"step {index + 1} was changed in the schedule file since the run began"
 
 
 def step_environment(loaded: Loaded) -> dict[str, str]:

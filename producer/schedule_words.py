@@ -44,7 +44,7 @@ def run_document(run: Run, log: str = "") -> dict[str, Any]:
 
 def _step_document(step: Step) -> dict[str, Any]:
     return {
-        "command": step.arguments[0],
+        "command": step.command,
         "job": step.job,
         "exit_code": step.code,
         "state": step.state,
@@ -75,7 +75,7 @@ def run_line(run: Run) -> str:
 def step_text(step: Step) -> str:
     """A step in a few words: `load 0`, `count 4`, `unload -`."""
     code = "-" if step.code is None else str(step.code)
-    return f"{step.arguments[0]} {code}"
+    return f"{step.command} {code}"
 
 
 def _seconds(start_ms: int | None, end_ms: int | None) -> float | None:

@@ -4,6 +4,7 @@ A folder is entered once, whatever links lead to it: Python's `glob` goes round 
 until the system refuses, finds each file 41 times by then, and with two circles does not end.
 """
 
+import fnmatch
 import glob
 import os
 from collections.abc import Callable, Iterator
@@ -32,6 +33,29 @@ def expand(pattern: str) -> list[str]:
         if place not in paths or links < known[paths[place]]:
             paths[place] = path
     return sorted(paths.values())
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a glob is one for this path, whatever there is on the disk: `expand` gives no path
+    that does not match."""
+    names = path.split("/")
+    ends = {0}  # how many names the parts of the pattern so far may stand for
+    for part in pattern.split("/"):
+        if part == "**":
+            for end in sorted(ends):
+                while end < len(names) and not names[end].startswith("."):
+                    end += 1
+                    ends.add(end)
+        else:
+            ends = {end + 1 for end in ends if end < len(names) and _is_like(names[end], part)}
+    return len(names) in ends
+
+
+def _is_like(name: str, part: str) -> bool:
+    if not glob.has_magic(part):
+        return name == part
+    hidden = name.startswith(".") and not part.startswith(".")
+    return not hidden and fnmatch.fnmatchcase(name, part)
 
 
 def _links_count(folder: str) -> int:

@@ -14,7 +14,8 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.ledger import new_token
 from ringhaul.schedule.arrivals import REMEMBER_MS, Remembered
-from ringhaul.schedule.runs import Run
+from ringhaul.schedule.runs import BadRecord, Run, RunState
+from ringhaul.schedule.times import due_ms_of, run_id
 
 #: Runs of a schedule that its history has, passed over due times among them.
 RUNS_KEPT = 200
@@ -132,8 +133,9 @@ class ScheduleBook:
 
     def take_over(self, name: str, lease_ms: int) -> Run | None:
         """The run whose beat was not heard of for its lease: now it is ours."""
+        run = self.standing(name).run
         record: bytes | None = self._script("schedule_take", name, self._token, lease_ms)
-        return _unpack(record) if record else None
+        return _unpack(name, run or "", record) if record else None
 
     def keep(
         self,
@@ -181,7 +183,7 @@ class ScheduleBook:
     def run(self, name: str, run: str) -> Run | None:
         """One run of the history."""
         record: bytes | None = self._caller.command("HGET", keys.schedule_key(name, "records"), run)
-        return _unpack(record) if record else None
+        return _unpack(name, run, record) if record else None
 
     def runs(self, name: str, limit: int) -> list[Run]:
         """The newest runs first, in the order in which they began or were passed over."""
@@ -258,8 +260,22 @@ def _pack(run: Run) -> str:
     return json.dumps(run.to_json(), separators=(",", ":"))
 
 
-def _unpack(record: bytes) -> Run:
-    return Run.from_json(json.loads(record))
+def _unpack(name: str, run: str, record: bytes) -> Run | None:
+    """A record of the history. One that no ringhaul wrote is a run that failed, and says so; None:
+    its name tells no due time."""
+    try:
+        due_ms = due_ms_of(run)
+    except ValueError:
+        return None
+    try:
+        found = Run.from_json(json.loads(record))
+        if (found.schedule, run_id(found.due_ms)) != (name, run):
+            raise BadRecord("it is of another run")
+        return found
+    except (ValueError, RecursionError) as error:
+        why = error if isinstance(error, BadRecord) else "it is no JSON"
+    reason = f"its record in Redis cannot be read: {why}"
+    return Run(schedule=name, due_ms=due_ms, state=RunState.FAILED, reason=reason)
 
 
 def _gone(text: str, there: bool, now_ms: int) -> str:

@@ -6,11 +6,16 @@
 
 The job of a step is named by schedule, due time and number of the step, so that whoever goes on
 with a run goes on with its jobs, too.
+
+A record holds no command line: what a step runs comes from the schedule file alone, each time
+(`step_arguments`). Whoever can write to Redis can repeat or skip steps, and cannot change them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -26,7 +31,8 @@ from ringhaul.errors import (
 )
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.schedules import Schedule
-from ringhaul.schedule.times import run_id
+from ringhaul.schedule.templates import FILES
+from ringhaul.schedule.times import FAR_MS, run_id
 
 #: A start this much after its due time is told as late. Beats look every second.
 LATE_MS = 5000
@@ -36,6 +42,15 @@ GO_ON_MS = 1000
 _RETRIED = frozenset({EXIT_FATAL, EXIT_CRASH})
 #: The command let go of its job, or somebody interrupted the command.
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
+#: Of a record that is read: more steps, files or characters than any schedule leads to.
+_STEPS_MAX = 10_000
+_FILES_MAX = 1000
+_CHARS_MAX = 100_000
+_FINGERPRINT_CHARS = 16
+
+
+class BadRecord(ValueError):
+    """A record in Redis that no ringhaul wrote. Its text says what is wrong with it."""
 
 
 class RunState(StrEnum):
@@ -49,10 +64,13 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of a run."""
+    """One step of a run: what became of it. What it runs: `step_arguments`."""
 
-    arguments: tuple[str, ...]
+    command: str  #: Such as `load`; for people.
     job: str
+    #: Of the step as the schedule file had it when the run began: see `fingerprint`.
+    fingerprint: str = ""
+    takes_files: bool = False  #: It has the files that have arrived among its arguments.
     code: int | None = None  #: Exit code of the last try that ended; below 0: a signal.
     tries: int = 0  #: Tries that ended or are under way; going on with a job is none.
     under_way: bool = False
@@ -101,8 +119,7 @@ class Run:
         """Index of the step that loads the files that have arrived; None: none does."""
         if not self.files:
             return None
-        path = self.files[0].path
-        return next(i for i, step in enumerate(self.steps) if path in step.arguments)
+        return next((i for i, step in enumerate(self.steps) if step.takes_files), None)
 
     @property
     def current(self) -> int | None:
@@ -113,17 +130,150 @@ class Run:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Run:
-        steps = tuple(
-            Step(**{**step, "arguments": tuple(step["arguments"])}) for step in data["steps"]
+    def from_json(cls, data: Any) -> Run:
+        """Raises `BadRecord` for what `to_json` never gives: a record is data from elsewhere.
+
+        The job of a step is not read: it follows from schedule, due time and number.
+        """
+        record = _Record(data)
+        name, due_ms = record.text("schedule"), record.whole("due_ms")
+        steps = record.list("steps", _STEPS_MAX)
+        files = tuple(_arrived(file) for file in record.list("files", _FILES_MAX))
+        try:
+            state = RunState(record.text("state"))
+        except ValueError:
+            raise BadRecord("state is none of a run") from None
+        return cls(
+            schedule=name,
+            due_ms=due_ms,
+            state=state,
+            by_hand=record.flag("by_hand"),
+            host=record.text("host"),
+            started_ms=record.maybe("started_ms"),
+            first_ms=record.maybe("first_ms"),
+            ended_ms=record.maybe("ended_ms"),
+            takeovers=record.whole("takeovers", 0),
+            reason=record.text("reason"),
+            missed_from_ms=record.maybe("missed_from_ms"),
+            not_before_ms=record.whole("not_before_ms", 0),
+            notified=tuple(filter(_is_text, record.list("notified", _STEPS_MAX))),
+            files=files,
+            alone=record.flag("alone"),
+            troubles=record.whole("troubles", 0),
+            steps=tuple(
+                _step(step, _job(name, due_ms, number), files)
+                for number, step in enumerate(steps, start=1)
+            ),
         )
-        more = {
-            "state": RunState(data["state"]),
-            "notified": tuple(data["notified"]),
-            "files": tuple(Arrived(*file) for file in data["files"]),
-            "steps": steps,
-        }
-        return cls(**{**data, **more})
+
+
+class _Record:
+    """A table of a record; a value of another type than ringhaul writes is a `BadRecord`."""
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise BadRecord("it is no table")
+        self._data: Mapping[str, Any] = data
+
+    def text(self, key: str) -> str:
+        value = self._data.get(key, "")
+        if not _is_text(value):
+            raise BadRecord(f"{key} is no text")
+        return str(value)
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """From 0 to the year 2100 in milliseconds."""
+        value = self._data.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= FAR_MS:
+            raise BadRecord(f"{key} is no number of a run")
+        return value
+
+    def maybe(self, key: str) -> int | None:
+        return None if self._data.get(key) is None else self.whole(key)
+
+    def code(self, key: str) -> int | None:
+        """An exit code, or a signal below 0."""
+        value = self._data.get(key)
+        if value is not None and (type(value) is not int or not -256 <= value <= 255):
+            raise BadRecord(f"{key} is no exit code")
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self._data.get(key, False)
+        if not isinstance(value, bool):
+            raise BadRecord(f"{key} is neither true nor false")
+        return value
+
+    def list(self, key: str, length_max: int) -> Sequence[Any]:
+        value = self._data.get(key, [])
+        if not isinstance(value, list) or len(value) > length_max:
+            raise BadRecord(f"{key} is no list of a run")
+        return value
+
+    def command(self) -> str:
+        """Of a step; records of before have its whole command line, of which nothing is run."""
+        before = self.list("arguments", _CHARS_MAX)
+        return before[0] if before and _is_text(before[0]) else self.text("command")
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value can be shown, and be part of a command line."""
+    if not isinstance(value, str) or len(value) > _CHARS_MAX or "\0" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a character, which JSON can spell
+        return False
+    return True
+
+
+def _arrived(data: Any) -> Arrived:
+    if not isinstance(data, list) or [type(value) for value in data] != [str, int, str, str]:
+        raise BadRecord("files has what is no file")
+    if not all(_is_text(value) for value in data if isinstance(value, str)):
+        raise BadRecord("files has what is no text")
+    return Arrived(*data)
+
+
+def _step(data: Any, job: str, files: Sequence[Arrived]) -> Step:
+    record = _Record(data)
+    before = record.list("arguments", _CHARS_MAX)
+    return Step(
+        command=record.command(),
+        job=job,
+        fingerprint=record.text("fingerprint"),
+        takes_files=record.flag("takes_files") or bool(files and files[0].path in before),
+        code=record.code("code"),
+        tries=record.whole("tries", 0),
+        under_way=record.flag("under_way"),
+        started_ms=record.maybe("started_ms"),
+        ended_ms=record.maybe("ended_ms"),
+        rows=record.maybe("rows"),
+        state=record.text("state"),
+    )
+
+
+def _job(schedule: str, due_ms: int, number: int) -> str:
+    return f"{schedule}-{run_id(due_ms)}-{number}"
+
+
+def fingerprint(schedule: Schedule, index: int) -> str:
+    """What tells a step of the schedule file from another one in its place: of its arguments, and
+    of the time zone that its dates are in."""
+    text = json.dumps([schedule.steps[index], schedule.timing.zone.key])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_FINGERPRINT_CHARS]
+
+
+def step_arguments(schedule: Schedule, run: Run, index: int) -> list[str]:
+    """The command line of a step: from the schedule file, with the run's due time and files in its
+    templates. Raises `ValueError` for a bad template."""
+    return schedule.arguments(run.due_ms, tuple(file.path for file in run.files))[index]
+
+
+def is_changed(schedule: Schedule, run: Run, index: int) -> bool:
+    """Whether the schedule file has another step now than it had when the run began."""
+    was = run.steps[index].fingerprint
+    return bool(was) and was != fingerprint(schedule, index)
 
 
 def new_run(
@@ -138,7 +288,7 @@ def new_run(
     troubles: int = 0,
 ) -> Run:
     """The run of a due time, none of its steps begun. Raises `ValueError` for a bad template."""
-    arguments = schedule.arguments(due_ms, tuple(file.path for file in files))
+    schedule.arguments(due_ms, tuple(file.path for file in files))
     return Run(
         schedule=schedule.name,
         due_ms=due_ms,
@@ -149,8 +299,13 @@ def new_run(
         alone=alone,
         troubles=troubles,
         steps=tuple(
-            Step(arguments=tuple(step), job=f"{schedule.name}-{run_id(due_ms)}-{number}")
-            for number, step in enumerate(arguments, start=1)
+            Step(
+                command=step[0],
+                job=_job(schedule.name, due_ms, index + 1),
+                fingerprint=fingerprint(schedule, index),
+                takes_files=FILES in step,
+            )
+            for index, step in enumerate(schedule.steps)
         ),
     )
 
@@ -187,35 +342,56 @@ def end_step(
     return replace(failed, state=RunState.FAILED, reason=f"step {index + 1}: {_why(step)}")
 
 
-def take_over(run: Run) -> Run:
-    """The run, to be gone on with by another beat than the one that began it."""
+def take_over(run: Run, schedule: Schedule) -> Run:
+    """The run, to be gone on with by another beat than the one that began it.
+
+    Steps that are done stay. From there on the steps are those of the file as it is now: of one
+    that was begun the tries count on.
+    """
     run = replace(run, takeovers=run.takeovers + 1)
+    if run.state is RunState.RUNNING:
+        run = _with_steps_of(run, schedule, _ended(run), run.steps)
     index = run.current
     if index is None or not run.steps[index].under_way:
         return run
     step = run.steps[index]
-    return _with(run, index, replace(step, tries=step.tries - 1, under_way=False))
+    return _with(run, index, replace(step, tries=max(step.tries - 1, 0), under_way=False))
 
 
-def try_again(run: Run, schedule: Schedule, jobs: Collection[str], now_ms: int) -> Run:
+def try_again(run: Run, schedule: Schedule, now_ms: int) -> Run:
     """A run that failed, to be gone on with now at the step that did.
 
-    From there on the steps are those of the schedule as it is now, but for those whose job is
-    there: a job stays what it is. `jobs`: ids of those. Raises `ValueError` for a bad template.
+    From there on the steps are those of the schedule as it is now. One whose job is there goes on
+    with that job; its command refuses a job that is about something else. Raises `ValueError` for a
+    bad template.
 
     It starts anew: due times that passed since it failed were not beside it.
     """
-    ended = sum(step.ended_ms is not None for step in run.steps)
-    done = max(ended - (run.state is RunState.FAILED), 0)
-    begun = {step.job: step for step in run.steps if step.job in jobs}
-    steps = run.steps[:done]
-    for step in new_run(schedule, run.due_ms, 0, files=run.files).steps[done:]:
-        step = begun.get(step.job, step)
-        steps += (replace(step, tries=0, started_ms=None, ended_ms=None),)
+    done = max(_ended(run) - (run.state is RunState.FAILED), 0)
     first_ms = run.first_ms or run.started_ms
-    again = replace(run, started_ms=now_ms, first_ms=first_ms, ended_ms=None, steps=steps)
-    again = replace(again, reason="", not_before_ms=0)
-    return replace(again, state=RunState.DONE if again.current is None else RunState.RUNNING)
+    again = replace(run, started_ms=now_ms, first_ms=first_ms, ended_ms=None)
+    again = replace(again, reason="", not_before_ms=0, state=RunState.RUNNING)
+    return _with_steps_of(again, schedule, done, ())
+
+
+def _ended(run: Run) -> int:
+    return sum(step.ended_ms is not None for step in run.steps)
+
+
+def _with_steps_of(run: Run, schedule: Schedule, done: int, before: Sequence[Step]) -> Run:
+    """The run with its first `done` steps as they are, and those of the schedule behind them.
+    `before`: by number, steps whose tries count on."""
+    steps = run.steps[:done]
+    for index, new in enumerate(new_run(schedule, run.due_ms, 0, files=run.files).steps):
+        if index < done:
+            continue
+        if index < len(before):
+            was = before[index]
+            new = replace(new, tries=was.tries, started_ms=was.started_ms, code=was.code)
+            new = replace(new, under_way=was.under_way, fingerprint=was.fingerprint)
+        steps += (new,)
+    run = replace(run, steps=steps)
+    return replace(run, state=RunState.DONE if run.current is None else RunState.RUNNING)
 
 
 def _current(run: Run) -> int:

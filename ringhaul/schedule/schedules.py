@@ -73,9 +73,8 @@ class Schedule:
 
     def backoff_ms(self, tries: int) -> int:
         """The pause after so many failed tries of a step."""
-        return int(
-            min(self.backoff_s * 2 ** (tries - 1), max(BACKOFF_S_MAX, self.backoff_s)) * 1000
-        )
+        doublings = min(max(tries - 1, 0), 32)  # far beyond the bound, whatever a record says
+        return int(min(self.backoff_s * 2**doublings, max(BACKOFF_S_MAX, self.backoff_s)) * 1000)
 
 
 Schedules = Mapping[str, Schedule]

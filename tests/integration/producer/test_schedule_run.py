@@ -18,15 +18,18 @@ from typing import Any
 import pytest
 import redis
 
-from producer.run_schedule import print_schedules, run_now
+from producer.run_schedule import print_history, print_schedules, run_now
 from producer.schedule_run import RunWork
 from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
+from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.schedules import Claim, ScheduleBook
+from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.parse import parse_schedules
-from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, new_run
+from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, fingerprint, new_run
 from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.times import run_id
 
 TEXT = '[schedule.a]\nevery = "1h"\nsteps = [["count", "-t", "k.t"]]'
 #: An hour of some day.
@@ -208,7 +211,8 @@ def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
     due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
     assert run_now(None, "a", due) == EXIT_FATAL
     (run,) = book.runs("a", 10)
-    assert run.steps[0].arguments == ("count", "-t", "k.mended")
+    mended = parse_schedules(TEXT.replace("k.t", "k.mended"), "f")["a"]
+    assert run.steps[0].fingerprint == fingerprint(mended, 0) != fingerprint(schedule, 0)
     assert run.steps[0].code == EXIT_FATAL, "there is no cluster"
     # Due times that passed since it failed were not beside it; it is as late as it was
     assert run.started_ms is not None and run.started_ms != DUE
@@ -246,3 +250,69 @@ def test_the_list_warns_of_an_output_that_comes_back(
     assert "comes back after 7d00h" in warning and "warning" not in told.err
     assert print_schedules(None, as_json=False) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err
+
+
+def forge(client: redis.Redis, record: dict[str, Any], run: str = "") -> None:
+    """A record that somebody wrote into Redis, of a run that waits for a beat."""
+    run = run or run_id(DUE)
+    client.hset(keys.schedule_key("a", "records"), run, json.dumps(record))
+    client.zadd(keys.schedule_key("a", "runs"), {run: DUE})
+    client.hset(
+        keys.schedule_key("a", "state"), mapping={"run": run, "owner": "evil", "lease_ms": 1}
+    )
+
+
+def test_a_forged_record_runs_nothing_but_the_file(
+    book: ScheduleBook, schedule: Schedule, client: redis.Redis, tmp_path: Path
+) -> None:
+    # Given a record whose step has a command line that writes a file
+    made = tmp_path / "made"
+    (tmp_path / "x.py").write_text(f"open({str(made)!r}, 'w')")
+    record = json.loads(json.dumps(begin_step(new_run(schedule, DUE, DUE), DUE).to_json()))
+    evil = ["flower", f"--conf={tmp_path}/x.py", "--port=1"]
+    record["steps"][0] |= {"arguments": evil, "command": "flower", "job": "evil-1"}
+    forge(client, record)
+    # When somebody goes on with it
+    assert run_now(None, "a", None) == EXIT_FATAL, "there is no cluster"
+    # Then the step of the file was run, with a job of the run's name
+    run = book.run("a", run_id(DUE))
+    assert run is not None
+    assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
+    assert (run.steps[0].command, run.steps[0].job) == ("count", f"a-{run_id(DUE)}-1")
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "--config=/tmp/x.toml", "{T}/in/../x.csv"])
+def test_a_forged_file_is_not_loaded(
+    book: ScheduleBook, client: redis.Redis, tmp_path: Path, path: str
+) -> None:
+    path = path.replace("{T}", str(tmp_path))
+    (tmp_path / "in").mkdir()
+    text = '[schedule.a]\narrive = "in/*.csv"\nsteps = [["load", "{files}", "-t", "k.t"]]'
+    (tmp_path / "schedule.toml").write_text(text)
+    schedule = parse_schedules(text, "s")["a"]
+    run = new_run(schedule, DUE, DUE, files=[Arrived(path, 1, "s", "c")])
+    forge(client, json.loads(json.dumps(run.to_json())))
+    assert run_now(None, "a", None) == EXIT_FATAL
+    found = book.run("a", run_id(DUE))
+    assert found is not None and found.state is RunState.FAILED
+    assert found.reason == f"step 1: {path!r} is not among the files of arrive: it is not taken"
+    assert found.steps[0].tries == 0
+
+
+def test_a_record_that_cannot_be_read_is_a_run_that_failed(
+    book: ScheduleBook, client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forge(client, {"schedule": "a", "due_ms": "x"})
+    for nested in (b"[" * 100_000, b"\xff", b"3"):
+        client.hset(keys.schedule_key("a", "records"), "20200101T000000Z", nested)
+        client.zadd(keys.schedule_key("a", "runs"), {"20200101T000000Z": 1, "no run": 0})
+        client.hset(keys.schedule_key("a", "records"), "no run", "{}")
+        assert print_history(None, "a", 10, as_json=False) == 0
+        assert "cannot be read" in capsys.readouterr().out
+    assert run_now(None, "a", None) == EXIT_FATAL
+    found = book.run("a", run_id(DUE))
+    assert found is not None and found.reason.endswith(
+        "cannot be read: due_ms is no number of a run"
+    )
+    assert book.standing("a").run is None, "and the schedule goes on"

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from producer.schedule_files import are_bases_there, list_arrivals, take_checksum
+from producer.schedule_files import (
+    are_bases_there,
+    find_strange,
+    list_arrivals,
+    take_checksum,
+)
 from ringhaul.formats.find import find_sources
 from ringhaul.schedule.arrivals import Listed
 
@@ -156,3 +161,39 @@ def test_the_folders_at_which_patterns_begin(tmp_path: Path) -> None:
     assert are_bases_there(("s3://bucket/in/",), base)
     for pattern in ("out/", "out/*.csv", "out/*/x.csv", "out/a.csv"):
         assert not are_bases_there(("in", pattern), base), pattern
+
+
+@pytest.mark.parametrize("pattern", ["in", "in/", "in/*.csv", "in/**", "in/**/*.csv", "in/a.csv"])
+def test_no_file_that_is_listed_is_strange(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "in" / "deep" / "er").mkdir(parents=True)
+    for name in ("a.csv", "b.csv", "x[1].csv", "deep/d.csv", "deep/er/e.csv", " .csv", "l\nf.csv"):
+        (tmp_path / "in" / name).write_text("x")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "in" / "deep")
+    found = [file.path for file in list_arrivals((pattern,), str(tmp_path))]
+    assert found
+    assert find_strange((pattern,), str(tmp_path), found) is None
+    assert find_strange(("other/*", pattern), str(tmp_path), found) is None
+    assert find_strange(("other/*",), str(tmp_path), found) == found[0]
+
+
+@pytest.mark.parametrize("pattern", ["in", "in/*.csv", "in/**/*.csv", "in/a.csv", "s3://b/in/"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/etc/shadow", "--config=x", "-", "", "a.csv", "{T}/in/../secret.csv", "{T}/in"),
+        *("{T}/in/.a.csv", "{T}/inner/a.csv", "{T}/secret.csv", "{T}/in/./a.csv"),
+        *("s3://c/in/a.csv", "s3://b/in/../out/a.csv", "http://b/in/a.csv", "s3a://b/in/a.csv"),
+        *("file://{T}/in/a.csv", "S3://b/in/a.csv", "s3://b/inner/a.csv", "s3://b/in/.a.csv"),
+    ],
+)
+def test_a_path_that_no_pattern_gives_is_strange(tmp_path: Path, pattern: str, path: str) -> None:
+    (tmp_path / "in").mkdir()
+    path = path.replace("{T}", str(tmp_path))
+    if pattern == "in" and path == str(tmp_path / "in"):
+        return  # a folder that is named is no file, and its command says so
+    assert find_strange((pattern,), str(tmp_path), [path]) == path
+
+
+def test_urls_below_a_pattern_are_not_strange(tmp_path: Path) -> None:
+    for pattern in ("s3://b/in/", "s3://b/in", "s3://b/in/**", "s3://b/in/*/*.csv"):
+        assert find_strange((pattern,), str(tmp_path), ["s3://b/in/x/a.csv"]) is None

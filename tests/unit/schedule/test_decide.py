@@ -89,7 +89,7 @@ def test_going_on_with_a_run_that_failed_passes_over_nothing_missed_before() -> 
     run = new_run(skips, TEN, TEN)
     failed = end_step(begin_step(run, TEN), 3, TEN + 1, schedule=skips)
     # When somebody goes on with it at 10:25
-    again = try_again(failed, skips, [], TEN + 25 * MINUTE)
+    again = try_again(failed, skips, TEN + 25 * MINUTE)
     assert again.started_ms is not None
     busy_since = (again.started_ms - TEN) // MINUTE
     # Then 10:10 and 10:20 wait for its end

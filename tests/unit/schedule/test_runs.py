@@ -1,6 +1,8 @@
 """A run's steps: which is next, when it is tried again, how the run ends."""
 
+import json
 from dataclasses import replace
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -8,11 +10,14 @@ import pytest
 from ringhaul.schedule.arrivals import Arrived
 from ringhaul.schedule.runs import (
     GO_ON_MS,
+    BadRecord,
     Run,
     RunState,
     begin_step,
     end_step,
+    is_changed,
     new_run,
+    step_arguments,
     take_over,
     try_again,
 )
@@ -33,6 +38,12 @@ def a_run(schedule: Schedule = SCHEDULE, started_ms: int = DUE) -> Run:
     return new_run(schedule, DUE, started_ms)
 
 
+def record_of(run: Run) -> dict[str, Any]:
+    """The run as Redis has it."""
+    found: dict[str, Any] = json.loads(json.dumps(run.to_json()))
+    return found
+
+
 def ended(run: Run, code: int, now_ms: int = DUE, schedule: Schedule = SCHEDULE) -> Run:
     """The run after a try of its step."""
     return end_step(begin_step(run, now_ms), code, now_ms, schedule=schedule)
@@ -45,7 +56,7 @@ def test_jobs_are_named_by_schedule_due_time_and_step() -> None:
         "nightly-20261120T013000Z-1",
         "nightly-20261120T013000Z-2",
     ]
-    assert run.steps[0].arguments == ("load", "2026.csv", "-t", "k.t")
+    assert step_arguments(SCHEDULE, run, 0) == ["load", "2026.csv", "-t", "k.t"]
 
 
 def test_a_chain_ends_when_its_last_step_is_done() -> None:
@@ -98,20 +109,20 @@ def test_a_command_that_let_go_of_its_job_is_followed_by_another(code: int) -> N
 
 
 def test_another_beat_goes_on_with_the_step_that_was_under_way() -> None:
-    run = take_over(begin_step(a_run(), DUE))
+    run = take_over(begin_step(a_run(), DUE), SCHEDULE)
     assert (run.takeovers, run.current, run.steps[0].tries) == (1, 0, 0)
     # a step that waits for its next try keeps its tries and its pause
     waiting = ended(a_run(), 4)
-    taken = take_over(waiting)
+    taken = take_over(waiting, SCHEDULE)
     assert (taken.steps[0].tries, taken.not_before_ms) == (1, waiting.not_before_ms)
     # and a run whose steps are done has none to go on with
     done = ended(ended(a_run(), 0), 0)
-    assert take_over(done).state is RunState.DONE
+    assert take_over(done, SCHEDULE).state is RunState.DONE
 
 
 def test_a_run_that_failed_goes_on_where_it_failed() -> None:
     failed = ended(ended(a_run(), 0, DUE + 5), 3)
-    again = try_again(failed, SCHEDULE, [], DUE + 9)
+    again = try_again(failed, SCHEDULE, DUE + 9)
     assert (again.state, again.current, again.reason) == (RunState.RUNNING, 1, "")
     assert again.steps[0] == failed.steps[0]
     assert again.steps[1].tries == 0
@@ -119,39 +130,35 @@ def test_a_run_that_failed_goes_on_where_it_failed() -> None:
     # A step that was done with rejected records is done, too
     some = replace(SCHEDULE, rejects_ok=True)
     failed = ended(ended(a_run(), 1, schedule=some), 3, schedule=some)
-    assert try_again(failed, some, [], DUE + 9).current == 1
+    assert try_again(failed, some, DUE + 9).current == 1
 
 
 def test_a_run_that_failed_goes_on_with_the_steps_as_they_are_now() -> None:
     failed = ended(ended(a_run(), 0), 2)
-    first, second = (step.job for step in failed.steps)
+    second = failed.steps[1].job
     mended = replace(SCHEDULE, steps=(("load", "other", "-t", "k.t"), ("count", "-t", "k.mended")))
-    again = try_again(failed, mended, [first], DUE)
-    assert [step.arguments[-1] for step in again.steps] == ["k.t", "k.mended"]
+    again = try_again(failed, mended, DUE)
+    assert step_arguments(mended, again, 1)[-1] == "k.mended"
     assert again.steps[0] == failed.steps[0], "what is done is done"
     assert again.steps[1].job == second
-    # A job that is there stays what it is
-    again = try_again(failed, mended, [first, second], DUE)
-    assert [step.arguments for step in again.steps] == [step.arguments for step in failed.steps]
+    assert not is_changed(mended, again, 1), "it begins with the file as it is now"
     # Steps may have come and gone
     longer = replace(mended, steps=(*mended.steps, ("count", "-t", "k.u")))
-    assert try_again(failed, longer, [], DUE).steps[2].job == "nightly-20261120T013000Z-3"
+    assert try_again(failed, longer, DUE).steps[2].job == "nightly-20261120T013000Z-3"
     shorter = replace(mended, steps=mended.steps[:1])
-    assert try_again(failed, shorter, [first, second], DUE).state is RunState.DONE
+    assert try_again(failed, shorter, DUE).state is RunState.DONE
 
 
 def test_a_run_that_is_gone_on_with_starts_anew_and_is_as_late_as_it_was() -> None:
     failed = ended(ended(a_run(started_ms=DUE + 6000), 0, DUE + 7000), 3, DUE + 8000)
-    job = failed.steps[1].job
-    for jobs in ([], [job]):
-        again = try_again(failed, SCHEDULE, jobs, DUE + 90_000)
-        assert (again.started_ms, again.late_ms) == (DUE + 90_000, 6000)
-        assert [step.started_ms for step in again.steps] == [DUE + 7000, None]
-        again = ended(again, 3, DUE + 95_000)
-        assert again.steps[1].started_ms == DUE + 95_000
-        # and so it is the next time
-        third = try_again(again, SCHEDULE, jobs, DUE + 200_000)
-        assert (third.started_ms, third.late_ms) == (DUE + 200_000, 6000)
+    again = try_again(failed, SCHEDULE, DUE + 90_000)
+    assert (again.started_ms, again.late_ms) == (DUE + 90_000, 6000)
+    assert [step.started_ms for step in again.steps] == [DUE + 7000, None]
+    again = ended(again, 3, DUE + 95_000)
+    assert again.steps[1].started_ms == DUE + 95_000
+    # and so it is the next time
+    third = try_again(again, SCHEDULE, DUE + 200_000)
+    assert (third.started_ms, third.late_ms) == (DUE + 200_000, 6000)
 
 
 def test_a_late_start_says_how_late() -> None:
@@ -160,8 +167,6 @@ def test_a_late_start_says_how_late() -> None:
 
 
 def test_a_run_is_the_same_after_a_way_through_json() -> None:
-    import json
-
     files = (Arrived("/in/a.csv", 3, "1", "ab"), Arrived("/in/b.csv", 4, "2", "cd"))
     loads = replace(SCHEDULE, steps=(("count",), ("load", "{files}")), arrive=("/in",))
     run = new_run(loads, DUE, DUE + 9, files=files, missed_from_ms=5)
@@ -171,5 +176,87 @@ def test_a_run_is_the_same_after_a_way_through_json() -> None:
     run = replace(ended(run, 0), notified=("ok",), host="h:1", alone=True, first_ms=DUE)
     assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
     assert run.files_step == 1
-    assert run.steps[1].arguments == ("load", "/in/a.csv", "/in/b.csv")
+    assert step_arguments(loads, run, 1) == ["load", "/in/a.csv", "/in/b.csv"]
     assert a_run().files_step is None
+
+
+def test_a_record_has_no_say_in_what_a_step_runs() -> None:
+    record = record_of(begin_step(a_run(), DUE))
+    assert "arguments" not in record["steps"][0]
+    # Given a record whose step has a command line and a job of somebody else's making
+    record["steps"][0] |= {"arguments": ["flower", "--conf=x.py"], "job": "other", "command": "sh"}
+    run = take_over(Run.from_json(record), SCHEDULE)
+    # Then what is run is what the file says, and the job is the run's
+    assert step_arguments(SCHEDULE, run, 0) == ["load", "2026.csv", "-t", "k.t"]
+    assert (run.steps[0].command, run.steps[0].job) == ("load", "nightly-20261120T013000Z-1")
+    # Steps beyond those of the file are none
+    record["steps"] += [record["steps"][0]] * 3
+    assert len(take_over(Run.from_json(record), SCHEDULE).steps) == len(SCHEDULE.steps)
+
+
+def test_a_run_of_before_is_gone_on_with() -> None:
+    record = record_of(begin_step(a_run(), DUE))
+    for step, arguments in zip(record["steps"], SCHEDULE.steps, strict=True):
+        del step["command"], step["fingerprint"], step["takes_files"]
+        step["arguments"] = list(arguments)
+    run = Run.from_json(record)
+    assert [step.command for step in run.steps] == ["load", "count"]
+    assert not is_changed(SCHEDULE, run, 0), "it is not known what the step was"
+    assert take_over(run, SCHEDULE).steps[0].tries == 0
+
+
+def test_a_run_that_is_taken_over_has_the_steps_of_the_file_as_it_is_now() -> None:
+    run = begin_step(ended(a_run(), 0), DUE)
+    changed = replace(SCHEDULE, steps=(("load", "x"), ("count", "-t", "k.u"), ("count", "-t", "k")))
+    taken = take_over(run, changed)
+    assert taken.steps[0] == run.steps[0], "what is done is done"
+    assert step_arguments(changed, taken, 1) == ["count", "-t", "k.u"]
+    assert is_changed(changed, taken, 1) and not is_changed(changed, taken, 2)
+    assert not is_changed(SCHEDULE, take_over(run, SCHEDULE), 1)
+    # One that was waiting for its next try keeps its tries
+    waiting = ended(ended(a_run(), 0), 4)
+    assert take_over(waiting, changed).steps[1].tries == 1
+    # and nothing is left to do where the file ends before
+    assert take_over(run, replace(SCHEDULE, steps=SCHEDULE.steps[:1])).state is RunState.DONE
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"due_ms": -1},
+        {"due_ms": 10**18},
+        {"due_ms": True},
+        {"due_ms": "1"},
+        {"due_ms": None},
+        {"state": "ROOT"},
+        {"schedule": 3},
+        {"troubles": 10**30},
+        {"troubles": -1},
+        {"not_before_ms": 1.5},
+        {"host": "a\0b"},
+        {"reason": "\ud800"},
+        {"files": [["/in/a", 1, "s"]]},
+        {"files": [["/in/a\0", 1, "s", "c"]]},
+        {"files": [["\udcff", 1, "s", "c"]]},
+        {"files": [[["/in/a"], 1, "s", "c"]]},
+        {"files": "/etc/passwd"},
+        {"files": [["/in/a", 1, "s", "c"]] * 1001},
+        {"steps": {}},
+        {"steps": [3]},
+        {"steps": [{"tries": -1}]},
+        {"steps": [{"code": 10**9}]},
+        {"steps": [{"under_way": "yes"}]},
+        {"alone": 1},
+    ],
+    ids=str,
+)
+def test_a_record_that_no_ringhaul_wrote_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadRecord):
+        Run.from_json(record_of(a_run()) | wrong)
+    for other in ([], None, 3, "x"):
+        with pytest.raises(BadRecord):
+            Run.from_json(other)
+
+
+def test_many_troubles_cost_no_time() -> None:
+    assert SCHEDULE.backoff_ms(4_000_000_000) == SCHEDULE.backoff_ms(30) == 3_600_000
