@@ -18,7 +18,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.records import Offsets, count_line_ends, first_record, scan_records
+from ringhaul.formats.records import (
+    Offsets,
+    count_line_ends,
+    first_record,
+    is_record,
+    scan_records,
+)
 
 BOM = b"\xef\xbb\xbf"
 #: How much of a defective record is kept to show and export.
@@ -146,10 +152,8 @@ class _Cutter:
             yield self._take_defect()
 
     def _take_first(self, end: int) -> Iterator[Piece]:
-        """Take the line that ends at `end` of the buffer: a record, or a comment."""
-        comment = self.dialect.comment
-        is_comment = comment is not None and self.buffer.startswith(comment.encode())
-        found = np.zeros(0 if is_comment else 1, np.int64)
+        """Take the line that ends at `end` of the buffer, which may be no record."""
+        found = np.zeros(int(is_record(self.buffer, end, self.dialect)), np.int64)
         line_end = self.buffer[end : end + 2]
         size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
         yield from self._take(size_bytes, found, found + end)

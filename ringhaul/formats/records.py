@@ -127,6 +127,14 @@ def first_record(
     return FirstRecord(None, open_quote)
 
 
+def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
+    """Say whether the line `buffer[:end]`, which is not blank, is a record to `scan_records`."""
+    if dialect.comment is not None and buffer.startswith(dialect.comment.encode()):
+        return False
+    ends_data = dialect.escape_style == "postgresql" and dialect.escape is not None
+    return not (ends_data and end == 2 and buffer[:2] == f"{dialect.escape}.".encode())
+
+
 def _end_of_data(
     view: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets, escape: int
 ) -> npt.NDArray[np.bool_]:
