@@ -6,7 +6,6 @@ import io
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.csv_read import read_block
 from ringhaul.formats.header import read_header
 from ringhaul.formats.jsonl_read import line_dialect, read_objects
+from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.split import START, read_blocks
@@ -63,7 +63,7 @@ def read_jsonl(data: bytes, kinds: Sequence[CqlType]) -> list[list[Cell]]:
 def read_parquet(
     data: bytes, kinds: Sequence[CqlType], block_bytes: int = 2**16
 ) -> list[list[Cell]]:
-    file = pq.ParquetFile(pa.BufferReader(data))
+    file = ParquetSource(pa.BufferReader(data))
     names = file.schema_arrow.names
     found: list[list[Cell]] = [[] for _ in kinds]
     for group in range(file.num_row_groups):

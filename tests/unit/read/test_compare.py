@@ -134,7 +134,7 @@ def test_what_is_no_cell_is_never_read_beyond_its_end(broken: bytes) -> None:
 
 def test_values_are_told_as_an_unload_writes_them() -> None:
     cells = Cells.variable(pa.array([b"\0\0\0\7", None, b""], pa.binary()))
-    assert shown_cells(INT, cells) == [Shown(b"\0\0\0\7", "7"), Shown(None, None), Shown(b"", None)]
+    assert shown_cells(INT, cells) == [Shown(b"\0\0\0\7", "7"), Shown(None, None), Shown(b"", "0x")]
     kind, cell = parse_type("set<text>"), collection(b"a", b"b")
     assert shown_cells(kind, Cells.variable(pa.array([cell]))) == [Shown(cell, '["a","b"]')]
 
