@@ -19,6 +19,7 @@ from config.settings import Loaded
 from producer.beginning import Beginning
 from producer.embedded import refuse_stdout_detach, refuse_workers_of_others
 from producer.endings import publish_end
+from producer.follow import Shown
 from producer.input_options import dialect_of, text_of, values_options
 from producer.options import settle
 from producer.outputs import (
@@ -32,6 +33,7 @@ from producer.outputs import (
 from producer.plan import LoadRequest, plan_sources, with_empty
 from producer.plan_read import Wanted, refuse_local, table_of
 from producer.run_read import Plan, plan_slots, run_read
+from producer.source_doubts import source_doubts
 from producer.stdin_spool import (
     drop_if_done,
     forget_spooled,
@@ -193,6 +195,8 @@ def _run(
                     stack.enter_context(spool_folder(Path(output.url)))
             with told_as_standard_input(spool):
                 values = _values(request, asked, sources, spans, slots)
+                for line in source_doubts(request, sources):
+                    Shown.from_options(options).warn(line)
             refuse_blank_lines(output.format, _may_be_null(asked))
             job = AskJob(
                 kind=kind,

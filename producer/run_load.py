@@ -19,6 +19,7 @@ from producer.gone import knowing
 from producer.input_options import dialect_of, text_of
 from producer.options import comma_list, refuse_blank, settle, sharing
 from producer.plan import LoadRequest, check_request, plan_load
+from producer.source_doubts import source_doubts
 from producer.stdin_spool import (
     as_standard_input,
     drop_if_done,
@@ -70,6 +71,8 @@ def run_load(
                 shown.warn(crew.warning)
             with told_as_standard_input(spool):
                 job = plan_load(request, files, session, loaded.settings, crew.slots)
+                for line in source_doubts(request, files):
+                    shown.warn(line)
             begun.opening.close()
             visibility.judge(crew.workers, shown.warn)
         if options["dry_run"]:

@@ -1,0 +1,79 @@
+"""What the first records of a CSV file say against the dialect by which they are read.
+
+Nothing here changes a value. These are the cases in which every value is legal and yet most likely
+not what its writer meant, so that a load would end well with wrong texts in the table.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.escapes import PLAIN
+from ringhaul.formats.split import Block
+
+#: Null in dumps of MySQL, PostgreSQL and Hive.
+DUMPED_NULL = r"\N"
+
+
+def find_doubts(block: Block, dialect: CsvDialect) -> list[str]:
+    """Return what to warn of, a sentence each; `block`: the first records of a file."""
+    data = block.data[: int(block.ends[-1])] if len(block.ends) else b""
+    found = (
+        _null_as_text(data, dialect),
+        _letters_of_escapes(data, dialect),
+        _carriage_returns(block, dialect),
+        _null_as_comment(dialect),
+    )
+    return [doubt for doubt in found if doubt]
+
+
+def _null_as_text(data: bytes, dialect: CsvDialect) -> str:
+    if DUMPED_NULL in dialect.null_strings:
+        return ""
+    delimiter = re.escape(dialect.delimiter.encode())
+    field = rb"(?:\A|(?<=[\r\n%s]))\\N(?=[\r\n%s]|\Z)" % (delimiter, delimiter)
+    if not re.search(field, data):
+        return ""
+    return (
+        rf"some fields are \N, which dumps of MySQL, PostgreSQL and Hive write for null; here it "
+        rf"is a text: {dialect.option('null')} '\N' makes it null, or give "
+        rf"{dialect.option('dialect')} mysql, postgresql or hive"
+    )
+
+
+def _letters_of_escapes(data: bytes, dialect: CsvDialect) -> str:
+    if dialect.escape != "\\" or dialect.escape_style != PLAIN:
+        return ""
+    found = re.search(rb"(?<!\\)(?:\\\\)*+\\([nrt0Z])", data)
+    if found is None:
+        return ""
+    letter = found[1].decode()
+    return (
+        rf"there is \{letter} in the data, which dumps write for a control character; here it is "
+        rf"the letter {letter}: {dialect.option('escape-style')} says what it stands for, or "
+        rf"{dialect.option('dialect')} names the program"
+    )
+
+
+def _carriage_returns(block: Block, dialect: CsvDialect) -> str:
+    if dialect.line_end != "lf" or not len(block.ends):
+        return ""
+    data = block.data
+    if not all(data[end - 1 : end] == b"\r" for end in block.ends[:100].tolist()):
+        return ""
+    return (
+        "each record ends in CR LF, and only LF ends one here, so that the last value of each has "
+        f"a CR at its end: {dialect.option('line-end')} any takes both for the end"
+    )
+
+
+def _null_as_comment(dialect: CsvDialect) -> str:
+    comment = dialect.comment
+    texts = [text for text in dialect.null_strings if comment and text.startswith(comment)]
+    if not texts:
+        return ""
+    return (
+        f"a record whose first field is the null text {texts[0]} is left out as a comment: "
+        f"give another {dialect.option('comment')}"
+    )
