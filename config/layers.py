@@ -37,6 +37,7 @@ from config.names import (
     sections,
     setting_fields,
 )
+from config.trust import distrust, warn_once
 
 FILE_NAME = "ringhaul.toml"
 LOCAL_STACK_FILE = "local.json"
@@ -246,7 +247,8 @@ class LocalStack(Layer):
 def find_file(given: Path | None) -> Path | None:
     """The file to read: the one given, `RINGHAUL_CONFIG`'s, `./ringhaul.toml`, the user's own.
 
-    A file asked for by name has to be there; the other two need not.
+    A file asked for by name has to be there; the other two need not. One in the current folder
+    counts only if nobody else can have written it.
     """
     named = given if given is not None else os.environ.get(ENV_CONFIG) or None
     if named is not None:
@@ -254,13 +256,22 @@ def find_file(given: Path | None) -> Path | None:
         if not path.is_file():
             how = "--config" if given is not None else ENV_CONFIG
             raise ConfigError(f"no such settings file: {path} (asked for by {how})")
+        if reason := distrust(path):
+            warn_once(f"{path}: {reason}, and it says where passwords are sent")
         return path
     base = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
-    for path in (Path.cwd() / FILE_NAME, folder / "ringhaul" / FILE_NAME):
-        if path.is_file():
-            return path
-    return None
+    here = Path.cwd() / FILE_NAME
+    if here.is_file():
+        reason = distrust(here)
+        if not reason:
+            return here
+        warn_once(
+            f"{here} is not read: {reason}. If it is meant, make it yours alone "
+            "(chown, chmod go-w), or name it by --config"
+        )
+    own = folder / "ringhaul" / FILE_NAME
+    return own if own.is_file() else None
 
 
 def _is_path(field: FieldInfo) -> bool:
