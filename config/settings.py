@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from config.errors import ConfigError
 from config.layers import Layer, all_layers, find_file
 from config.names import flat, nearest, nested, sections
-from config.secrets import mask
+from config.secrets import mask_value
 from config.sections import Settings, setting_keys
 
 __all__ = ["ConfigError", "Described", "Loaded", "Settings", "load_settings"]
@@ -113,11 +113,11 @@ _SHOWN_MAX = 200
 
 
 def _quoted(value: Any) -> str:
-    text = mask(str(value))
+    text = mask_value(str(value))
     if len(text) > _SHOWN_MAX:
         text = f"{text[:_SHOWN_MAX]}..."
     return f'"{text}"' if isinstance(value, str | Path) else text
 
 
 def _shown(value: Any) -> Any:
-    return mask(value) if isinstance(value, str) else value
+    return mask_value(value) if isinstance(value, str) else value

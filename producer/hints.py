@@ -10,7 +10,7 @@ import shlex
 
 import rich_click as click
 
-from config.secrets import mask
+from config.secrets import mask_value
 from producer.options import CONNECTION_FLAGS
 
 
@@ -24,5 +24,5 @@ def next_command(command: str) -> str:
     words = ["ringhaul", command]
     for flag, name in names.items():
         if given.get(flag) is not None:
-            words += [name, shlex.quote(mask(str(given[flag])))]
+            words += [name, shlex.quote(mask_value(str(given[flag])))]
     return " ".join(words)

@@ -1,10 +1,15 @@
+import re
 import ssl
+import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from config.broker import broker_tls, broker_url
-from config.secrets import mask, read_secret
+from config.secrets import mask, mask_value, read_secret
 from config.settings import ConfigError, Settings, load_settings
 
 
@@ -100,7 +105,52 @@ def test_a_missing_tls_file_is_told(clean: Path) -> None:
         ("http://h/a?b" + "." * 99_999, "http://h/a?***" + "." * 99_999),
         ('{"url": "https://h?a=b"}', '{"url": "https://h?a=***"}'),
         ("https://h/?", "https://h/?"),
+        ("redis://:se cret@127.0.0.1:1/0", "redis://:***@127.0.0.1:1/0"),
+        ("at redis://u:a b c@h:1, tries", "at redis://u:***@h:1, tries"),
+        ("redis://h:6379 and ops@example.org", "redis://h:6379 and ops@example.org"),
+        ("redis://h:6379/0, ops@example.org", "redis://h:6379/0, ops@example.org"),
+        ("redis://u:p\nops@example.org", "redis://u:p\nops@example.org"),
+        ("redis://u:a://b@h", "redis://u:***@h"),
+        ("redis://u:a#b?c/d@h/0", "redis://u:***@h/0"),
+        ("rediss://u:p%40w@[::1]:6380/1", "rediss://u:***@[::1]:6380/1"),
+        ("redis://[::1]:6379/0 a@b", "redis://[::1]:6379/0 a@b"),
+        ("redis://worker@h:1/0", "redis://worker@h:1/0"),
+        ("unix://:pw@/run/redis.sock?db=1", "unix://:***@/run/redis.sock?db=***"),
+        ("sentinel://:a@h:1;sentinel://:b@i:2", "sentinel://:***@i:2"),
+        ("https://ghp_token@h/a.csv", "https://***@h/a.csv"),
+        (
+            "https://h/k?X-Amz-Credential=A&X-Amz-Signature=b",
+            "https://h/k?X-Amz-Credential=***&X-Amz-Signature=***",
+        ),
+        ("s3://u:p@b/k", "s3://u:***@b/k"),
+        ("HTTPS://U:P@H", "HTTPS://U:***@H"),
     ],
 )
 def test_mask(text: str, masked: str) -> None:
     assert mask(text) == masked
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=1))
+def test_no_password_of_a_setting_is_shown(password: str) -> None:
+    """As a value, whatever is in it; in a sentence, if no line ends in it and it has an end."""
+    masked = "redis://u:***@h:1/0"
+    assert mask_value(f"redis://u:{password}@h:1/0") == masked
+    if not re.search(r"\s|://", password):
+        assert mask(f"lost redis://u:{password}@h:1/0 again") == f"lost {masked} again"
+
+
+def test_the_setting_itself_is_shown_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for password in ("se cret", "se@cret", "se/cret", "a b@c d"):
+        monkeypatch.setenv("RINGHAUL_BROKER_URL", f"redis://:{quote(password, safe="")}@127.0.0.1:1/0")
+        shown = {row.key: row.value for row in load_settings().describe()}
+        assert shown["broker.url"] == "redis://:***@127.0.0.1:1/0"
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", "redis://:se cret@127.0.0.1:1/0")
+    shown = {row.key: row.value for row in load_settings().describe()}
+    assert shown["broker.url"] == "redis://:***@127.0.0.1:1/0"
+
+
+@pytest.mark.parametrize("unit", ["a.", "a://", "redis://u:p ", "x?", "a:b@", "://"])
+def test_masking_takes_linear_time(unit: str) -> None:
+    started = time.process_time()
+    mask(unit * 200_000 + "://")
+    assert time.process_time() - started < 5
