@@ -56,7 +56,7 @@ local facts = {
 }
 look('live', 0, 'HLEN')
 look('cursors', 0, 'HLEN')
-for _, part in ipairs({ 'starts', 'fails', 'owner' }) do
+for _, part in ipairs({ 'starts', 'fails', 'owner', 'losses' }) do
   look(part, 0, 'HLEN')
 end
 for _, part in ipairs({ 'issued', 'due', 'lease', 'begun', 'suspects' }) do

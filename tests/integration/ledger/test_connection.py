@@ -9,7 +9,7 @@ import redis
 from redis._parsers.base import BaseParser
 
 from ringhaul.errors import LedgerUnavailable
-from ringhaul.ledger.connection import Caller, LedgerRefused, connect
+from ringhaul.ledger.connection import Caller, LedgerRefused, ServerUnusable, connect
 from ringhaul.ledger.ledger import Claimed, Commit, Ledger
 from ringhaul.ledger.states import JobState
 from tests.integration.ledger.conftest import Server, new_job
@@ -169,12 +169,20 @@ def test_conditions_that_pass_are_known_by_their_codes(own_server: Server, words
     assert caller.insist(operation) == "served"
 
 
-@pytest.mark.parametrize("words", ["ERR unknown command", "BUSYGROUP Consumer Group name exists"])
-def test_what_does_not_pass_is_told_at_once(own_server: Server, words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("ERR unknown command", ServerUnusable),
+        ("BUSYGROUP Consumer Group name exists", redis.ResponseError),
+    ],
+)
+def test_what_does_not_pass_is_told_at_once(
+    own_server: Server, words: str, error: type[Exception]
+) -> None:
     def operation() -> None:
         raise redis.ResponseError(words)
 
-    with pytest.raises(redis.ResponseError, match=words):
+    with pytest.raises(error, match=words):
         Caller(connect(own_server.url)).insist(operation)
 
 

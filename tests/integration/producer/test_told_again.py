@@ -38,7 +38,7 @@ from tests.loads import table_schema
 
 TABLE = table_schema({"id": "int"}, ["id"])
 JOB = "rd-000001"
-RESULT = ReadResult(1, 0, 0, 0, 1, 9, 1, 2, 1, 0, 0, 10, 5, 1, 1 << 20, "host:1").pack()
+RESULT = ReadResult(1, 0, 0, 0, 1, 9, 1, 2, 1, 0, 0, 10, 5, 1, 1 << 20, "host:1")
 OPTIONS: dict[str, Any] = {
     "as_json": True,
     "quiet": False,
@@ -58,7 +58,11 @@ def create(ledger: Ledger, job: ReadJob, units: int) -> None:
 
 def commit(ledger: Ledger, unit: int, extra: bytes, **totals: int) -> None:
     assert isinstance(ledger.claim(JOB, unit, 1, "a", 60_000), Claimed)
-    ledger.commit(JOB, unit, 1, "a", RESULT, totals, extra=extra)
+    figures = {"rows": 1, "rejected": 0, "bytes": 9, "retries": 0} | totals
+    result = RESULT._replace(
+        rows=figures["rows"], rejected=figures["rejected"], bytes_read=figures["bytes"]
+    )
+    ledger.commit(JOB, unit, 1, "a", result.pack(), figures, extra=extra)
 
 
 def unload_job(folder: Path, **options: Any) -> ReadJob:

@@ -141,7 +141,8 @@ def test_no_password_of_a_setting_is_shown(password: str) -> None:
 
 def test_the_setting_itself_is_shown_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     for password in ("se cret", "se@cret", "se/cret", "a b@c d"):
-        monkeypatch.setenv("RINGHAUL_BROKER_URL", f"redis://:{quote(password, safe="")}@127.0.0.1:1/0")
+        spelled = quote(password, safe="")
+        monkeypatch.setenv("RINGHAUL_BROKER_URL", f"redis://:{spelled}@127.0.0.1:1/0")
         shown = {row.key: row.value for row in load_settings().describe()}
         assert shown["broker.url"] == "redis://:***@127.0.0.1:1/0"
     monkeypatch.setenv("RINGHAUL_BROKER_URL", "redis://:se cret@127.0.0.1:1/0")
