@@ -25,6 +25,7 @@ from ringhaul.ledger.keys import job_key
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
+from ringhaul.load.rejects import Reject, RejectLog
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.read.finish import unload_parts
 from ringhaul.read.job import Output, ReadJob, ResultOutput
@@ -125,7 +126,9 @@ def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write
     create(ledger, unload_job(tmp_path, transforms=("m:f",) * rejected), 1)
     extra = write_part(tmp_path, 0)
     write_part(tmp_path, 0, "died")
-    commit(ledger, 0, extra, rows=1, rejected=rejected)
+    log = RejectLog()
+    log.add([Reject("shop.orders", 0, 1, 0, "transform", None, "no", b"x")] * rejected)
+    commit(ledger, 0, extra + b"\n" + log.blob(), rows=1, rejected=rejected)
     status = ledger.status(JOB)
     assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
     assert _tell_end(OPTIONS, ledger, status) == rejected
@@ -280,7 +283,7 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     # Elsewhere it is no more than a copy.
     assert resume(output="-") == '{"count": 3}\n'
     assert not ledger.status(JOB).published
-    assert json.loads(resume(as_json=True))["rows"] == 1
+    assert json.loads(resume(as_json=True))["rows"] == 3
     assert path.read_text() == '{"count": 3}\n'
     assert ledger.status(JOB).published
     assert resume(output="s.csv", result_format="auto") == ""
