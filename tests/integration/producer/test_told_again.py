@@ -127,7 +127,17 @@ def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write
     extra = write_part(tmp_path, 0)
     write_part(tmp_path, 0, "died")
     log = RejectLog()
-    log.add([Reject("shop.orders", 0, 1, 0, "transform", None, "no", b"x")] * rejected)
+    reject = Reject(
+        file="shop.orders",
+        offset=0,
+        length=1,
+        line=0,
+        stage="transform",
+        column=None,
+        reason="no",
+        data=b"x",
+    )
+    log.add([reject] * rejected)
     commit(ledger, 0, extra + b"\n" + log.blob(), rows=1, rejected=rejected)
     status = ledger.status(JOB)
     assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
