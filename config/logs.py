@@ -7,6 +7,7 @@ everything that is logged, tracebacks included. Logs go to stderr; stdout is for
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 import structlog
@@ -19,14 +20,20 @@ from config.sections import LoggingSettings
 _QUIET = ("amqp", "cassandra", "kombu", "urllib3")
 
 
-def set_up_logging(settings: LoggingSettings, stream: TextIO | None = None) -> None:
+def set_up_logging(
+    settings: LoggingSettings,
+    stream: TextIO | None = None,
+    *,
+    plain: Callable[[str], str] = str,
+) -> None:
     """Send everything logged by this process to `stream` (stderr unless given), in one form.
 
+    `plain` makes texts safe for people to look at: on lines for them, not in JSON.
     Repeating it replaces what was set up before: a worker's child calls it again after the fork.
     """
     out = stream if stream is not None else sys.stderr
     handler = logging.StreamHandler(out)
-    handler.setFormatter(_formatter(settings, out))
+    handler.setFormatter(_formatter(settings, out, plain))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level)
@@ -34,12 +41,15 @@ def set_up_logging(settings: LoggingSettings, stream: TextIO | None = None) -> N
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
-def _formatter(settings: LoggingSettings, out: TextIO) -> logging.Formatter:
+def _formatter(
+    settings: LoggingSettings, out: TextIO, plain: Callable[[str], str]
+) -> logging.Formatter:
     terminal = out.isatty()
     # Tracebacks become text first, so that they are masked too; plain ones, as rich ones show local
     # variables, and those hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
     if settings.format == "console" or (settings.format == "auto" and terminal):
+        form.append(lambda _logger, _method, event: _plain_all(event, plain))
         form.append(
             structlog.dev.ConsoleRenderer(
                 colors=terminal, exception_formatter=structlog.dev.plain_traceback
@@ -61,6 +71,10 @@ def _formatter(settings: LoggingSettings, out: TextIO) -> logging.Formatter:
 
 def _mask_all(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return {key: _masked(value) for key, value in event.items()}
+
+
+def _plain_all(event: EventDict, plain: Callable[[str], str]) -> EventDict:
+    return {key: plain(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _masked(value: Any) -> Any:

@@ -70,7 +70,9 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
     from producer.errors import run_told
+    from producer.plain_streams import show_plain_text
 
+    show_plain_text()
     leave(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
 
 

@@ -25,6 +25,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import JobState
 from ringhaul.load.kinds import LOAD_KINDS
+from ringhaul.plain_text import as_line
 from tasks.publish import KIND_LABEL
 
 EXIT_CODES: Mapping[JobState, int] = {
@@ -56,7 +57,7 @@ class Closing:
     @property
     def text(self) -> str:
         """For people, on stderr."""
-        return "\n".join([*self.figures, *self.verdict])
+        return "\n".join([*map(as_line, self.figures), *self.verdict])
 
     @property
     def alarm(self) -> str:

@@ -24,6 +24,7 @@ from ringhaul.errors import (
     RinghaulError,
     SetupUnusable,
 )
+from ringhaul.plain_text import as_lines
 
 #: Of standard output: its disk is full, or it was closed before we began (`startup`).
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
@@ -40,6 +41,8 @@ def run_told(command: Callable[[], object]) -> int:
     except Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
+        # It quotes what was typed, such as the name of a file. Click calls it final.
+        object.__setattr__(error, "message", as_lines(error.message))
         error.show()
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):

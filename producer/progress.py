@@ -14,6 +14,7 @@ from typing import Protocol, Self
 from producer.snapshot import Snapshot
 from producer.stdout import print_message
 from producer.words import bytes_text, ms_text, rate_text, time_text
+from ringhaul.plain_text import as_line, as_lines
 
 #: How often a line is written where there is no bar.
 LINE_EVERY_S = 30.0
@@ -121,10 +122,10 @@ class BarProgress(NoProgress):
         from rich.text import Text
 
         # Words of an error may hold brackets, which are no markup.
-        self._live.update(Text("\n".join(bar_lines(snapshot))))
+        self._live.update(Text("\n".join(map(as_line, bar_lines(snapshot)))))
 
     def note(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        self._console.print(as_lines(text), markup=False)
 
 
 def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:

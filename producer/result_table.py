@@ -15,6 +15,7 @@ from producer.whole_file import replacing
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.suffixes import format_of
+from ringhaul.plain_text import as_line
 
 #: Rows of a table on a terminal; a result with more is meant for a file, which has them all.
 ROWS_SHOWN = 1000
@@ -118,10 +119,8 @@ def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
     """Columns as wide as their widest value; numbers to the right."""
     shown = _rows(table.slice(0, rows_max), types)
     right = [_numeric(field.type) for field in table.schema]
-    widths = [
-        max([len(name), *(len(row[i]) for row in shown)])
-        for i, name in enumerate(table.column_names)
-    ]
+    names = [as_line(name) for name in table.column_names]
+    widths = [max([len(name), *(len(row[i]) for row in shown)]) for i, name in enumerate(names)]
 
     def line(cells: Sequence[str]) -> str:
         padded = [
@@ -130,7 +129,7 @@ def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
         ]
         return (" " + "  ".join(padded)).rstrip()
 
-    lines = [line(table.column_names), " " + "  ".join("-" * width for width in widths)]
+    lines = [line(names), " " + "  ".join("-" * width for width in widths)]
     lines += [line(row) for row in shown]
     if table.num_rows > rows_max:
         lines.append(f" ... {table.num_rows - rows_max:,} more rows (--format csv shows all)")
@@ -139,7 +138,10 @@ def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
 
 def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
     """The texts of each row."""
-    columns = [spelt.fill_null(NULL_SHOWN).to_pylist() for spelt in _texts(table, types)]
+    columns = [
+        [as_line(text) for text in spelt.fill_null(NULL_SHOWN).to_pylist()]
+        for spelt in _texts(table, types)
+    ]
     return list(zip(*columns, strict=True))
 
 

@@ -16,6 +16,7 @@ from producer.snapshot import Snapshot
 from producer.words import count_text, rate_text, time_text
 from ringhaul.ledger.reading import JobStatus, UnitAtWork
 from ringhaul.ledger.workers import Worker
+from ringhaul.plain_text import as_line
 
 #: Units shown where there is room for them.
 UNITS_SHOWN = 10
@@ -173,7 +174,9 @@ def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> Rendera
             overflow="ellipsis",
         )
     for row in rows:
-        table.add_row(*(row[i] for i in sorted(kept)))
+        # A text would be read as markup.
+        cells = [Text(as_line(cell)) if isinstance(cell, str) else cell for cell in row]
+        table.add_row(*(cells[i] for i in sorted(kept)))
     return Group("", table)
 
 

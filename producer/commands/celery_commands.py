@@ -17,6 +17,7 @@ import rich_click as click
 from config.settings import Loaded
 from producer.embedded import EmbeddedBroker, is_embedded
 from producer.options import config_option, settle
+from producer.plain_streams import show_as_written
 from producer.startup import stay
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 
@@ -98,6 +99,7 @@ def _celery(
 ) -> None:
     """Hand over to Celery's command line in this process."""
     run = run or _run
+    show_as_written()
     from config.celery_config import WORKER_ENVIRONMENT
 
     for name, value in WORKER_ENVIRONMENT.items():

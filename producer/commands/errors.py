@@ -37,6 +37,7 @@ def errors_command(
     from producer.ledgers import reading_ledger
     from producer.rejects import export_rejects, not_kept, reject_lines, shown_rejects
     from producer.words import count_text
+    from ringhaul.plain_text import as_line
 
     given = given_options()
     refuse_together(given)
@@ -53,7 +54,7 @@ def errors_command(
             _say(not_kept(ledger, job))
             return 0
         for line in reject_lines(ledger, job, limit):
-            print(line)
+            print(as_line(line))
         return 0
 
 

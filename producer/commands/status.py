@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from producer.options import given_options, ledger_options
+from ringhaul.plain_text import as_line
 
 if TYPE_CHECKING:
     from ringhaul.ledger.reading import JobStatus
@@ -117,13 +118,18 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
     )
     for status, snapshot in snapshots:
         if status.damage:  # none of its counts is right
-            kind, table = status.labels.get("kind", "-"), status.labels.get("table", "-")
+            kind, table = as_line(status.labels.get("kind", "-")), _target(status)
             print(f" {status.job:<{width}} {kind:<7} {table:<28} {status.shown:<12}")
             continue
         speed = rate_text(snapshot.rows_per_s) if status.finished else "-"
         ago = time_text(max(time.time() - status.created_ms / 1000, 0))
         print(
-            f" {status.job:<{width}} {status.labels.get('kind', '-'):<7} "
-            f"{status.labels.get('table', '-'):<28} {status.shown:<12} {snapshot.share:>5.0%} "
+            f" {status.job:<{width}} {as_line(status.labels.get('kind', '-')):<7} "
+            f"{_target(status):<28} {status.shown:<12} {snapshot.share:>5.0%} "
             f"{snapshot.rows:>14,} {speed:>8} {snapshot.rejected:>9,}  {ago} ago"
         )
+
+
+def _target(status: JobStatus) -> str:
+    """The table that a job is about; the one who made the job named it."""
+    return as_line(status.labels.get("table", "-"))

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ringhaul.cql.cells import Cells
+from ringhaul.plain_text import as_line
 
 SHOWN_CHARACTERS_MAX = 64
 _SPACE = 0x20
@@ -147,10 +148,7 @@ def all_bad(
 def shown(text: str) -> str:
     """`text` in double quotes as messages show it: one line, at most 64 characters."""
     short = text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "..."
-    printable = "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in short
-    )
-    return f'"{printable}"'
+    return f'"{as_line(short)}"'
 
 
 def merge_variable(pieces: Sequence[tuple[Rows, pa.BinaryArray]]) -> pa.BinaryArray:

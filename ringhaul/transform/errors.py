@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 from ringhaul.errors import EXIT_FATAL, Terminal
+from ringhaul.plain_text import as_line
 
 #: Of a reason: an exception may hold a whole record.
 REASON_CHARACTERS_MAX = 300
@@ -29,7 +30,7 @@ def reason_of(error: BaseException) -> str:
         text = "(its text cannot be had)"
     if len(text) > REASON_CHARACTERS_MAX:
         text = text[:REASON_CHARACTERS_MAX] + "..."
-    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    printable = as_line(text)
     name = type(error).__name__
     return f"{name}: {printable}" if printable else name
 
