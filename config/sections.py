@@ -30,6 +30,7 @@ from config.values import (
     MaxErrors,
     OptionalPath,
     Profile,
+    Roots,
     Seconds,
     Strategy,
     TransformNames,
@@ -143,6 +144,8 @@ class StorageSettings(Section):
     s3_endpoint_url: EndpointUrl = ""
     #: Whether http:// and https:// may lead to loopback and private addresses.
     private_addresses: bool = False
+    #: Folders and beginnings of URLs. Empty: no limit but the rights of the user.
+    allowed_roots: Roots = ()
 
 
 class TransformSettings(Section):

@@ -97,6 +97,19 @@ def check_host_ids(host_ids: tuple[str, ...]) -> tuple[str, ...]:
         ) from None
 
 
+def check_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Absolute folders, and beginnings of URLs without user, query and dots."""
+    for root in roots:
+        url = "://" in root
+        parts = root.partition("://")[2].split("/") if url else root.split("/")
+        if not (url or root.startswith("/")) or {"@", "?"} & set(root) or {".", ".."} & set(parts):
+            raise ValueError(
+                "expected absolute folders and beginnings of URLs parted by commas, such as"
+                " /data,s3://bucket/in"
+            )
+    return roots
+
+
 def check_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     """Beginnings of URLs, without their `://`."""
     for scheme in schemes:
@@ -156,6 +169,7 @@ ContactPoints = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_contact_points)
 ]
 HostIds = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_host_ids)]
+Roots = Annotated[tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_roots)]
 UrlSchemes = Annotated[
     tuple[str, ...], BeforeValidator(_split_commas), AfterValidator(check_schemes)
 ]

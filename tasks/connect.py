@@ -72,8 +72,14 @@ def use_storage(settings: Settings) -> None:
 
 
 def storage_access(settings: Settings) -> Access:
-    """What this host may open behind URLs."""
-    return Access(**settings.storage.model_dump())
+    """What this host may open for jobs. Of its state folder, which holds a password, that is what
+    jobs keep there: streams, and partial results."""
+    limits = settings.storage.model_dump()
+    if roots := settings.storage.allowed_roots:
+        kept = [str(settings.state_dir.absolute() / name) for name in ("spool", "spill")]
+        spill = settings.query.spill_dir
+        limits["allowed_roots"] = (*roots, *kept, *([str(spill)] if spill else []))
+    return Access(**limits)
 
 
 def _text(path: Path | None) -> str | None:

@@ -24,7 +24,7 @@ from ringhaul.formats.pieces import Stream
 from ringhaul.formats.remote import RemoteFile
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.formats.transcoding import Transcoded
-from ringhaul.storage.access import is_url
+from ringhaul.storage.access import check_file, check_place, is_url
 
 #: Of each column of a file on a disk, read at a time. Without it pyarrow holds a column's share of
 #: the row group whole: 302 MB in one group took a process from 60 to 408 MB, and with this takes
@@ -60,8 +60,10 @@ class SourceFile(NamedTuple):
 def check_unchanged(source: SourceFile) -> None:
     """Raise `SourceChanged` unless the file still has the size it was found with.
 
-    Behind a URL: unless it is the same version. Raises `SourceMissing` and `SourceUnavailable`.
+    Behind a URL: unless it is the same version. Raises `SourceMissing`, `SourceUnavailable`, and
+    `OutsideRoots` for what this host does not open for jobs.
     """
+    check_place(source.path)
     if is_url(source.path):
         remote.check_unchanged(source.remote)
         return
@@ -153,9 +155,15 @@ def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIO
             return remote.open_stream(source.remote)
         return remote.open_ranges(source.remote, window_bytes)
     try:
-        return open(source.path, "rb", buffering=0)
+        file = open(source.path, "rb", buffering=0)  # noqa: SIM115 - the caller's
     except OSError as error:
         raise SourceMissing(f"{source.path}: {error.strerror or error}") from error
+    try:
+        check_file(file.fileno(), source.path)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def decoded(source: SourceFile, file: io.RawIOBase, dialect: CsvDialect) -> Stream:

@@ -22,6 +22,7 @@ from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageErr
 from ringhaul.storage.access import (
     OBJECT_STORES,
     WEB_SCHEMES,
+    check_place,
     check_url,
     is_url,
     scheme_of,
@@ -78,6 +79,7 @@ def open_folder(url: str) -> Folder:
     Raises `UsageError` for a URL that may not be opened, that nothing is written to, or whose
     package is not installed.
     """
+    check_place(url)
     if is_url(url):
         check_url(url)
     path = local_path(url)
@@ -117,6 +119,7 @@ class LocalFolder:
 
     def create(self, name: str) -> NewFile:
         with _told(self._path):
+            check_place(self._path)  # again: a link may lead elsewhere by now
             os.makedirs(self._path, exist_ok=True)
             return _LocalFile(self._path, name)
 
@@ -150,7 +153,10 @@ class _LocalFile:
         self._folder = folder
         self._final = os.path.join(folder, name)
         self._temporary = os.path.join(folder, f".{name}.tmp")
-        self._file = open(self._temporary, "wb", buffering=_BUFFER_BYTES)  # noqa: SIM115
+        # A link in its place is not followed: it would lead out of the folder.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        descriptor = os.open(self._temporary, flags, 0o666)
+        self._file = os.fdopen(descriptor, "wb", buffering=_BUFFER_BYTES)
 
     def write(self, data: Any, /) -> None:
         with _told(self._folder):

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringhaul.errors import OutputUnusable, Terminal
+from ringhaul.storage.access import check_place
 
 #: First byte of what the ledger keeps: the bytes themselves, or the name of a file.
 _HERE, _FILE = b"\x00", b"\x01"
@@ -62,6 +63,7 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
         return _HERE + partial
     if not folder or len(partial) > SPILL_BYTES_MAX:
         raise _too_large(len(partial), SPILL_BYTES_MAX if folder else bytes_max)
+    check_place(folder)
     home = Path(folder)
     temporary = home / f".{name}"
     with _told(home, temporary):
@@ -95,7 +97,11 @@ def unspill(kept: bytes, folder: str) -> bytes:
     """The partial result behind what the ledger keeps. Raises `PartialTooLarge` if it is gone."""
     if kept[:1] == _HERE:
         return kept[1:]
-    path = Path(folder, kept[1:].decode())
+    name = kept[1:].decode()
+    if not _NAME.fullmatch(name) or "/" in name:
+        raise PartialTooLarge(f"{name[:100]!r} is no name of a partial result that ringhaul makes")
+    check_place(folder)
+    path = Path(folder, name)
     if not path.is_file():
         raise PartialTooLarge(
             f"{path} is not there: partial results that are too large for Redis go through this "

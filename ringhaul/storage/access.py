@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from ringhaul.errors import UsageError
+from ringhaul.storage.roots import check_opened, check_roots
 
 #: Read and written through fsspec; `http` and `https` are read by ringhaul itself.
 SCHEMES = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
@@ -46,6 +47,11 @@ class Access:
     #: `http` and `https` may name loopback and private addresses. Link-local ones, where clouds
     #: hand out a host's own credentials, never.
     private_addresses: bool = False
+    #: Folders and beginnings of URLs outside of which nothing is opened for jobs; empty: no limit.
+    allowed_roots: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed_roots", tuple(self.allowed_roots))  # JSON has lists
 
 
 _access = Access()
@@ -70,6 +76,16 @@ def is_url(path: str) -> bool:
 def scheme_of(url: str) -> str:
     """`s3` of `s3://bucket/key`, in lower case."""
     return url.partition("://")[0].lower()
+
+
+def check_place(name: str) -> None:
+    """Raise `OutsideRoots` for a path or a URL that this process does not open for jobs."""
+    check_roots(name, _access.allowed_roots)
+
+
+def check_file(descriptor: int, path: str) -> None:
+    """The same for a file that is open by now."""
+    check_opened(descriptor, path, _access.allowed_roots)
 
 
 def check_url(url: str) -> None:

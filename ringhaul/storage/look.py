@@ -35,13 +35,16 @@ def request(
 
 
 def needs_packages(asked: dict[str, Any]) -> bool:
-    """Whether there are URLs among what is asked: those need more than Python."""
+    """Whether there are URLs among what is asked, or limits to it: those need more than Python."""
+    if _roots(asked):
+        return True
     names = [asked["folder"], *(path for path, _, _ in asked["sources"])]
     return any("://" in name for name in names)
 
 
 def look(asked: dict[str, Any]) -> list[tuple[str, str]]:
     """What is wrong: (path or URL, why), in words; empty if all is as it should be."""
+    roots = _roots(asked)
     if needs_packages(asked):
         from ringhaul.storage.access import Access, set_access
 
@@ -52,17 +55,35 @@ def look(asked: dict[str, Any]) -> list[tuple[str, str]]:
         if os.path.dirname(path) != at:
             at = os.path.dirname(path)
             _say({"at": at})
-        why = _look_at_source(path, size_bytes, version)
+        why = _outside(path, roots) or _look_at_source(path, size_bytes, version)
         if why:
             wrong.append((path, why))
             if len(wrong) == WRONG_MAX:
                 break
     if asked["folder"]:
         _say({"at": asked["folder"]})
-        why = _look_at_folder(asked["folder"], asked["probe"])
+        why = _outside(asked["folder"], roots) or _look_at_folder(asked["folder"], asked["probe"])
         if why:
             wrong.append((asked["folder"], why))
     return wrong
+
+
+def _roots(asked: dict[str, Any]) -> Sequence[str]:
+    roots: Sequence[str] = asked.get("access", {}).get("allowed_roots", ())
+    return roots
+
+
+def _outside(name: str, roots: Sequence[str]) -> str:
+    """Why the place is not opened for jobs, whatever is there; nothing of it is looked at."""
+    if not roots:
+        return ""
+    from ringhaul.storage.roots import OutsideRoots, check_roots
+
+    try:
+        check_roots(name, roots)
+    except OutsideRoots as error:
+        return _without(name, str(error))
+    return ""
 
 
 def _look_at_source(path: str, size_bytes: int, version: str) -> str:

@@ -81,6 +81,7 @@ def test_every_setting_can_be_given_in_the_environment(monkeypatch: pytest.Monke
         "storage.schemes": "s3, https",
         "storage.s3_endpoint_url": "https://minio.example:9000",
         "storage.private_addresses": "true",
+        "storage.allowed_roots": "/data, s3://bucket",
         "transform.allowed": "etl:mask, acme.people:*",
     }
     for key, field in setting_keys().items():

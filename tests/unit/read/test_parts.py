@@ -231,10 +231,15 @@ def test_a_file_that_may_not_grow(tmp_path: Path, fmt: OutputFormat) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    (folder / ".part-000012-000000-ul-7f3a9c-a1.csv.tmp").symlink_to("/dev/full")
+    opened = os.open
+
+    def on_a_full_disk(path: str, flags: int, mode: int = 0o777) -> int:
+        return opened("/dev/full" if path.endswith(".tmp") else path, flags, mode)
+
+    monkeypatch.setattr(os, "open", on_a_full_disk)
     parts = part_set(folder)
     with pytest.raises(OutputUnusable, match="no space is left; make room") as caught:
         parts.write(rows(10))

@@ -1,0 +1,81 @@
+"""Whether a path or a URL lies below what a host allows its processes to open.
+
+A job names what its workers open, and whoever reaches Redis can make a job. So a host may say which
+folders and which URLs are meant for jobs. Links are followed before a path is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from ringhaul.errors import UsageError
+
+#: Two names of one kind of store.
+_SAME_SCHEME = {"s3a": "s3", "gcs": "gs"}
+_PORTS = {"http": ":80", "https": ":443"}
+
+
+class OutsideRoots(UsageError):
+    """A path or a URL that this host does not open for jobs."""
+
+
+def check_roots(name: str, roots: Sequence[str]) -> None:
+    """Raise `OutsideRoots` unless `name`, a path or a URL, lies below one of `roots`.
+
+    `roots`: absolute folders, and beginnings of URLs that end where a part of their path ends. An
+    empty list allows everything.
+    """
+    if not roots or any(_is_below(name, root) for root in roots):
+        return
+    raise OutsideRoots(
+        f"{name}: on host {os.uname().nodename} jobs may open nothing outside of "
+        f"{', '.join(roots)} (storage.allowed_roots)"
+    )
+
+
+def check_opened(descriptor: int, name: str, roots: Sequence[str]) -> None:
+    """The same for a file that is open: a link may have been changed since its path was checked.
+
+    Where the system does not show which file a descriptor means, the check of the path has to do.
+    """
+    if not roots:
+        return
+    try:
+        opened = os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return
+    if opened.startswith("/") and not any(_is_below(opened, root) for root in roots):
+        check_roots(opened, roots)
+
+
+def _is_below(name: str, root: str) -> bool:
+    parts, wanted = _parts(name), _parts(root)
+    return bool(parts and wanted) and parts[: len(wanted)] == wanted
+
+
+def _parts(name: str) -> list[str]:
+    """The scheme and the authority, or an empty text for a path of this host, and the parts of the
+    path. Empty for what could mean another place than it seems to."""
+    scheme, mark, rest = name.partition("://")
+    if not mark:
+        return ["", *_folders(os.path.realpath(name))]
+    scheme = _SAME_SCHEME.get(scheme.lower(), scheme.lower())
+    if scheme == "file":
+        return ["", *_folders(os.path.realpath(unquote(urlsplit(name).path)))]
+    authority, _, path = rest.partition("/")
+    path = re.split(r"[?#]", path)[0] if scheme in _PORTS else path
+    decoded = unquote(path)
+    if "@" in authority or "\\" in decoded or decoded.count("/") != path.count("/"):
+        return []
+    folders = _folders(decoded)
+    if "." in folders or ".." in folders:
+        return []
+    authority = authority.lower().removesuffix(_PORTS.get(scheme, ":"))
+    return [f"{scheme}://", *([authority] if authority else []), *folders]
+
+
+def _folders(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]

@@ -1,0 +1,168 @@
+"""What lies below the allowed roots, whatever it is called by."""
+
+from pathlib import Path
+
+import pytest
+
+from ringhaul.cql.types import parse_type
+from ringhaul.formats.sources import SourceFile, check_unchanged, open_stored
+from ringhaul.formats.write import OutputFormat
+from ringhaul.read.folders import LocalFolder, open_folder
+from ringhaul.read.parts import PartSet
+from ringhaul.read.spill import PartialTooLarge, spill, unspill
+from ringhaul.storage.access import Access, set_access
+from ringhaul.storage.look import look
+from ringhaul.storage.roots import OutsideRoots, check_opened, check_roots
+
+
+@pytest.mark.parametrize(
+    ("name", "root"),
+    [
+        ("s3://bucket/in/a.csv", "s3://bucket/in"),
+        ("s3://bucket/in", "s3://bucket/in/"),
+        ("s3a://bucket/a", "s3://bucket"),
+        ("S3://bucket/a", "s3://bucket"),
+        ("s3://any/a", "s3://"),
+        ("https://h:443/a/b.csv?x=1", "https://h/a"),
+        ("https://H/a/b", "https://h/a"),
+        ("http://h:8080/a", "http://h:8080/"),
+        ("https://h/a%20b/c", "https://h/a b"),
+    ],
+)
+def test_urls_below(name: str, root: str) -> None:
+    check_roots(name, [root])
+    check_roots(name, ["/data", root])
+    check_roots(name, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "root"),
+    [
+        ("s3://bucket/input/a.csv", "s3://bucket/in"),
+        ("s3://bucket2/a", "s3://bucket"),
+        ("gs://bucket/a", "s3://bucket"),
+        ("http://h/a", "https://h/a"),
+        ("https://h:8443/a", "https://h/a"),
+        ("https://h/a/../b", "https://h/a"),
+        ("https://h/a/%2e%2e/b", "https://h/a"),
+        ("https://h/a/..%2fb", "https://h/a"),
+        ("https://h/a/%5c../b", "https://h/a"),
+        ("https://u@h/a", "https://h/a"),
+        ("https://h@evil/a", "https://h"),
+        ("https://h.evil/a", "https://h"),
+        ("/data/a.csv", "s3://bucket"),
+        ("s3://data/a.csv", "/data"),
+    ],
+)
+def test_urls_outside(name: str, root: str) -> None:
+    with pytest.raises(OutsideRoots, match=r"storage\.allowed_roots"):
+        check_roots(name, [root])
+
+
+def test_folders(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "data", tmp_path / "database"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("x")
+    (inside / "out").symlink_to(outside)
+    (inside / "in").symlink_to(inside / "there")
+    (tmp_path / "alias").symlink_to(inside)
+    root = str(inside)
+    for name in ("a.csv", "", "not/yet/there", "in/a.csv", "x/../a.csv"):
+        check_roots(str(inside / name), [root])
+        check_roots(str(inside / name), [f"{root}/"])
+        check_roots(f"file://{inside / name}", [root])
+    check_roots(str(tmp_path / "alias" / "a.csv"), [root])
+    check_roots(str(inside / "a.csv"), [str(tmp_path / "alias")])
+    for path in (
+        outside / "secret",
+        tmp_path,
+        inside / "out" / "secret",
+        inside / ".." / "database" / "secret",
+        Path("/"),
+    ):
+        with pytest.raises(OutsideRoots):
+            check_roots(str(path), [root])
+        with pytest.raises(OutsideRoots):
+            check_roots(f"file://{path}", [root])
+
+
+def test_a_file_that_is_open_is_the_one_that_was_checked(tmp_path: Path) -> None:
+    inside = tmp_path / "data"
+    inside.mkdir()
+    (tmp_path / "secret").write_text("x")
+    (inside / "a").write_text("y")
+    for path, allowed in ((inside / "a", True), (tmp_path / "secret", False)):
+        with path.open() as file:
+            if allowed:
+                check_opened(file.fileno(), str(path), [str(inside)])
+                continue
+            with pytest.raises(OutsideRoots, match=str(tmp_path / "secret")):
+                check_opened(file.fileno(), str(inside / "a"), [str(inside)])
+
+
+@pytest.fixture
+def limited(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """This process may open what is in `data`; beside it lies what it may not."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret.csv").write_text("id\n1\n")
+    (tmp_path / "data" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (tmp_path / "data" / "a.csv").write_text("id\n1\n")
+    set_access(Access(allowed_roots=(str(tmp_path / "data"),)))
+    yield tmp_path
+    set_access(Access())
+
+
+def test_every_door_is_closed(limited: Path) -> None:
+    inside = limited / "data"
+    check_unchanged(SourceFile(str(inside / "a.csv"), 5, False))
+    open_stored(SourceFile(str(inside / "a.csv"), 5, False)).close()
+    for path in (limited / "secret.csv", inside / "link.csv", inside / ".." / "secret.csv"):
+        with pytest.raises(OutsideRoots):
+            check_unchanged(SourceFile(str(path), 5, False))
+        with pytest.raises(OutsideRoots):
+            open_stored(SourceFile(str(path), 5, False))
+    open_folder(str(inside / "out"))
+    with pytest.raises(OutsideRoots):
+        open_folder(str(limited / "out"))
+    with pytest.raises(OutsideRoots):
+        LocalFolder(str(limited)).create("x")
+    with pytest.raises(OutsideRoots):
+        PartSet(
+            str(limited / "out"),
+            OutputFormat(),
+            ["a"],
+            [parse_type("int")],
+            job="j",
+            unit=0,
+            attempt="a",
+        )
+    assert spill(b"xx", 1, str(inside), "j-000001-a.partial")
+    with pytest.raises(OutsideRoots):
+        spill(b"xx", 1, str(limited), "j-000001-a.partial")
+    with pytest.raises(OutsideRoots):
+        unspill(b"\x01j-000001-a.partial", str(limited))
+
+
+def test_a_partial_result_is_read_by_names_of_ours_only(limited: Path) -> None:
+    for name in ("../../secret.csv", "/etc/hostname", "x", "../j-000001-a.partial"):
+        with pytest.raises(PartialTooLarge, match="no name of a partial result"):
+            unspill(b"\x01" + name.encode(), str(limited / "data"))
+
+
+def test_a_link_in_place_of_a_new_file_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".part.csv.tmp").symlink_to(victim)
+    with pytest.raises(Exception, match=r"part\.csv|symbolic|out"):
+        LocalFolder(str(tmp_path / "out")).create("part.csv")
+    assert victim.read_text() == "kept"
+
+
+def test_a_look_says_so_before_the_job_is_there(limited: Path) -> None:
+    access = {"allowed_roots": [str(limited / "data")]}
+    sources = [(str(limited / "data" / name), 5, "") for name in ("a.csv", "link.csv")]
+    wrong = look({"sources": sources, "folder": str(limited), "probe": "", "access": access})
+    assert [name for name, _ in wrong] == [str(limited / "data" / "link.csv"), str(limited)]
+    assert all("storage.allowed_roots" in why for _, why in wrong)
