@@ -45,7 +45,7 @@ from producer.stdout_parts import StdoutParts, beginning
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
-from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of
+from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of, partition_key_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cluster.words import tell
 from ringhaul.cql.names import read_names
@@ -149,7 +149,9 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             ),
             user_types=user_types,
             result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
-            never_null=_never_null(options["statement"], names),
+            never_null=_never_null(
+                options["statement"], [*names, *partition_key_of(session, statement.prepared)]
+            ),
             facts={"statement": options["statement"], "repeatable": effect.repeatable},
             target=effect.verb,
             keyspace=keyspace,
@@ -341,13 +343,13 @@ def _may_be_null(asked: _Asked) -> list[str]:
     return [] if len(names) == 1 and names[0] in asked.never_null else names
 
 
-def _never_null(statement: str, markers: Sequence[str]) -> tuple[str, ...]:
-    """Columns of an exec's answers that always have a value: what a row was asked for by, a count,
-    whether a condition held. AS may give their names to others."""
+def _never_null(statement: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of an exec's answers that always have a value: a whole row as JSON, a count, whether
+    a condition held, and `names`, of markers and of the key. AS may give their names to others."""
     if re.search(r"\bas\b", statement, re.IGNORECASE):
         return ()
     counts = ("count",) if re.search(r"\bcount\s*\(", statement, re.IGNORECASE) else ()
-    return ("[applied]", *counts, *markers)
+    return ("[applied]", "[json]", *counts, *names)
 
 
 def _span_units(rows: int, slots: int) -> list[str]:

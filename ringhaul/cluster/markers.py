@@ -49,6 +49,19 @@ def has_lists(session: Session, prepared: PreparedStatement) -> bool:
     return any(map(appends, chain.from_iterable(_types_of_tables(session, prepared))))
 
 
+def partition_key_of(session: Session, prepared: PreparedStatement) -> list[str]:
+    """The partition key of the table that its answers are of, as far as the session knows.
+
+    These columns have a value in every row; clustering columns have none where a partition holds
+    static columns alone.
+    """
+    for column in prepared.result_metadata or ():
+        keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
+        table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
+        return [key.name for key in table.partition_key] if table else []
+    return []
+
+
 def _types_of_tables(session: Session, prepared: PreparedStatement) -> Iterator[list[str]]:
     """Of each marker the types of its table's columns, in CQL."""
     for column in prepared.column_metadata or ():

@@ -131,6 +131,28 @@ def test_exec_select_over_a_range_of_days(
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "line"),
+    [
+        ("JSON id", '"{""id"": ""k7""}"'),
+        ("id", "k7"),
+        ("count(*)", "1"),
+    ],
+)
+def test_an_answer_that_is_never_null_needs_no_text_for_null(
+    fleet: Ringhaul, table: str, tmp_path: Path, column: str, line: str
+) -> None:
+    keys = tmp_path / "keys.csv"
+    keys.write_text("key\nk7\n")
+    statement = f"SELECT {column} FROM {table} WHERE id = :key"
+    finished = fleet.run("exec", statement, "--params", keys, "-q")
+    assert finished.code == 0, finished
+    assert finished.out.splitlines()[1:] == [line]
+    may_be_null = f"SELECT note FROM {table} WHERE id = :key"
+    refused = fleet.run("exec", may_be_null, "--params", keys, "-q")
+    assert refused.code == 2, refused
+
+
 def test_exec_of_the_server_s_functions_with_a_marker_that_has_a_name(
     fleet: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:

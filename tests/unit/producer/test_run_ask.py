@@ -33,9 +33,9 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("SELECT v FROM t WHERE user = ?", ("[applied]", "user")),
-        ("SELECT count FROM t WHERE user = ?", ("[applied]", "user")),
-        ("SELECT COUNT (*) FROM t WHERE user = ?", ("[applied]", "count", "user")),
+        ("SELECT v FROM t WHERE user = ?", ("[applied]", "[json]", "user")),
+        ("SELECT count FROM t WHERE user = ?", ("[applied]", "[json]", "user")),
+        ("SELECT COUNT (*) FROM t WHERE user = ?", ("[applied]", "[json]", "count", "user")),
         ("SELECT max(v) AS user FROM t WHERE user = ?", ()),
     ],
 )
