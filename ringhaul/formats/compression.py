@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import shlex
 import zlib
 from collections.abc import Callable
 from typing import Protocol
@@ -76,6 +77,8 @@ DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".xz": lambda file: _Streams(file, lzma.LZMADecompressor, padding=b"\0"),
     ".zst": lambda file: pa.CompressedInputStream(file, "zstd"),
 }
+#: How the library says that what comes is no gzip.
+_NO_GZIP = "Not a gzipped file"
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
@@ -89,12 +92,29 @@ class Decompressed:
         self.path = path
         self.compression = compression
         self.inner = DECOMPRESSORS[compression](io.BufferedReader(file))
+        self._read_bytes = 0
 
     def read(self, size: int, /) -> bytes:
         try:
-            return bytes(self.inner.read(size))
-        except _ERRORS as error:
+            data = bytes(self.inner.read(size))
+            self._read_bytes += len(data)
+            return data
+        except gzip.BadGzipFile as error:
+            # The same type tells of a wrong check sum, and then the text is not whole.
+            if not self._read_bytes or not str(error).startswith(_NO_GZIP):
+                raise self._corrupt(error) from error
+            # gunzip leaves such bytes out and warns. Records that were meant would be lost, so
+            # whoever knows the file decides.
             raise SourceCorrupt(
-                f"{self.path}: cannot be decompressed as {self.compression}: {error}; it is cut "
-                "short, damaged, or misnamed"
+                f"{self.path}: behind the compressed text, which is whole, comes something that is "
+                f"no gzip ({error}); if it is of no use, "
+                f"`gzip -dc {shlex.quote(self.path)}` gives what stands before it"
             ) from error
+        except _ERRORS as error:
+            raise self._corrupt(error) from error
+
+    def _corrupt(self, error: BaseException) -> SourceCorrupt:
+        return SourceCorrupt(
+            f"{self.path}: cannot be decompressed as {self.compression}: {error}; it is cut "
+            "short, damaged, or misnamed"
+        )

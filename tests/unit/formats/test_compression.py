@@ -85,6 +85,25 @@ def test_damage_behind_the_first_of_several_streams_is_told(tmp_path: Path, suff
             read_all(stream)
 
 
+def test_what_lies_behind_a_gzip_is_told_and_padding_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "a b.csv.gz"
+    path.write_bytes(COMPRESSED[".gz"] + b"garbage")
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt) as told:
+        read_all(stream)
+    assert "behind the compressed text, which is whole, comes something" in str(told.value)
+    assert f"`gzip -dc '{path}'` gives what stands before it" in str(told.value)
+    # A wrong check sum is damage, and the text is not called whole.
+    path.write_bytes(damaged(COMPRESSED[".gz"], len(COMPRESSED[".gz"]) - 6))
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt, match="damaged"):
+        read_all(stream)
+    path.write_bytes(COMPRESSED[".gz"] + bytes(1000) + COMPRESSED[".gz"] + bytes(3))
+    (source,) = find_sources([str(path)])
+    with open_whole(source, RFC_4180) as stream:
+        assert read_all(stream) == TEXT * 2
+
+
 def test_padding_of_xz_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.xz"
     path.write_bytes(COMPRESSED[".xz"] + bytes(4) + COMPRESSED[".xz"] + bytes(300_000))
