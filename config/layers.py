@@ -37,6 +37,7 @@ from config.names import (
     sections,
     setting_fields,
 )
+from config.trust import is_taken, warn_of_writable
 
 FILE_NAME = "ringhaul.toml"
 LOCAL_STACK_FILE = "local.json"
@@ -235,7 +236,8 @@ class LocalStack(Layer):
 def find_file(given: Path | None) -> Path | None:
     """The file to read: the one given, `RINGHAUL_CONFIG`'s, `./ringhaul.toml`, the user's own.
 
-    A file asked for by name has to be there; the other two need not.
+    A file asked for by name has to be there; the other two need not. That of the current folder is
+    passed over where it may be somebody else's: see `config.trust`.
     """
     named = given if given is not None else os.environ.get(ENV_CONFIG) or None
     if named is not None:
@@ -243,13 +245,15 @@ def find_file(given: Path | None) -> Path | None:
         if not path.is_file():
             how = "--config" if given is not None else ENV_CONFIG
             raise ConfigError(f"no such settings file: {path} (asked for by {how})")
+        warn_of_writable(path)
         return path
+    here = Path.cwd() / FILE_NAME
+    if is_taken(here, f"--config {FILE_NAME} or {ENV_CONFIG}"):
+        return here
     base = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
-    for path in (Path.cwd() / FILE_NAME, folder / "ringhaul" / FILE_NAME):
-        if path.is_file():
-            return path
-    return None
+    users = folder / "ringhaul" / FILE_NAME
+    return users if users.is_file() else None
 
 
 def _is_path(field: FieldInfo) -> bool:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import importlib
 from typing import NoReturn
 
-from producer.startup import leave, stand_in_for_closed, start_quickly
+from producer.startup import (
+    leave,
+    refuse_foreign_config,
+    stand_in_for_closed,
+    start_quickly,
+)
 
 stand_in_for_closed()
 start_quickly()
@@ -70,7 +75,11 @@ def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
     from producer.errors import run_told
 
-    leave(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
+    def run() -> object:
+        refuse_foreign_config()
+        return cli.main(prog_name="ringhaul", standalone_mode=False)
+
+    leave(run_told(run))
 
 
 if __name__ == "__main__":
