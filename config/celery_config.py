@@ -6,7 +6,6 @@ clever (requeueing lost tasks, results, priorities) is off, and everything that 
 hang or a worker hoard is bounded.
 """
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -36,9 +35,7 @@ BEAT_ARGUMENTS = ("--pidfile=",)
 
 #: Flower's own defaults listen on every interface, let any visitor run any task, and keep 100,000
 #: tasks (some 600 MB). Its pages show what a task was asked to do: the job, the table, the unit.
-#: And by default Flower runs the `flowerconfig.py` of whatever folder it is started in.
 FLOWER_ARGUMENTS = (
-    f"--conf={Path(__file__).with_name('flower_config.py')}",
     "--address=127.0.0.1",
     "--read_only=True",
     "--max_tasks=20000",

@@ -37,7 +37,7 @@ from config.names import (
     sections,
     setting_fields,
 )
-from config.trust import distrust, warn_once
+from config.trust import is_taken, warn_of_writable
 
 FILE_NAME = "ringhaul.toml"
 LOCAL_STACK_FILE = "local.json"
@@ -247,8 +247,8 @@ class LocalStack(Layer):
 def find_file(given: Path | None) -> Path | None:
     """The file to read: the one given, `RINGHAUL_CONFIG`'s, `./ringhaul.toml`, the user's own.
 
-    A file asked for by name has to be there; the other two need not. One in the current folder
-    counts only if nobody else can have written it.
+    A file asked for by name has to be there; the other two need not. That of the current folder is
+    passed over where it may be somebody else's: see `config.trust`.
     """
     named = given if given is not None else os.environ.get(ENV_CONFIG) or None
     if named is not None:
@@ -256,22 +256,15 @@ def find_file(given: Path | None) -> Path | None:
         if not path.is_file():
             how = "--config" if given is not None else ENV_CONFIG
             raise ConfigError(f"no such settings file: {path} (asked for by {how})")
-        if reason := distrust(path):
-            warn_once(f"{path}: {reason}, and it says where passwords are sent")
+        warn_of_writable(path)
         return path
+    here = Path.cwd() / FILE_NAME
+    if is_taken(here, f"--config {FILE_NAME} or {ENV_CONFIG}"):
+        return here
     base = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
-    here = Path.cwd() / FILE_NAME
-    if here.is_file():
-        reason = distrust(here)
-        if not reason:
-            return here
-        warn_once(
-            f"{here} is not read: {reason}. If it is meant, make it yours alone "
-            "(chown, chmod go-w), or name it by --config"
-        )
-    own = folder / "ringhaul" / FILE_NAME
-    return own if own.is_file() else None
+    users = folder / "ringhaul" / FILE_NAME
+    return users if users.is_file() else None
 
 
 def _is_path(field: FieldInfo) -> bool:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import importlib
 from typing import NoReturn
 
-from producer.startup import leave, stand_in_for_closed, start_quickly
+from producer.startup import (
+    leave,
+    refuse_foreign_config,
+    stand_in_for_closed,
+    start_quickly,
+)
 
 stand_in_for_closed()
 start_quickly()
@@ -73,7 +78,12 @@ def main() -> NoReturn:
     from producer.plain_streams import show_plain_text
 
     show_plain_text()
-    leave(run_told(lambda: cli.main(prog_name="ringhaul", standalone_mode=False)))
+
+    def run() -> object:
+        refuse_foreign_config()
+        return cli.main(prog_name="ringhaul", standalone_mode=False)
+
+    leave(run_told(run))
 
 
 if __name__ == "__main__":

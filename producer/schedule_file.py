@@ -13,6 +13,7 @@ import rich_click as click
 from click.exceptions import Exit
 
 from config.settings import Settings
+from config.trust import is_taken, warn_of_writable
 from producer.options import AS_STEP, given_options
 from producer.schedule_files import find_strange
 from producer.schedule_notify import doubt
@@ -67,19 +68,22 @@ class ScheduleFile:
 def find_schedule_file(settings: Settings) -> Path | None:
     """`schedule.file`, or the first that is there of `./config/schedule.toml` and the user's own.
 
+    That of the current folder is passed over where it may be somebody else's: see `config.trust`.
     Raises `UsageError` if the one that the setting names is not there.
     """
     named = settings.schedule.file
     if named is not None:
         if not named.is_file():
             raise UsageError(f"no such schedule file: {named} (schedule.file)")
+        warn_of_writable(named)
         return named
+    here = Path.cwd() / "config" / "schedule.toml"
+    if is_taken(here, "schedule.file (RINGHAUL_SCHEDULE_FILE)"):
+        return here
     base = os.environ.get("XDG_CONFIG_HOME", "")
     users = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
-    for path in (Path.cwd() / "config" / "schedule.toml", users / "ringhaul" / "schedule.toml"):
-        if path.is_file():
-            return path
-    return None
+    own = users / "ringhaul" / "schedule.toml"
+    return own if own.is_file() else None
 
 
 def need_schedule_file(settings: Settings) -> ScheduleFile:

@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
@@ -18,6 +19,7 @@ from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
 GC_THRESHOLD_STARTING = 200_000
 #: Python's own, for processes that stay and hold large buffers.
 GC_THRESHOLDS = (700, 10, 10)
+NUMBA_FILE = ".numba_config.yaml"
 
 
 def stand_in_for_closed() -> None:
@@ -41,6 +43,19 @@ def start_quickly() -> None:
     gc.set_threshold(GC_THRESHOLD_STARTING)
     # numpy's linear algebra, which is not used here, starts threads when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def refuse_foreign_config() -> None:
+    """Raise `UsageError` for a `.numba_config.yaml` of somebody else in the current folder. numba
+    reads it whatever anybody says, and it can name a folder whose files numba runs."""
+    if os.path.lexists(NUMBA_FILE):
+        from config.trust import doubt
+        from ringhaul.errors import UsageError
+
+        path = Path.cwd() / NUMBA_FILE
+        why = doubt(path)
+        if why is not None:
+            raise UsageError(f"{path} would be read by numba, and {why}: use another folder")
 
 
 def take_sigterm() -> None:

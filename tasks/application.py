@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from celery import Celery
+from celery.loaders.app import AppLoader
 from kombu.transport import TRANSPORT_ALIASES
 
 from config.celery_config import WORKER_ENVIRONMENT, celery_settings
@@ -33,6 +34,15 @@ def process_settings() -> Settings:
     return load_settings().settings
 
 
+class InstalledLoader(AppLoader):  # type: ignore[misc]
+    """Imports what is installed. Celery's own loader puts the current folder first meanwhile, so
+    that a `numpy.py` that happens to be there is run in place of numpy."""
+
+    def import_from_cwd(self, module: str, imp: Any = None, package: str | None = None) -> Any:
+        """A module, from everywhere but the current folder."""
+        return (imp or self.import_module)(module, package=package)
+
+
 class UnitCelery(Celery):  # type: ignore[misc]
     """Celery with our worker, however it is started."""
 
@@ -44,6 +54,7 @@ class UnitCelery(Celery):  # type: ignore[misc]
 
 app = UnitCelery(
     "ringhaul",
+    loader=InstalledLoader,
     include=["tasks.load", "tasks.verify", "tasks.read", "tasks.ask", "tasks.signals"],
 )
 app.add_defaults(lambda: celery_settings(process_settings()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
@@ -90,8 +90,22 @@ def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) ->
     """The monitoring page, on loopback unless told otherwise. Options: `celery flower`."""
     from config.celery_config import FLOWER_ARGUMENTS
 
-    _celery(settle({}, config_file), ["flower", *FLOWER_ARGUMENTS, *flower_options])
+    loaded = settle({}, config_file)
+    own = _flower_files(flower_options, loaded.settings.state_dir)
+    _celery(loaded, ["flower", *FLOWER_ARGUMENTS, *own, *flower_options])
     _end()
+
+
+def _flower_files(options: Sequence[str], state_dir: Path) -> list[str]:
+    """Options that keep Flower from files of the current folder, unless the user names some: it
+    runs `flowerconfig.py` as Python, and `--persistent` unpickles `flower`."""
+    names = {option.lstrip("-").partition("=")[0].replace("-", "_") for option in options}
+    files = {"conf": os.devnull, "db": str(state_dir / "flower")}
+    return [
+        f"--{name}={path}"
+        for name, path in files.items()
+        if name not in names and f"FLOWER_{name.upper()}" not in os.environ
+    ]
 
 
 def _celery(

@@ -1,11 +1,9 @@
 """The settings file: where it is looked for, and what is told of a bad one."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from config import trust
 from config.sections import Settings
 from config.settings import load_settings
 from tests.unit.config.refusals import refused
@@ -30,67 +28,6 @@ def test_the_file_is_found_here_then_in_the_users_folder(
     given = clean / "given.toml"
     given.write_text("[cluster]\nport = 4\n")
     assert load_settings(config_file=Path("given.toml")).settings.cluster.port == 4
-
-
-@pytest.mark.parametrize(
-    ("mode", "owner", "group", "reason"),
-    [
-        (0o644, 0, 0, ""),
-        (0o664, 0, 0, ""),
-        (0o600, 0, 0, ""),
-        (0o646, 0, 0, "everybody can write it"),
-        (0o664, 0, 54321, "a group can write it"),
-        (0o600, 54321, 0, "it belongs to another user"),
-    ],
-)
-def test_a_file_that_others_can_write_is_not_read(
-    clean: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    mode: int,
-    owner: int,
-    group: int,
-    reason: str,
-) -> None:
-    """Owners are moved by as much as this user is not root."""
-    monkeypatch.setattr(trust, "_warned", set())
-    here = clean / "ringhaul.toml"
-    here.write_text("[cluster]\nport = 2\n")
-    here.chmod(mode)
-    found = here.stat()
-    monkeypatch.setattr(trust.os, "geteuid", lambda: found.st_uid + owner)
-    monkeypatch.setattr(trust.os, "getegid", lambda: found.st_gid + group)
-    if owner and found.st_uid == 0:
-        # What root owns is trusted: only another owner shows the rule.
-        os.chown(here, owner + 1, -1)
-    for _ in range(2):
-        assert load_settings().config_file == (None if reason else here)
-    said = capsys.readouterr().err
-    if reason:
-        assert said == (
-            f"warning: {here} is not read: {reason}. If it is meant, make it yours alone "
-            "(chown, chmod go-w), or name it by --config\n"
-        )
-        assert load_settings(config_file=here).settings.cluster.port == 2
-        assert capsys.readouterr().err == (
-            f"warning: {here}: {reason}, and it says where passwords are sent\n"
-        )
-    else:
-        assert said == ""
-
-
-def test_a_link_of_another_user_is_not_followed(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trust, "_warned", set())
-    own = clean / "own.toml"
-    own.write_text("[cluster]\nport = 2\n")
-    (clean / "ringhaul.toml").symlink_to(own)
-    assert load_settings().settings.cluster.port == 2
-    links_owner = (clean / "ringhaul.toml").lstat().st_uid
-    if links_owner == 0:
-        os.chown(clean / "ringhaul.toml", 54321, -1, follow_symlinks=False)
-        assert load_settings().config_file is None
 
 
 def test_a_file_asked_for_has_to_be_there(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
