@@ -68,7 +68,9 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
     temporary = home / f".{name}"
     with _told(home, temporary):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        # A link in its place is not followed: it would lead out of the folder.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
             file.write(partial)
             file.flush()
             os.fsync(file.fileno())

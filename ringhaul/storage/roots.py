@@ -64,10 +64,15 @@ def _parts(name: str) -> list[str]:
         return ["", *_folders(os.path.realpath(name))]
     scheme = _SAME_SCHEME.get(scheme.lower(), scheme.lower())
     if scheme == "file":
+        # Some readers take these for the beginning of a query, some for a part of the name.
+        if set("?#") & set(rest):
+            return []
         return ["", *_folders(os.path.realpath(unquote(urlsplit(name).path)))]
     authority, _, path = rest.partition("/")
-    path = re.split(r"[?#]", path)[0] if scheme in _PORTS else path
-    decoded = unquote(path)
+    decoded = path  # the key of an object is what it is
+    if scheme in _PORTS:
+        path = re.split(r"[?#]", path)[0]
+        decoded = unquote(path)
     if "@" in authority or "\\" in decoded or decoded.count("/") != path.count("/"):
         return []
     folders = _folders(decoded)

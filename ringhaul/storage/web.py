@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from ringhaul.errors import RinghaulError, SourceChanged, SourceMissing, SourceUnavailable
-from ringhaul.storage.access import access, check_url, same_version, scheme_of, shown
+from ringhaul.storage.access import access, check_place, check_url, same_version, scheme_of, shown
 from ringhaul.storage.addresses import refusal
 
 CONNECT_TIMEOUT_S = 5.0
@@ -304,6 +304,7 @@ def _next(asked: str, url: str, location: str) -> str:
         raise SourceMissing(f"{shown(asked)}: is redirected to {scheme}://, and is not followed")
     if scheme not in access().schemes:
         check_url(target)
+    check_place(target)
     return target
 
 

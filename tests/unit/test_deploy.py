@@ -309,6 +309,14 @@ def test_the_image_gets_every_package_and_nothing_else() -> None:
     assert allowed == sources
 
 
+def test_each_deployment_limits_what_jobs_may_open() -> None:
+    for name in ("etc", "k8s/base", "systemd"):
+        settings = load_settings(config_file=DEPLOY / name / "ringhaul.toml").settings
+        roots = settings.storage.allowed_roots
+        assert any(root.startswith("/") for root in roots), name
+        assert not {"/", "file://"} & set(roots), name
+
+
 def test_images_of_others_are_named_by_digest() -> None:
     """A tag can be given to other bytes; a digest cannot."""
     files = [ROOT / "docker-compose.yml", DOCKERFILE, *sorted((DEPLOY / "k8s").rglob("*.yaml"))]

@@ -1,11 +1,23 @@
 """What lies below the allowed roots, whatever it is called by."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.cql.types import parse_type
-from ringhaul.formats.sources import SourceFile, check_unchanged, open_stored
+from ringhaul.formats import sources
+from ringhaul.formats.dialect import RFC_4180
+from ringhaul.formats.sources import (
+    SourceFile,
+    check_unchanged,
+    open_parquet,
+    open_stored,
+    open_whole,
+)
 from ringhaul.formats.write import OutputFormat
 from ringhaul.read.folders import LocalFolder, open_folder
 from ringhaul.read.parts import PartSet
@@ -52,6 +64,8 @@ def test_urls_below(name: str, root: str) -> None:
         ("https://h.evil/a", "https://h"),
         ("/data/a.csv", "s3://bucket"),
         ("s3://data/a.csv", "/data"),
+        ("s3://b/i%6e/x", "s3://b/in"),
+        ("s3://b/in/../x", "s3://b/in"),
     ],
 )
 def test_urls_outside(name: str, root: str) -> None:
@@ -142,6 +156,63 @@ def test_every_door_is_closed(limited: Path) -> None:
         spill(b"xx", 1, str(limited), "j-000001-a.partial")
     with pytest.raises(OutsideRoots):
         unspill(b"\x01j-000001-a.partial", str(limited))
+
+
+def test_a_file_url_is_no_other_way_in(limited: Path) -> None:
+    inside = limited / "data"
+    for name in ("d?", "d#"):
+        (inside / name).mkdir()
+        for path in (f"{inside}/{name}/../../secret.csv", f"{inside}/a.csv"):
+            source = SourceFile(f"file://{path}", 5, True)
+            with pytest.raises(OutsideRoots), open_whole(source, RFC_4180):
+                pass
+    with pytest.raises(OutsideRoots):
+        open_folder(f"file://{inside}/d?/../../out")
+
+
+def test_a_redirection_is_no_way_out(limited: Path) -> None:
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            inside = self.path.startswith("/in/")
+            self.send_response(302 if inside else 200)
+            if inside:
+                self.send_header("Location", self.path.replace("/in/", "/private/"))
+            self.send_header("Content-Length", "0" if inside else "5")
+            self.end_headers()
+            self.wfile.write(b"" if inside else b"id\n1\n")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        set_access(Access(private_addresses=True, allowed_roots=(f"{url}/in",)))
+        for name in ("in/x.csv", "private/x.csv"):
+            source = SourceFile(f"{url}/{name}", 5, True)
+            with pytest.raises(OutsideRoots), open_whole(source, RFC_4180) as stream:
+                stream.read(5)
+        server.shutdown()
+
+
+def test_parquet_is_read_of_the_file_that_was_checked(
+    limited: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path leads elsewhere as soon as it was looked at."""
+    for path, number in ((limited / "data" / "a.parquet", 1), (limited / "b.parquet", 2)):
+        pq.write_table(pa.table({"id": [number]}), path)
+    path = limited / "data" / "a.parquet"
+    opened = sources.open_stored
+
+    def and_swapped(source: SourceFile) -> object:
+        file = opened(source)
+        path.unlink()
+        path.symlink_to(limited / "b.parquet")
+        return file
+
+    monkeypatch.setattr(sources, "open_stored", and_swapped)
+    with open_parquet(SourceFile(str(path), path.stat().st_size, False)) as file:
+        assert file.read().to_pydict() == {"id": [1]}
 
 
 def test_a_partial_result_is_read_by_names_of_ours_only(limited: Path) -> None:
