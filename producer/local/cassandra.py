@@ -14,7 +14,7 @@ from producer.local import processes
 from producer.local.errors import LocalStackError, PortTaken
 from producer.local.java import Java
 from producer.local.node_files import cassandra_yaml, logback_xml, node_command, storage_argument
-from producer.local.ports import is_open
+from producer.local.ports import PATIENCE_S, is_open
 from producer.local.state import private_dir
 
 #: A cold node takes 5 to 15 s on two cores, a third one 30 s; a loaded machine several times that.
@@ -130,8 +130,12 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
     end of its log when it dies or `timeout_s` passes.
     """
     deadline = time.monotonic() + timeout_s
+    free_s = time.monotonic()
     while not node.answers():
-        if (port := node.port_of_others()) is not None:
+        port = node.port_of_others()
+        if port is None:
+            free_s = time.monotonic()
+        elif time.monotonic() - free_s > PATIENCE_S or not node.runs():
             raise PortTaken(
                 f"port {port} of {node.address} belongs to "
                 f"{processes.listener(node.address, port)}, not to this stack's Cassandra node"

@@ -14,7 +14,8 @@ from producer.local.errors import LocalStackError
 
 _CHOICE = range(15000, 32000)
 _TRIES_MAX = 200
-_PATIENCE_S = 2.0
+#: A killed process holds its sockets for a moment.
+PATIENCE_S = 2.0
 
 
 def choose_port(addresses: Sequence[str], preferred: int = 0) -> int:
@@ -37,7 +38,7 @@ def keep_port(addresses: Sequence[str], port: int) -> int:
 
     For a port that a server of ours had: a killed process lets go of its sockets a little later.
     """
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not all(is_free(address, port) for address in addresses):
         if time.monotonic() >= deadline:
             break

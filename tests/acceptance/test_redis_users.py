@@ -123,8 +123,9 @@ def test_all_that_ringhaul_does_works_with_them(
             _all_commands(command, keyspace, cassandra_session, tmp_path)
             _a_schedule(command, keyspace, tmp_path)
             time.sleep(2)  # Flower tries again each second what it may not do
-        refused = admin.execute_command("ACL", "LOG")
-    assert refused == []
+        refused = {entry[b"object"] for entry in admin.execute_command("ACL", "LOG")}
+    # CONFIG shows passwords: without it the settings of the server are taken from INFO.
+    assert refused <= {b"config|get"}
     assert "No permissions" not in (tmp_path / "flower.log").read_text()
 
 

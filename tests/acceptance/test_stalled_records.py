@@ -13,6 +13,9 @@ from cassandra.cluster import Session
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.oracle import assert_table, create_table
 
+#: Processes are killed by the clock: a machine that is busy with other tests is late.
+pytestmark = pytest.mark.alone
+
 #: `spin` never comes back, in compiled code that keeps the interpreter's lock, as a pattern that
 #: backtracks does; `die` is what the kernel does when memory runs out.
 MODULE = """
