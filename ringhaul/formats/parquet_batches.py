@@ -277,7 +277,10 @@ def _longest_shared(
                 batch_size=1, row_groups=[group], columns=columns, use_threads=False
             )
             first = next(batches, None)
-    except NotImplementedError:  # the footer does not say that there are differences
+    except NotImplementedError:
+        # pyarrow reads a DELTA_BYTE_ARRAY page into no dictionary, and here the footer, which need
+        # not list every encoding, did not say that there is one. Without the longest value the
+        # bounds in `_worst_rows` and the measured bytes of each batch have to do.
         return {}
     if first is None:
         return {}

@@ -52,17 +52,21 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dict[str, Any]:
-    """The options of `load` that the preset `name` stands for, but for those that are `given`."""
-    preset = PRESETS[name]
-    found: dict[str, Any] = {
+def _characters(preset: Preset) -> dict[str, Any]:
+    """The options that are the same for what is read and what is written."""
+    return {
         "delimiter": preset.delimiter,
         "quote": preset.quote,
         "escape": preset.escape,
         "escape_style": preset.escape_style,
-        "line_end": preset.line_end,
         "header": preset.header,
     }
+
+
+def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dict[str, Any]:
+    """The options of `load` that the preset `name` stands for, but for those that are `given`."""
+    preset = PRESETS[name]
+    found = {**_characters(preset), "line_end": preset.line_end}
     found = {option: value for option, value in found.items() if option not in given}
     if "null_strings" not in given:
         both = {**options, **found}
@@ -74,12 +78,8 @@ def output_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of an output that the preset `name` stands for. In `options` those that are not
     given are None, or missing."""
     preset = PRESETS[name]
-    found: dict[str, Any] = {
-        "delimiter": preset.delimiter,
-        "quote": preset.quote,
-        "escape": preset.escape,
-        "escape_style": preset.escape_style,
-        "header": preset.header,
+    found = {
+        **_characters(preset),
         "line_end": preset.written_line_end,
         "bom": preset.written_bom,
     }
