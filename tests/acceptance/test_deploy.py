@@ -241,7 +241,14 @@ def test_the_systemd_units(
         },
         redis_password=secret,
     )
-    rehearsal = Rehearsal(site, unit_commands())
+    # Every host mounts the share, which the configuration allows jobs to read.
+    rehearsal = Rehearsal(
+        site,
+        (
+            dataclasses.replace(one, mounts={**one.mounts, "/mnt/share": "shared mount"})
+            for one in unit_commands()
+        ),
+    )
     with ExitStack() as stack:
         worker = rehearsal.start(stack, "ringhaul worker")
         rehearsal.start(stack, "ringhaul flower")
@@ -253,7 +260,6 @@ def test_the_systemd_units(
             rehearsal.commands["systemd ringhaul-worker@.service ExecStart"],
             argv=("ringhaul", "load", "/mnt/share/orders.csv", "--table", "shop.orders"),
         )
-        load = dataclasses.replace(load, mounts={**load.mounts, "/mnt/share": "shared mount"})
         write_rows(site.mount(load, "/mnt/share") / "orders.csv")
         rehearsal.once(load)
         assert_table(cassandra_session, f"{keyspace}.orders", "id, name", ROWS)
