@@ -19,13 +19,13 @@ from ringhaul.cql.batches import batch_frames
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
-from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import read_blocks
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.rows import RowEncoder
 from ringhaul.load.statement import insert_statement
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.rows import RowEncoder
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.find import find_sources
 
 _HEADER = np.dtype(
     [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1"), ("length", ">i4")]

@@ -17,7 +17,7 @@ from bench.read_systems import ask_limit, lookup
 from bench.site import make_site
 from bench.stage import Stage
 from bench.systems import fill
-from ringhaul.read.key_block import LIST_KEYS
+from ringhaul.statements.key_block import LIST_KEYS
 
 ROWS = 1_000_000
 #: One in how many rows is asked for, and one in how many of those by the driver.

@@ -120,10 +120,10 @@ def _batches(system: str, url: str) -> Iterator[pa.RecordBatch]:
             parquet = pq.ParquetFile(file, pre_buffer=system == BUFFERED)
             yield from parquet.iter_batches(_BATCH_ROWS)
         return
-    from ringhaul.formats import remote
     from ringhaul.formats.parquet_read import read_batches
-    from ringhaul.formats.sources import SourceFile, open_parquet
     from ringhaul.formats.split import Position
+    from ringhaul.sources.files import SourceFile, open_parquet
+    from ringhaul.storage import remote
     from ringhaul.storage.access import Access, set_access
 
     set_access(Access(private_addresses=True))

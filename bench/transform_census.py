@@ -32,12 +32,12 @@ from ringhaul.cql.frames import execute_frames
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.tokens import murmur3_tokens
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import Position
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import read_records
-from ringhaul.load.rows import RowEncoder
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import read_records
+from ringhaul.records.rows import RowEncoder
+from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.files import SourceFile
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.examples import split_wide

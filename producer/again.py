@@ -14,11 +14,11 @@ from ringhaul.errors import SourceChanged
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.formats.parquet_read import RowBlock, row_groups
 from ringhaul.formats.split import Position, Stream
-from ringhaul.load.fields import AnyBlock
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import SKIP_BYTES, open_records, parquet_metadata, read_records
-from ringhaul.load.rejects import Reject
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.records.fields import AnyBlock
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import SKIP_BYTES, open_records, parquet_metadata, read_records
+from ringhaul.records.rejects import Reject
+from ringhaul.records.unit import TO_THE_END
 
 
 @dataclass

@@ -16,11 +16,11 @@ from producer.closing import (
     unfinished,
 )
 from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.latency import percentile_ms
-from ringhaul.read.ask import AskJob, AskResult
+from ringhaul.statements.job import AskJob, AskResult
 
 
 @dataclass

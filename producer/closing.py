@@ -21,12 +21,12 @@ from ringhaul.errors import (
     EXIT_TOO_MANY_ERRORS,
 )
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.kinds import LOAD_KINDS
+from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.kinds import LOAD_KINDS
 from ringhaul.plain_text import as_line
-from tasks.publish import KIND_LABEL
 
 EXIT_CODES: Mapping[JobState, int] = {
     JobState.RUNNING: EXIT_STILL_RUNNING,

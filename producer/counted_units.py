@@ -10,8 +10,8 @@ from producer.feed import split_sources
 from producer.plan_sources import first_block
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.split import Block
-from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.load.unit import LoadUnit
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.unit import LoadUnit
 
 #: Some 0.1 s of splitting; of what is behind URLs, a second or so.
 READ_BYTES_MAX = 32 * 2**20

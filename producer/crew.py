@@ -28,7 +28,7 @@ from tasks.publish import queue_of
 class Crew:
     """The workers that a job is given to, as they are when it is planned."""
 
-    #: The job's queue label: see `tasks.publish.QUEUE_LABEL`.
+    #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
     label: str
     slots: int  #: worker processes that will share the job, at least 1
     told: str  #: who they are, in words

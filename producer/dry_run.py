@@ -11,11 +11,11 @@ from producer.transform_prints import prints_to_stderr
 from producer.words import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import parquet_metadata, read_records
-from ringhaul.load.rows import Part, RowEncoder
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import parquet_metadata, read_records
+from ringhaul.records.rows import Part, RowEncoder
+from ringhaul.records.unit import TO_THE_END
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

@@ -13,7 +13,8 @@ from ringhaul.errors import LedgerUnavailable, OutputUnusable
 if TYPE_CHECKING:
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.ledger.reading import JobStatus
-    from ringhaul.read.job import ReadJob, ResultOutput
+    from ringhaul.output.job import ResultOutput
+    from ringhaul.scan.job import ReadJob
 
 
 #: How long one may write before others do: a folder of many files is looked through in it.
@@ -104,20 +105,20 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
     if output is not None:
         _print_result(ledger, status.job, job, output)
     elif job.kind == "unload":
-        from ringhaul.read.finish import publish_manifest
+        from ringhaul.scan.finish import publish_manifest
 
         publish_manifest(ledger, status.job)
     else:
-        from ringhaul.read.ask_finish import publish_ask_manifest
+        from ringhaul.statements.finish import publish_ask_manifest
 
         publish_ask_manifest(ledger, status)
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
     """The `ReadJob` or `AskJob`, if it is over and something of it is to be published; or None."""
+    from ringhaul.ledger.kinds import LOAD_KINDS
+    from ringhaul.ledger.labels import KIND_LABEL
     from ringhaul.ledger.states import JobState
-    from ringhaul.load.kinds import LOAD_KINDS
-    from tasks.publish import KIND_LABEL
 
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     if not done or status.labels.get(KIND_LABEL, "load") in LOAD_KINDS:
@@ -131,7 +132,7 @@ def _published_job(ledger: Ledger, status: JobStatus) -> Any:
 
 
 def _has_result(job: Any) -> bool:
-    from ringhaul.read.job import RESULT_KINDS
+    from ringhaul.scan.job import RESULT_KINDS
 
     return job.kind in RESULT_KINDS
 
@@ -139,8 +140,8 @@ def _has_result(job: Any) -> bool:
 def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:
     from producer.result_table import print_result
     from ringhaul.ledger.keys import JOB_TTL_S
-    from ringhaul.read.fold import fold_job, result_types
-    from ringhaul.read.spill import forget_old
+    from ringhaul.scan.fold import fold_job, result_types
+    from ringhaul.scan.spill import forget_old
 
     table = fold_job(ledger, job_id, job)
     try:

@@ -19,9 +19,9 @@ from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.reading import open_records, parquet_metadata
-from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import open_records, parquet_metadata
+from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 
 #: Units are appended when there are this many, or when this much time has passed: about that of
 #: splitting two units, so that workers begin with the first ones while the others are split.

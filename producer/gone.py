@@ -15,7 +15,7 @@ from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.ledger.reading import JobMissing
 
 if TYPE_CHECKING:
-    from ringhaul.load.job import LoadJob
+    from ringhaul.records.job import LoadJob
 
 
 class JobGone(Terminal):

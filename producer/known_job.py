@@ -78,10 +78,10 @@ def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
     from producer.options import connection_flags, settle
     from producer.outputs import STDOUT
     from producer.result_output import check_result_output, result_output
+    from ringhaul.ledger.labels import KIND_LABEL
     from ringhaul.ledger.reading import JobMissing
     from ringhaul.ledger.states import JobState
-    from ringhaul.read.job import RESULT_KINDS
-    from tasks.publish import KIND_LABEL
+    from ringhaul.scan.job import RESULT_KINDS
 
     flags = connection_flags(options) | {"worker.concurrency": options.get("workers")}
     loaded = settle(flags, options["config_file"])
@@ -127,9 +127,9 @@ def _refuse_other(options: Mapping[str, Any], status: JobStatus) -> None:
 def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
     """Raise `UsageError` for a job that is complete and gave its rows to the standard output of the
     command that began it: to say that it is would leave the one of this command empty."""
+    from ringhaul.ledger.labels import KIND_LABEL
     from ringhaul.ledger.states import JobState
     from tasks.kinds import job_of
-    from tasks.publish import KIND_LABEL
 
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     if not complete or status.labels.get(KIND_LABEL) not in ("unload", "lookup", "exec"):
@@ -149,7 +149,7 @@ def _resume(options: Mapping[str, Any], kind: str) -> int:
     from producer.run_resume import run_resume
     from ringhaul.ledger.reading import JobOver
     from ringhaul.ledger.states import SETTLED, JobState
-    from ringhaul.read.job import RESULT_KINDS
+    from ringhaul.scan.job import RESULT_KINDS
 
     # This command says where the result goes, and not the one that began the job.
     told: dict[str, Any] = {"output": None, "result_format": None}
@@ -174,8 +174,8 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     from producer.result_output import result_output
     from producer.words import time_text
     from ringhaul.ledger.audit import JobDamaged
-    from ringhaul.read.job import RESULT_KINDS
-    from tasks.publish import KIND_LABEL
+    from ringhaul.ledger.labels import KIND_LABEL
+    from ringhaul.scan.job import RESULT_KINDS
 
     shown = Shown.from_options(options)
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000

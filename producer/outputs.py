@@ -15,8 +15,8 @@ from ringhaul.formats.presets import PRESETS, output_options
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
 from ringhaul.formats.write import OutputFormat
 from ringhaul.formats.write.options import SUFFIXES
-from ringhaul.read.folders import local_path, open_folder
-from ringhaul.read.job import Output
+from ringhaul.output.job import Output
+from ringhaul.storage.folders import local_path, open_folder
 
 STDOUT = "-"
 #: Options that say how CSV is written.

@@ -29,16 +29,16 @@ from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.estimate import Estimate, estimate, most_records
 from ringhaul.formats.header import SourceEmpty, check_names, read_header
-from ringhaul.formats.sources import SourceFile, open_whole
 from ringhaul.formats.split import START, Position
 from ringhaul.formats.suffixes import format_of
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.load.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.load.mapping import NO_ROW_FIELDS, find_fields, map_fields
-from ringhaul.load.reading import parquet_metadata
-from ringhaul.load.row_fields import TTL, TTL_S_MAX, WRITETIME
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.mapping import NO_ROW_FIELDS, find_fields, map_fields
+from ringhaul.records.reading import parquet_metadata
+from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
+from ringhaul.sources.estimate import Estimate, estimate, most_records
+from ringhaul.sources.files import SourceFile, open_whole
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
@@ -145,7 +145,7 @@ def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ..
 
 def _check_where(job: LoadJob) -> None:
     """Raise `UsageError` for a condition that records of some source cannot be told by."""
-    from ringhaul.load.condition import record_condition
+    from ringhaul.records.condition import record_condition
 
     for mapping in {source.mapping for source in job.sources}:
         record_condition(job.where, job.table, [column for _, column in mapping])

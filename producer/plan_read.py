@@ -18,8 +18,8 @@ from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
-from ringhaul.read.ranges import FULL_RING, TokenRange, pack_ranges, plan_ranges
-from ringhaul.read.ring import read_estimates, read_ring
+from ringhaul.scan.ranges import FULL_RING, TokenRange, pack_ranges, plan_ranges
+from ringhaul.scan.ring import read_estimates, read_ring
 
 if TYPE_CHECKING:
     from ringhaul.query.select import Select

@@ -20,10 +20,9 @@ from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.jsonl_read import line_dialect, record_texts
-from ringhaul.formats.sources import SourceFile, open_parquet, open_whole
 from ringhaul.formats.split import START, Block, read_blocks
-from ringhaul.load.job import LoadSource
-from ringhaul.load.mapping import (
+from ringhaul.records.job import LoadSource
+from ringhaul.records.mapping import (
     RowFields,
     find_fields,
     find_row_fields,
@@ -31,6 +30,7 @@ from ringhaul.load.mapping import (
     map_names,
     refuse_other_case,
 )
+from ringhaul.sources.files import SourceFile, open_parquet, open_whole
 from ringhaul.storage.access import is_url
 
 T = TypeVar("T")

@@ -20,14 +20,14 @@ from producer.transform_prints import prints_to_stderr
 from producer.words import count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import SetupUnusable, UsageError
-from ringhaul.formats.sources import open_parquet
 from ringhaul.formats.split import Position
-from ringhaul.load.fields import field_reader
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.mapping import map_fields
-from ringhaul.load.reading import parquet_metadata, read_records
-from ringhaul.load.shape import misfit, source_batch
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.records.fields import field_reader
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.mapping import map_fields
+from ringhaul.records.reading import parquet_metadata, read_records
+from ringhaul.records.shape import misfit, source_batch
+from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.files import open_parquet
 from ringhaul.transform import RECORD
 from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError

@@ -31,7 +31,7 @@ _WAITS_IN_CALLS = re.compile(
 )
 #: py-spy sees the callers. It leaves out threads that are asleep where the system says which are.
 _WAITS_IN_SAMPLES = re.compile(
-    r"(threading\.py|selectors\.py|ringhaul/load/write/wire\.py):\d+ (\w+\.)?(wait|select)"
+    r"(threading\.py|selectors\.py|ringhaul/dataplane/connection\.py):\d+ (\w+\.)?(wait|select)"
     r"|concurrent/futures/thread\.py:\d+ _worker"
     r"|billiard/connection\.py:\d+ (\w+\.)?_recv"
     r"|cassandra/io/\w+\.py:\d+ (\w+\.)?_run_loop"

@@ -22,9 +22,9 @@ from ringhaul.cluster.schema import quote_identifier
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.read.job import ReadJob
-from ringhaul.read.missing import condition_of
-from ringhaul.read.result import ReadReport, ReadResult, build_read_report
+from ringhaul.output.missing import condition_of
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.result import ReadReport, ReadResult, build_read_report
 
 #: CPU per row says something from this many rows on; below, it is the cost of starting.
 CPU_ROWS_MIN = 10_000

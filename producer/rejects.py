@@ -18,14 +18,14 @@ from producer.whole_file import whole_file
 from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
-from ringhaul.formats.sources import check_unchanged
 from ringhaul.formats.transcoding import encoder_of
 from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.kinds import LOAD_KINDS
+from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Ledger
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.kinds import LOAD_KINDS
-from ringhaul.load.rejects import Reject, unpack_rejects
-from tasks.publish import KIND_LABEL
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.rejects import Reject, unpack_rejects
+from ringhaul.sources.files import check_unchanged
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
@@ -54,7 +54,7 @@ def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
         for _, extra in ledger.extras(job_id):
             yield from unpack_rejects(extra)
         return
-    from ringhaul.read.ask import split_extra  # what loads do not need to import
+    from ringhaul.statements.job import split_extra  # what loads do not need to import
 
     for _, extra in ledger.extras(job_id):
         yield from unpack_rejects(split_extra(extra)[1])
@@ -95,7 +95,7 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     kind = _kind(ledger, job_id)
     if kind not in ("lookup", "exec"):
         return ""
-    from ringhaul.read.ask import LISTED_MAX, AskResult
+    from ringhaul.statements.job import LISTED_MAX, AskResult
 
     count = sum(AskResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
     if not count:

@@ -13,7 +13,7 @@ from producer.outputs import STDOUT, refuse_two_on_stdout
 from producer.whole_file import check_replacing
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import compression_of
-from ringhaul.read.job import ResultOutput
+from ringhaul.output.job import ResultOutput
 
 
 def result_output(options: Mapping[str, Any], told: ResultOutput | None = None) -> ResultOutput:

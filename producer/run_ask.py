@@ -45,21 +45,21 @@ from producer.stdout_parts import StdoutParts, beginning
 from producer.stdout_spool import spool_folder
 from producer.words import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
+from ringhaul.cluster.errors import tell
 from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of, partition_key_of
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
-from ringhaul.cluster.words import tell
 from ringhaul.cql.names import read_names
 from ringhaul.cql.types import CqlType, Fields, type_texts
 from ringhaul.errors import UsageError
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.write import refuse_blank_lines
-from ringhaul.load.job import LoadJob, LoadSource
 from ringhaul.option_names import VALUES_PREFIX
-from ringhaul.read.ask import AskJob, SpanUnit, split_extra
-from ringhaul.read.exec import Statement
-from ringhaul.read.job import Output
-from ringhaul.read.lookup import LookupPlan
-from ringhaul.read.spans import Span, parse_span, rows_count
+from ringhaul.output.job import Output
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.sources.files import SourceFile
+from ringhaul.statements.exec import Statement
+from ringhaul.statements.job import AskJob, SpanUnit, split_extra
+from ringhaul.statements.lookup import LookupPlan
+from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from tasks.connect import cluster_config, open_ledger
 
 #: Bounds of a unit: of a file in bytes, of ranges in rows. Small, since a unit that must not be

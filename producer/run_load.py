@@ -33,10 +33,10 @@ from producer.urlfile import NO_PLACES, read_urlfile
 from producer.visibility import Visibility
 from producer.words import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
 from tasks.connect import open_ledger
-from tasks.publish import KIND_LABEL, QUEUE_LABEL
 from tasks.transforms import transforms_of
 
 

@@ -15,8 +15,9 @@ from producer.result_output import check_result_output, lasting, result_output
 from producer.run_read import Plan, plan_slots, run_read
 from producer.words import count_text
 from ringhaul.errors import UsageError
-from ringhaul.read.job import ReadJob, ResultOutput
-from ringhaul.read.ring import read_ring
+from ringhaul.output.job import ResultOutput
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.ring import read_ring
 
 
 def run_query(options: Mapping[str, Any], begun: Beginning) -> int:

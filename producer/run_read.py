@@ -21,6 +21,7 @@ from producer.gone import knowing
 from producer.ledgers import READ_PATIENCE_MS
 from producer.options import settle, sharing
 from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobStatus
@@ -28,13 +29,12 @@ from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
 from tasks.connect import open_ledger
 from tasks.private_queues import private_queue
-from tasks.publish import KIND_LABEL, QUEUE_LABEL
 
 if TYPE_CHECKING:
-    from ringhaul.formats.sources import SourceFile
-    from ringhaul.load.job import LoadJob
-    from ringhaul.read.ask import AskJob
-    from ringhaul.read.job import ReadJob
+    from ringhaul.records.job import LoadJob
+    from ringhaul.scan.job import ReadJob
+    from ringhaul.sources.files import SourceFile
+    from ringhaul.statements.job import AskJob
 
 #: Units in one message to the ledger.
 BATCH_UNITS = 500
@@ -105,7 +105,7 @@ def run_read(
             print(plan.told)
             return EXIT_COMPLETE
         if plan.job.output is not None and is_url(plan.job.output.url):
-            from ringhaul.read.folders import try_writing
+            from ringhaul.storage.folders import try_writing
 
             try_writing(plan.job.output.url)
         if not plan.own_workers:

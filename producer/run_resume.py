@@ -29,14 +29,15 @@ from producer.stdin_spool import drop_if_done
 from producer.words import count_text
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import UsageError
-from ringhaul.formats.sources import check_unchanged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobOver, JobStatus
 from ringhaul.ledger.states import RESUMABLE, JobState
-from ringhaul.load.job import LoadJob
-from ringhaul.read.ask import AskJob
-from ringhaul.read.job import RESULT_KINDS, ReadJob, ResultOutput
+from ringhaul.output.job import ResultOutput
+from ringhaul.records.job import LoadJob
+from ringhaul.scan.job import RESULT_KINDS, ReadJob
+from ringhaul.sources.files import check_unchanged
+from ringhaul.statements.job import AskJob
 from tasks.connect import cluster_config, open_ledger
 from tasks.kinds import job_of
 

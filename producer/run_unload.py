@@ -27,8 +27,9 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.read.finish import unload_parts
-from ringhaul.read.job import Output, ReadJob
+from ringhaul.output.job import Output
+from ringhaul.scan.finish import unload_parts
+from ringhaul.scan.job import ReadJob
 from ringhaul.transform import RECORD
 from ringhaul.transform.errors import TransformError
 
@@ -154,7 +155,7 @@ def _plan(
 
 def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
     """What the unload would do, for programs. Fields are only ever added."""
-    from ringhaul.read.statement import scan_statement
+    from ringhaul.scan.statement import scan_statement
 
     assert job.output is not None
     return {
@@ -194,7 +195,7 @@ def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]
 @prints_to_stderr()
 def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, CqlType], ...]:
     """The columns that come out of the transforms. Raises `UsageError` where none do."""
-    from ringhaul.read.reshape import planned_results
+    from ringhaul.scan.reshape import planned_results
 
     if RECORD in read.names:
         raise UsageError(

@@ -20,12 +20,12 @@ from producer.schedule_notify import doubt
 from producer.schedule_output import FOLDERS, check_output
 from producer.step_options import check_step_options
 from ringhaul.errors import UsageError
-from ringhaul.formats.find import local_path
-from ringhaul.formats.remote import is_remote
 from ringhaul.schedule.parse import STEP_COMMANDS, parse_schedules
 from ringhaul.schedule.runs import Run, step_arguments
 from ringhaul.schedule.schedules import Schedule, Schedules
 from ringhaul.schedule.times import FAR_MS
+from ringhaul.sources.find import local_path
+from ringhaul.storage.remote import is_remote
 
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
 _REFUSED = {

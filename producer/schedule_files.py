@@ -9,11 +9,11 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 
 from ringhaul.errors import RinghaulError, SourceMissing
-from ringhaul.formats.find import local_path
-from ringhaul.formats.globs import expand, folders_below, matches
-from ringhaul.formats.remote import is_remote, list_files, open_stream, stat_file
 from ringhaul.schedule.arrivals import Arrived, Listed
+from ringhaul.sources.find import local_path
+from ringhaul.sources.globs import expand, folders_below, matches
 from ringhaul.storage.access import shown
+from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_file
 
 _READ_BYTES = 8 << 20
 

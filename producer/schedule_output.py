@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringhaul.errors import UsageError
-from ringhaul.read.effect import effect_of
 from ringhaul.schedule.samples import find_repeat
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.times import duration_text, moment
+from ringhaul.statements.idempotence import effect_of
 
 #: Commands that write into a folder.
 FOLDERS = frozenset({"unload", "lookup", "exec"})

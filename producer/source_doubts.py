@@ -8,8 +8,8 @@ from contextlib import suppress
 from producer.plan_sources import LoadRequest, first_block
 from ringhaul.formats.doubts import find_doubts
 from ringhaul.formats.header import SourceEmpty
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.suffixes import format_of
+from ringhaul.sources.files import SourceFile
 
 
 def source_doubts(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:

@@ -27,13 +27,13 @@ from ringhaul.errors import (
     UsageError,
 )
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
 from ringhaul.formats.signature import LOOK_BYTES, binary_kind
-from ringhaul.formats.sources import SourceFile
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
+from ringhaul.sources.files import SourceFile
+from ringhaul.sources.find import find_sources
 
 #: Of more rejects it is not looked up, record by record, whether one of them wants the file.
 REJECTS_LOOKED_AT = 100_000

@@ -17,7 +17,7 @@ from ringhaul.errors import EXIT_CANCELLED, OutputUnusable, Terminal
 from ringhaul.formats.write import OutputFormat, open_writer
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
-from ringhaul.read.parts import PartInfo
+from ringhaul.output.parts import PartInfo
 
 COPY_BYTES = 1 << 20
 

@@ -100,7 +100,7 @@ def _check_lookup(options: Options, loaded: Loaded, given: Collection[str]) -> N
 def _check_exec(options: Options, loaded: Loaded, given: Collection[str]) -> None:
     from producer.outputs import output_of
     from producer.run_ask import check_inputs, values_request
-    from ringhaul.read.spans import parse_span, rows_count
+    from ringhaul.statements.parameter_ranges import parse_span, rows_count
 
     check_inputs(options, given)
     values_request(options, "exec")

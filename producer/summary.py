@@ -24,10 +24,10 @@ from producer.words import bytes_text, count_text, ms_text, rate_text, time_text
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.job import LoadJob
-from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.report import LoadReport, SourceLine, build_report
-from ringhaul.load.unit import UnitResult
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.records.unit import UnitResult
 
 #: Sources listed one by one in the closing table; the others are summed in one line.
 SOURCES_SHOWN = 10

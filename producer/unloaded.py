@@ -12,11 +12,11 @@ from typing import Any
 
 from producer.words import count_text
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
-from ringhaul.formats.find import named
-from ringhaul.formats.remote import read_small
 from ringhaul.formats.suffixes import format_of, suffixes_of
-from ringhaul.read.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
+from ringhaul.storage.remote import read_small
 
 #: Options of `load` that a manifest knows, and how they are called in messages.
 _SAID = {

@@ -61,7 +61,8 @@ def unpause(options: Mapping[str, Any], given: Collection[str]) -> bool:
 
 def _is_staffed(ledger: Ledger, status: JobStatus) -> bool:
     """Whether workers stand that take the job's units."""
-    from tasks.publish import QUEUE_LABEL, queue_of
+    from ringhaul.ledger.labels import QUEUE_LABEL
+    from tasks.publish import queue_of
 
     workers = look_at_fleet(ledger.caller).workers
     queue = queue_of(status.labels.get(QUEUE_LABEL, ""), workers)

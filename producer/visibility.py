@@ -21,10 +21,10 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage.access import is_url
-from ringhaul.storage.look import request
+from ringhaul.storage.preflight import request
 
 if TYPE_CHECKING:
-    from ringhaul.formats.sources import SourceFile  # readers of files
+    from ringhaul.sources.files import SourceFile  # readers of files
 
 #: A worker that is there answers in half a second, that it has begun to look.
 BEGIN_S = 3.0

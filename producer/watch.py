@@ -13,13 +13,13 @@ from producer.embedded import EmbeddedBroker, EmbeddedWorker
 from producer.hints import next_command
 from producer.progress import Progress
 from producer.snapshot import RateMeter, Snapshot
+from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.errors import LedgerUnavailable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.open_units import count_open_units
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.sweep import sweep_job
 from ringhaul.ledger.workers import Workers
-from ringhaul.load.latency import percentile_ms
 from tasks.publish import publish_next, publisher, windows
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.read.folders import sync_folder
+from ringhaul.storage.folders import sync_folder
 
 #: What `/dev/stdout`, `/dev/stderr` and `/dev/fd/N` are or, on Linux, lead to.
 _DESCRIPTOR = re.compile(

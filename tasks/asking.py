@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from ringhaul.read.ask import AskJob, AskResult
-from ringhaul.read.ask_run import AskHooks, run_ask_unit
+from ringhaul.statements.job import AskJob, AskResult
+from ringhaul.statements.run import AskHooks, run_ask_unit
 from tasks.work import Attempt, Done
 
 

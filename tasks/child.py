@@ -27,11 +27,11 @@ from cassandra.query import PreparedStatement
 from config.errors import ConfigError
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session, renew_pools
-from ringhaul.cluster.words import tell
+from ringhaul.cluster.errors import tell
+from ringhaul.dataplane.pool import Plane
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.write import Target, WriteBounds
-from ringhaul.load.write.plane import Plane
 from tasks.connect import cluster_config, open_ledger, use_storage
 from tasks.kinds import Job, job_of
 from tasks.nodename import worker_host
@@ -39,11 +39,11 @@ from tasks.throttle import JobThrottle
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType
-    from ringhaul.read.ask import AskJob
-    from ringhaul.read.ask_run import AskTarget
-    from ringhaul.read.exec import Statement
-    from ringhaul.read.pages import PageReader
-    from ringhaul.read.scan import ScanTarget
+    from ringhaul.scan.pages import PageReader
+    from ringhaul.scan.scan import ScanTarget
+    from ringhaul.statements.exec import Statement
+    from ringhaul.statements.job import AskJob
+    from ringhaul.statements.run import AskTarget
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +117,8 @@ class Child:
 
         Raises as `target` does.
         """
-        from ringhaul.read.pages import PageReader  # what loads do not need to import
-        from ringhaul.read.scan import ScanTarget
+        from ringhaul.scan.pages import PageReader  # what loads do not need to import
+        from ringhaul.scan.scan import ScanTarget
 
         prepared = self.prepare(statement)
         if self._reader is None:
@@ -135,9 +135,9 @@ class Child:
 
     def ask_target(self, job: AskJob) -> AskTarget:
         """Where a lookup's or an exec's requests go. Raises as `target` does."""
-        from ringhaul.read.ask_run import AskTarget
-        from ringhaul.read.exec import Statement
-        from ringhaul.read.lookup import LookupPlan
+        from ringhaul.statements.exec import Statement
+        from ringhaul.statements.lookup import LookupPlan
+        from ringhaul.statements.run import AskTarget
 
         text = job.statement
         if job.table is not None:

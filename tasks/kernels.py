@@ -16,7 +16,7 @@ def warm_up() -> None:
     try:
         from ringhaul.cql import decode, spell
         from ringhaul.formats import write
-        from ringhaul.read import replies
+        from ringhaul.statements import replies
 
         for name in ("tasks.reading", "tasks.asking", "tasks.verifying"):
             importlib.import_module(name)

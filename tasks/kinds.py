@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from ringhaul.load.kinds import LOAD_KINDS
+from ringhaul.ledger.kinds import LOAD_KINDS
 
 if TYPE_CHECKING:
-    from ringhaul.load.job import LoadJob
-    from ringhaul.read.ask import AskJob
-    from ringhaul.read.job import ReadJob
+    from ringhaul.records.job import LoadJob
+    from ringhaul.scan.job import ReadJob
+    from ringhaul.statements.job import AskJob
 
 Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 
@@ -20,13 +20,13 @@ def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
     # Only what the kind needs: the end of a command waits for it.
     spec = json.loads(spec_json)
     if spec["kind"] in LOAD_KINDS:
-        from ringhaul.load.job import LoadJob
+        from ringhaul.records.job import LoadJob
 
         return LoadJob.from_json(spec)
     if spec["kind"] in ("lookup", "exec"):
-        from ringhaul.read.ask import AskJob
+        from ringhaul.statements.job import AskJob
 
         return AskJob.from_json(spec)
-    from ringhaul.read.job import ReadJob
+    from ringhaul.scan.job import ReadJob
 
     return ReadJob.from_json(spec)

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from celery import Task
 
-from ringhaul.load.account import UnitHooks, UnitOutcome
-from ringhaul.load.job import LoadJob
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import LoadUnit, UnitResult
+from ringhaul.records.account import UnitHooks, UnitOutcome
+from ringhaul.records.job import LoadJob
+from ringhaul.records.unit import LoadUnit, UnitResult
 from tasks.application import app, process_settings
 from tasks.base import UnitTask, attempt_token
 from tasks.child import Child, current_child

@@ -1,8 +1,8 @@
 """Looks at inputs and outputs for commands, from a worker's parent process.
 
 The parent must not wait for a file system: a dead network mount would hold up all its children. So
-each look is a process of its own (`ringhaul.storage.look`) that writes into a file, and the parent
-looks at it from time to time.
+each look is a process of its own (`ringhaul.storage.preflight`) that writes into a file, which the
+parent reads from time to time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from config.settings import Settings
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
-from ringhaul.storage import look
+from ringhaul.storage import preflight
 from tasks.connect import storage_access
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class _Look:
 
     def __init__(self, name: str, asked: dict[str, Any]) -> None:
         self.name = name
-        with_packages = look.needs_packages(asked)
+        with_packages = preflight.needs_packages(asked)
         self._give_up_at = time.monotonic() + (URLS_S if with_packages else PATHS_S)
         # Files and no pipes: nobody waits for anybody.
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `kill`
@@ -108,7 +108,7 @@ class _Look:
             request.seek(0)
             self._process = subprocess.Popen(
                 # For paths without site-packages: that is twice as quick.
-                [sys.executable, *(("-P",) if with_packages else ("-I", "-S")), look.__file__],
+                [sys.executable, *(("-P",) if with_packages else ("-I", "-S")), preflight.__file__],
                 stdin=request,
                 stdout=self._out,
                 stderr=subprocess.DEVNULL,

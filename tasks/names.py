@@ -4,7 +4,7 @@
 class TaskNames:
     """Celery task names."""
 
-    LOAD_UNIT = "ringhaul.load.unit"
+    LOAD_UNIT = "ringhaul.records.unit"
     VERIFY_UNIT = "ringhaul.verify.unit"
     READ_UNIT = "ringhaul.read.unit"
     ASK_UNIT = "ringhaul.ask.unit"

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import cast
 
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.read.job import ReadJob
-from ringhaul.read.ranges import unpack_ranges
-from ringhaul.read.result import ReadResult
-from ringhaul.read.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.read.scan import ScanOptions
-from ringhaul.read.sinks import Given, UnitOf
-from ringhaul.read.statement import scan_statement
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.ranges import unpack_ranges
+from ringhaul.scan.result import ReadResult
+from ringhaul.scan.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_unit
+from ringhaul.scan.scan import ScanOptions
+from ringhaul.scan.sinks import Given, UnitOf
+from ringhaul.scan.statement import scan_statement
 from tasks.child import Child
 from tasks.failpoints import checkpoint_s
 from tasks.transforms import transforms_of

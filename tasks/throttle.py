@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 
+from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.ledger import rate
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import NO_LIMITS, Limits
-from ringhaul.load.pacing import BOUNDLESS
 
 CREDIT_S = 0.1
 #: What nobody took is kept for so long: workers that are late, busy with what they took last, take
@@ -58,7 +58,7 @@ class _Meter:
 
 
 class JobThrottle:
-    """One job's limits in one worker process; see `ringhaul.load.pacing.Throttle`.
+    """One job's limits in one worker process; see `ringhaul.dataplane.pacing.Throttle`.
 
     Kept from unit to unit: what is left of its credit is not lost.
     """

@@ -5,9 +5,9 @@ Apart from the task, so that a worker that only loads does not import it.
 
 from __future__ import annotations
 
-from ringhaul.load.job import LoadJob
-from ringhaul.load.unit import LoadUnit
-from ringhaul.read.verify import VerifyPlan, run_verify_unit
+from ringhaul.records.job import LoadJob
+from ringhaul.records.unit import LoadUnit
+from ringhaul.statements.verify import VerifyPlan, run_verify_unit
 from tasks.load import run_records
 from tasks.work import Attempt, Done
 

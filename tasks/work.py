@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringhaul.breadcrumb import TRAIL, Loss
+from ringhaul.dataplane.base import WiresRefused
+from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.errors import (
     LedgerUnavailable,
     RinghaulError,
@@ -25,8 +27,6 @@ from ringhaul.errors import (
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
-from ringhaul.load.pacing import BOUNDLESS
-from ringhaul.load.write.base import WiresRefused
 from tasks.child import Child, SessionUnavailable, WrongCluster
 from tasks.failpoints import reach
 from tasks.nodename import worker_host

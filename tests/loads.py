@@ -9,11 +9,11 @@ from typing import Any
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import START, Block, Position, read_blocks
-from ringhaul.load.account import UnitOutcome
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.rejects import Reject, unpack_rejects
+from ringhaul.records.account import UnitOutcome
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.rejects import Reject, unpack_rejects
+from ringhaul.sources.files import SourceFile
 
 
 def table_schema(

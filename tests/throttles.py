@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from ringhaul.load.pacing import BOUNDLESS
+from ringhaul.dataplane.pacing import BOUNDLESS
 
 
 @dataclass
 class Limited:
-    """A `ringhaul.load.pacing.Throttle` that says yes to everything, at these sizes."""
+    """A `ringhaul.dataplane.pacing.Throttle` that says yes to everything, at these sizes."""
 
     rows_at_once: int = BOUNDLESS
     bytes_at_once: int = BOUNDLESS

@@ -40,7 +40,7 @@ from cassandra.policies import (
 )
 
 from ringhaul.cluster.connection import PromptConnection
-from ringhaul.cluster.words import ConnectionsExhausted, tell
+from ringhaul.cluster.errors import ConnectionsExhausted, tell
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; the driver's 2 s make

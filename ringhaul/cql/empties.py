@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import Encoded, TextColumn
-from ringhaul.cql.gluing import VECTOR_FIXED, fixed_in_vector
+from ringhaul.cql.join import VECTOR_FIXED, fixed_in_vector
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import SCALARS, CqlType
 

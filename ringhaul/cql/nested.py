@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn, shown
-from ringhaul.cql.gluing import (
+from ringhaul.cql.join import (
     Column,
     Fault,
     Faults,

@@ -1,1 +1,1 @@
-"""Text formats: from the bytes of a file to columns of text, one record at a time accounted for."""
+"""File formats: CSV, JSON Lines and Parquet to columns, and columns to files. Pure."""

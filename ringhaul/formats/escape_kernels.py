@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.compiled import COUNT, FLAG, INT64S, PAGE, UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import COUNT, FLAG, INT64S, PAGE, UINT8S, Int, inlined, kernel
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]

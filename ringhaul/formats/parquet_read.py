@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceCorrupt
-from ringhaul.formats.lanes import LANES_AHEAD, join_lanes
 from ringhaul.formats.parquet_batches import bounded_batches, place_of
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.pieces import Position
+from ringhaul.storage.lanes import LANES_AHEAD, join_lanes
 
 #: Bytes of a batch in memory, in blocks of text. Above 1: typed rows are the cheaper ones to
 #: encode, and at 2 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.

@@ -1,1 +1,2 @@
-"""Load: ranges of CSV files into a table, one unit at a time, each record accounted for."""
+"""Load: what only writing rows needs. The rows come from `records`, the connections are those of
+`dataplane`."""

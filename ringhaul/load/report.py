@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ringhaul.load.latency import percentile_ms
-from ringhaul.load.unit import UnitResult
+from ringhaul.dataplane.latency import percentile_ms
+from ringhaul.records.unit import UnitResult
 
 
 @dataclass

@@ -12,13 +12,13 @@ import time
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.load.account import Account, UnitHooks, UnitOutcome
-from ringhaul.load.job import LoadJob
-from ringhaul.load.rows import EncodedRows, RowEncoder
-from ringhaul.load.unit import LoadUnit
+from ringhaul.dataplane.base import WiresRefused
+from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
-from ringhaul.load.write.base import WiresRefused
-from ringhaul.load.write.wire import WireUnsupported
+from ringhaul.records.account import Account, UnitHooks, UnitOutcome
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rows import EncodedRows, RowEncoder
+from ringhaul.records.unit import LoadUnit
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

@@ -1,1 +1,1 @@
-"""What lies behind URLs: object stores and web servers, for the inputs and the outputs of jobs."""
+"""Object stores, web servers and folders: which may be opened, and how."""

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import merge_variable
-from ringhaul.cql.gluing import Column, Fault, Faults
+from ringhaul.cql.join import Column, Fault, Faults
 from ringhaul.cql.long_numbers import digits_of
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat

@@ -51,7 +51,7 @@ def bomb(packed: bytes, kind: str) -> bytes:
             "body": base64.b64encode(packed).decode(),
             "content-encoding": "utf-8",
             "content-type": "application/json",
-            "headers": {"task": "ringhaul.load.unit", "id": "x", "compression": kind},
+            "headers": {"task": "ringhaul.records.unit", "id": "x", "compression": kind},
             "properties": {
                 "delivery_tag": "t",
                 "delivery_info": {"exchange": "", "routing_key": QUEUE},

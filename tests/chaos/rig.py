@@ -27,8 +27,8 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.workers import Worker, Workers
-from ringhaul.load.rejects import unpack_rejects
-from ringhaul.load.unit import LoadUnit, UnitResult
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.records.unit import LoadUnit, UnitResult
 from tests.acceptance.command import Ringhaul, wait_until
 
 #: Short, so that what was lost is soon found: a fault costs at most lease + sweep.

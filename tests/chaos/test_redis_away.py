@@ -16,7 +16,7 @@ from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.load.unit import LoadUnit
+from ringhaul.records.unit import LoadUnit
 from tasks.stopping import FAREWELL_S
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker

@@ -38,27 +38,27 @@ PURE = (
     "ringhaul.ledger.pace",
     "ringhaul.ledger.shares",
     "ringhaul.ledger.states",
-    "ringhaul.load.latency",
-    "ringhaul.load.pacing",
+    "ringhaul.dataplane.latency",
+    "ringhaul.dataplane.pacing",
     "ringhaul.load.report",
     "ringhaul.load.write.grouping",
-    "ringhaul.load.write.window",
+    "ringhaul.dataplane.window",
     "ringhaul.query",
-    "ringhaul.read.answers",
-    "ringhaul.read.compare",
-    "ringhaul.read.conditions",
-    "ringhaul.read.cursor",
-    "ringhaul.read.effect",
-    "ringhaul.read.kernels",
-    "ringhaul.read.key_block",
-    "ringhaul.read.odd_replies",
-    "ringhaul.read.order",
-    "ringhaul.read.ranges",
-    "ringhaul.read.replies",
-    "ringhaul.read.request_terms",
-    "ringhaul.read.reshape",
-    "ringhaul.read.sizing",
-    "ringhaul.read.spans",
+    "ringhaul.statements.answers",
+    "ringhaul.statements.compare",
+    "ringhaul.statements.conditions",
+    "ringhaul.scan.cursor",
+    "ringhaul.statements.idempotence",
+    "ringhaul.statements.kernels",
+    "ringhaul.statements.key_block",
+    "ringhaul.statements.normalise",
+    "ringhaul.statements.in_order",
+    "ringhaul.scan.ranges",
+    "ringhaul.statements.replies",
+    "ringhaul.statements.options",
+    "ringhaul.scan.reshape",
+    "ringhaul.scan.sizing",
+    "ringhaul.statements.parameter_ranges",
     "ringhaul.schedule",
     "ringhaul.transform.chain",
     "ringhaul.transform.each_row",
@@ -70,10 +70,10 @@ PURE = (
 )
 #: ... but for these, which open files.
 IMPURE_WITHIN_PURE = (
-    "ringhaul.formats.estimate",
-    "ringhaul.formats.find",
-    "ringhaul.formats.remote",
-    "ringhaul.formats.sources",
+    "ringhaul.sources.estimate",
+    "ringhaul.sources.find",
+    "ringhaul.storage.remote",
+    "ringhaul.sources.files",
 )
 
 #: What a pure module must not import: services, sockets, processes.
@@ -353,14 +353,14 @@ def test_an_arrow_in_the_right_direction_is_none(tmp_path: Path, path: str, text
     [
         ("ringhaul/cql/a.py", "from redis import Redis"),
         ("ringhaul/formats/deep/a.py", "import socket"),
-        ("ringhaul/formats/a.py", "from ringhaul.formats import sources"),
+        ("ringhaul/formats/a.py", "from ringhaul.sources import files"),
         ("ringhaul/load/report.py", "from ringhaul.ledger.ledger import Ledger"),
         ("ringhaul/load/report.py", "from ringhaul.ledger import ledger"),
         ("ringhaul/ledger/states.py", "def f():\n    import cassandra.cluster"),
     ],
 )
 def test_a_planted_impurity_is_caught(tmp_path: Path, path: str, text: str) -> None:
-    for module, there in {"formats/sources.py": "", "ledger/ledger.py": "import redis"}.items():
+    for module, there in {"sources/files.py": "", "ledger/ledger.py": "import redis"}.items():
         (tmp_path / "ringhaul" / module).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "ringhaul" / module).write_text(there)
     planted = tmp_path / path
@@ -370,7 +370,7 @@ def test_a_planted_impurity_is_caught(tmp_path: Path, path: str, text: str) -> N
 
 
 def test_files_are_allowed_where_files_are_read(tmp_path: Path) -> None:
-    planted = tmp_path / "ringhaul/formats/sources.py"
+    planted = tmp_path / "ringhaul/sources/files.py"
     planted.parent.mkdir(parents=True)
     planted.write_text("import subprocess")
     assert impurities(tmp_path) == []

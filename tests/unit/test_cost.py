@@ -33,10 +33,10 @@ from ringhaul.formats.split import START, read_blocks
 from ringhaul.formats.transcoding import Transcoded
 from ringhaul.query.errors import QueryError
 from ringhaul.query.sql import parse_statement
-from ringhaul.read.effect import effect_of
-from ringhaul.read.spans import parse_span
 from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.templates import Facts, fill
+from ringhaul.statements.idempotence import effect_of
+from ringhaul.statements.parameter_ranges import parse_span
 from tests.property.cql.columns import binary
 
 pytestmark = pytest.mark.alone

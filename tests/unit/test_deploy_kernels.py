@@ -28,7 +28,7 @@ from tests.deployment import (
 SCRIPT = DEPLOY / "with-kernels.sh"
 #: Stands for all kernels, which take ten times as long.
 KERNEL = """
-from ringhaul.cql.decode.compiled import COUNT, kernel
+from ringhaul.cql.compiled import COUNT, kernel
 
 @kernel(COUNT(COUNT))
 def double(value):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.compiled import (
+from ringhaul.cql.compiled import (
     COUNT,
     FLAG,
     INT32_TABLE,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.cells import Int32s, Page
-from ringhaul.cql.decode.compiled import (
+from ringhaul.cql.compiled import (
     COUNT,
     INT32S,
     PAGE,
@@ -17,6 +16,7 @@ from ringhaul.cql.decode.compiled import (
     Int,
     kernel,
 )
+from ringhaul.cql.decode.cells import Int32s, Page
 
 Words = NDArray[np.unsignedinteger]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.cells import Int32s, Page
-from ringhaul.cql.decode.compiled import (
+from ringhaul.cql.compiled import (
     COUNT,
     INT32S,
     INT64S,
@@ -19,6 +18,7 @@ from ringhaul.cql.decode.compiled import (
     inlined,
     kernel,
 )
+from ringhaul.cql.decode.cells import Int32s, Page
 
 #: The longest are IPv6 addresses, 39; a decimal of 8 bytes has at most 34:
 #: sign, 19 digits, point, `E+` and 10 digits, rounded up.

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.compiled import COUNT, INT32S, UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import COUNT, INT32S, UINT8S, Int, inlined, kernel
 
 #: Room for a sign, nine digits, a point and six decimals, and one more digit.
 DOUBLE_BYTES_MAX = 18

@@ -14,7 +14,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.compiled import UINT8S, Int, inlined, kernel
+from ringhaul.cql.compiled import UINT8S, Int, inlined, kernel
 
 TIMESTAMP_BYTES = 24
 DATE_BYTES = 10

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import TextColumn
-from ringhaul.cql.gluing import Column, Fault
+from ringhaul.cql.join import Column, Fault
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 

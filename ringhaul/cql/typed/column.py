@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import Mask, shown
-from ringhaul.cql.gluing import (
+from ringhaul.cql.join import (
     Column,
     Fault,
     Faults,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringhaul.cql.column import Mask
-from ringhaul.cql.gluing import Fault, Faults
+from ringhaul.cql.join import Fault, Faults
 from ringhaul.cql.moments import moment_text, numbers_of
 from ringhaul.cql.types import CqlType
 

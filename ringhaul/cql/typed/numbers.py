@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ringhaul.cql.cells import Cells
-from ringhaul.cql.gluing import Column
+from ringhaul.cql.join import Column
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed.faults import value_faults
 from ringhaul.cql.types import CqlType

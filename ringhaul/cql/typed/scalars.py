@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ringhaul.cql.gluing import Column
+from ringhaul.cql.join import Column
 from ringhaul.cql.text import ENCODERS
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed.binary import encode_blobs, encode_inets, encode_uuids

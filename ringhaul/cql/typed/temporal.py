@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ringhaul.cql.calendar import DAY_MS, utc_of_column, zone_named
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.durations import duration_cells
-from ringhaul.cql.gluing import Column, Fault, Faults
+from ringhaul.cql.join import Column, Fault, Faults
 from ringhaul.cql.moments import PER_SECOND, numbers_of
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed.faults import value_faults

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.column import TextColumn
-from ringhaul.cql.gluing import Column, faults_of
+from ringhaul.cql.join import Column, faults_of
 from ringhaul.cql.nested import encode_column
 from ringhaul.cql.strings import encode_texts
 from ringhaul.cql.text import ENCODERS

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ringhaul.cql.decode.compiled import INT64S, PAGE, UINT8S, kernel
+from ringhaul.cql.compiled import INT64S, PAGE, UINT8S, kernel
 
 _READ_INT32S = types.Array(types.int32, 1, "C", readonly=True)
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringhaul.load.write.base import (
-    Target,
-    WriteBounds,
-    WriteOptions,
-    Writer,
-    WriterHooks,
-)
+from ringhaul.dataplane.base import Target, WriteBounds, WriteOptions
+from ringhaul.load.write.base import Writer, WriterHooks
 from ringhaul.load.write.concurrent import ConcurrentWriter
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from cassandra.cqltypes import ListType, MapType, SetType, UserType
 from cassandra.query import PreparedStatement
 
-from ringhaul.load.rows import EncodedRows
 from ringhaul.load.write.grouping import stored_bytes
+from ringhaul.records.rows import EncodedRows
 
 #: Types whose values are stored in a cell for each element, unless they are frozen; of a marker the
 #: server does not tell whether they are.

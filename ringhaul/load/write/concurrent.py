@@ -20,23 +20,16 @@ from numpy.typing import NDArray
 
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.cells import NULL_LENGTH, Cells
+from ringhaul.dataplane import latency
+from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, WriteStats, given_up
+from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.dataplane.control import Control
+from ringhaul.dataplane.pacing import TICK_S
+from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
+from ringhaul.dataplane.routing import Routing
 from ringhaul.errors import ClusterError
-from ringhaul.load import latency
-from ringhaul.load.pacing import TICK_S
-from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import (
-    ALONE,
-    Target,
-    WriteFailed,
-    WriteOptions,
-    WriterHooks,
-    WriteStats,
-    given_up,
-)
-from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of
-from ringhaul.load.write.control import Control, bound_values
-from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
-from ringhaul.load.write.routing import Routing
+from ringhaul.load.write.base import WriterHooks
+from ringhaul.records.rows import EncodedRows, bound_values
 
 #: Through which node a row went, the driver does not say.
 _ANY_HOST = ""

@@ -41,15 +41,16 @@ from ringhaul.cql.frames import (
     execute_frames,
     offsets_of,
 )
-from ringhaul.load.pacing import Leave
-from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import Target, WriteOptions, WriterHooks, WriteStats
+from ringhaul.dataplane.base import Target, WriteOptions, WriteStats
+from ringhaul.dataplane.connection import Wire
+from ringhaul.dataplane.dispatcher import Dispatcher
+from ringhaul.dataplane.pacing import Leave
+from ringhaul.dataplane.window import WindowStats
+from ringhaul.dataplane.work import Segment, Work
+from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.batch_sizes import BatchSizes
-from ringhaul.load.write.dispatch import Dispatcher
 from ringhaul.load.write.grouping import BATCH_ROWS_MAX, group_rows, interleave, order_rows
-from ringhaul.load.write.window import WindowStats
-from ringhaul.load.write.wire import Wire
-from ringhaul.load.write.work import Segment, Work
+from ringhaul.records.rows import EncodedRows
 
 log = logging.getLogger(__name__)
 

@@ -28,25 +28,18 @@ from numpy.typing import NDArray
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.batches import entry_head
 from ringhaul.cql.frames import offsets_of
+from ringhaul.dataplane import latency
+from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, WriteStats, given_up
+from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
+from ringhaul.dataplane.control import Control
+from ringhaul.dataplane.pacing import TICK_S
+from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
+from ringhaul.dataplane.routing import Routing
 from ringhaul.errors import ClusterError
-from ringhaul.load import latency
-from ringhaul.load.pacing import TICK_S
-from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write.base import (
-    ALONE,
-    Target,
-    WriteFailed,
-    WriteOptions,
-    WriterHooks,
-    WriteStats,
-    given_up,
-)
+from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.batch_sizes import BatchSizes
-from ringhaul.load.write.blame import Blame, Cause, Ruling, Suspect, cause_of
-from ringhaul.load.write.control import Control, bound_values
 from ringhaul.load.write.grouping import group_rows, order_rows
-from ringhaul.load.write.retry import Verdict, backoff_s, classify, message
-from ringhaul.load.write.routing import Routing
+from ringhaul.records.rows import EncodedRows, bound_values
 
 #: The driver's own time-out comes first; a request without an answer this long after it is lost.
 LATE_S = 3.0

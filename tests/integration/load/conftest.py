@@ -18,13 +18,13 @@ from cassandra.query import PreparedStatement
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table
-from ringhaul.load.account import UnitHooks, UnitOutcome
-from ringhaul.load.pacing import UNTHROTTLED, Throttle
+from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
+from ringhaul.dataplane.pool import Plane
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import LoadUnit
 from ringhaul.load.write import Target, WriteBounds
-from ringhaul.load.write.plane import Plane
+from ringhaul.records.account import UnitHooks, UnitOutcome
+from ringhaul.records.unit import LoadUnit
 from tests.integration.load.pipeline_client import client as client
 from tests.integration.load.pipeline_client import server as server
 from tests.integration.load.pipeline_client import servers as servers

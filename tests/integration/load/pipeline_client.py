@@ -25,13 +25,15 @@ from cassandra.pool import Host
 from cassandra.query import PreparedStatement
 
 from ringhaul.cql.cells import Cells, routing_keys
+from ringhaul.dataplane import dispatcher, retry
+from ringhaul.dataplane import pool as plane
+from ringhaul.dataplane.base import Target, WriteOptions
+from ringhaul.dataplane.pacing import FREE, Leave
+from ringhaul.dataplane.pool import Plane
 from ringhaul.formats.split import START, Block
-from ringhaul.load.pacing import FREE, Leave
-from ringhaul.load.rows import EncodedRows
-from ringhaul.load.write import dispatch, plane, retry
-from ringhaul.load.write.base import Target, WriteOptions, WriterHooks
+from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
-from ringhaul.load.write.plane import Plane
+from ringhaul.records.rows import EncodedRows
 from tests.scripted_server import ScriptedServer, query_id, scripted_servers
 
 KEYSPACE = "shop"
@@ -196,6 +198,6 @@ def _quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses and patience of a test."""
     monkeypatch.setattr(retry, "BACKOFF_FIRST_S", 0.01)
     monkeypatch.setattr(retry, "BACKOFF_MAX_S", 0.1)
-    monkeypatch.setattr(dispatch, "TICK_S", 0.02)
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 0.5)
+    monkeypatch.setattr(dispatcher, "TICK_S", 0.02)
+    monkeypatch.setattr(dispatcher, "NO_REPLICA_S", 0.5)
     monkeypatch.setattr(plane, "CONNECT_TIMEOUT_S", 1.0)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringhaul.load.latency import percentile_ms
-from ringhaul.load.pacing import BOUNDLESS, FREE, Leave
+from ringhaul.dataplane.latency import percentile_ms
+from ringhaul.dataplane.pacing import BOUNDLESS, FREE, Leave
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringhaul.load.pacing import BOUNDLESS, Leave
+from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.pacing import BOUNDLESS, Leave
+from ringhaul.dataplane.window import BLOCK_REQUESTS, LIMIT_FIRST
 from ringhaul.load.write import pipeline
-from ringhaul.load.write.base import WriteFailed
 from ringhaul.load.write.grouping import BATCH_PARTITIONS_MAX
 from ringhaul.load.write.pipeline import TRIAL_ROWS
-from ringhaul.load.write.window import BLOCK_REQUESTS, LIMIT_FIRST
 from tests.integration.load.pipeline_client import (
     ROWS,
     Client,

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import pytest
 
+from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.connection import WireUnsupported
+from ringhaul.dataplane.window import LIMIT_FIRST
 from ringhaul.errors import ClusterError
-from ringhaul.load.write.base import WriteFailed
-from ringhaul.load.write.window import LIMIT_FIRST
-from ringhaul.load.write.wire import WireUnsupported
 from tests import protocol
 from tests.integration.load.pipeline_client import (
     ROWS,

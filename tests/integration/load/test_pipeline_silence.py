@@ -13,8 +13,9 @@ from collections.abc import Callable
 import pytest
 
 from ringhaul.cql.frames import Opcode, frame
-from ringhaul.load.write import dispatch, pipeline, plane, silence
-from ringhaul.load.write.wire import PROBE_STREAM, Wire, wait
+from ringhaul.dataplane import dispatcher, liveness, pool
+from ringhaul.dataplane.connection import PROBE_STREAM, Wire, wait
+from ringhaul.load.write import pipeline
 from tests import protocol
 from tests.integration.load.pipeline_client import (
     ROWS,
@@ -71,7 +72,7 @@ def test_a_server_that_hangs_in_its_handshake_holds_nobody_up() -> None:
 def test_the_hooks_are_called_while_a_handshake_hangs(
     server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "NO_REPLICA_S", 20.0)
+    monkeypatch.setattr(dispatcher, "NO_REPLICA_S", 20.0)
     server.startup_answer = b""
 
     def answer_at_last() -> None:
@@ -86,13 +87,13 @@ def test_the_hooks_are_called_while_a_handshake_hangs(
 def test_an_idle_connection_is_asked_whether_it_lives(
     server: ScriptedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plane, "HEARTBEAT_IDLE_S", 0.0)
+    monkeypatch.setattr(pool, "HEARTBEAT_IDLE_S", 0.0)
     # Given a connection that was used, When the next unit comes, Then it is asked and used again
     client.load(ROWS)
     check_all_written(client.load(ROWS), server)
     assert (server.options, server.connections) == (1, 1)
     # When it does not answer any more, Then the next unit opens another
-    monkeypatch.setattr(plane, "HEARTBEAT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(pool, "HEARTBEAT_TIMEOUT_S", 0.2)
     server.answers_options = False
     check_all_written(client.load(ROWS), server)
     assert (server.options, server.connections) == (2, 2)
@@ -227,8 +228,8 @@ def test_a_slow_reader_gets_large_rows_whole(server: ScriptedServer, client: Cli
 @pytest.fixture
 def _short_silences(monkeypatch: pytest.MonkeyPatch) -> None:
     """A silent server is asked after 0.2 s, and taken for dead after 0.7 s if others are alive."""
-    monkeypatch.setattr(silence, "SILENT_S", 0.2)
-    monkeypatch.setattr(silence, "SILENT_ASKED_S", 0.5)
+    monkeypatch.setattr(liveness, "SILENT_S", 0.2)
+    monkeypatch.setattr(liveness, "SILENT_ASKED_S", 0.5)
 
 
 def freeze(server: ScriptedServer) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
+from ringhaul.dataplane.base import WriteFailed, WriteRefused
 from ringhaul.errors import ClusterError, Transient
 from ringhaul.load.write import WRITERS
-from ringhaul.load.write.base import WriteFailed, WriteRefused
 from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.integration.load.pipeline_client import ROWS, Client
 from tests.loads import rejects_of

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
+from ringhaul.dataplane.base import WriteFailed
 from ringhaul.errors import ClusterError, SourceChanged
-from ringhaul.formats.sources import SourceFile
-from ringhaul.load.account import UnitHooks
-from ringhaul.load.row_fields import TTL_S_MAX
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.unit import TO_THE_END, LoadUnit
 from ringhaul.load.write import WRITERS, WriteBounds
-from ringhaul.load.write.base import WriteFailed
+from ringhaul.records.account import UnitHooks
+from ringhaul.records.row_fields import TTL_S_MAX
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.sources.files import SourceFile
 from tests.integration.load.conftest import (
     Ticks,
     connected_target,

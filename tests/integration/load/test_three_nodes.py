@@ -17,7 +17,7 @@ from cassandra.query import SimpleStatement
 
 from producer.local.stack import Stack
 from ringhaul.cluster.connect import close_session, open_session
-from ringhaul.load.write.routing import Routing
+from ringhaul.dataplane.routing import Routing
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import Ticks, cluster_config, make_table, run_file
 from tests.loads import rejects_of

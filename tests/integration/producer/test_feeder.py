@@ -16,8 +16,8 @@ from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.load.job import LoadJob
-from ringhaul.load.unit import LoadUnit
+from ringhaul.records.job import LoadJob
+from ringhaul.records.unit import LoadUnit
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "ld-000001"

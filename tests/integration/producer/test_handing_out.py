@@ -10,7 +10,7 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import bucket_key, job_key
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.read.job import ReadJob
+from ringhaul.scan.job import ReadJob
 from tests.loads import table_schema
 
 JOB = "ct-000001"

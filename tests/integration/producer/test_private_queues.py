@@ -12,11 +12,12 @@ import redis
 
 from producer.embedded import EmbeddedWorker
 from ringhaul.ledger import keys
+from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobTaken
 from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
-from tasks.publish import QUEUE_LABEL, publisher
+from tasks.publish import publisher
 from tests.integration.conftest import Settle
 from tests.integration.tasks.test_mailboxes import listening
 

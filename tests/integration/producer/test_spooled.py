@@ -15,11 +15,11 @@ from ringhaul.errors import (
     EXIT_REJECTS,
     EXIT_STILL_RUNNING,
 )
+from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Claimed, Ledger
-from ringhaul.load.job import LoadJob
-from ringhaul.load.rejects import Reject, RejectLog
-from ringhaul.read.ask import AskJob, join_extra
-from tasks.publish import KIND_LABEL
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rejects import Reject, RejectLog
+from ringhaul.statements.job import AskJob, join_extra
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "lk-000001"

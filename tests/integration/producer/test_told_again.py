@@ -22,19 +22,20 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.keys import job_key
+from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.rejects import Reject, RejectLog
+from ringhaul.output.job import Output, ResultOutput
+from ringhaul.output.manifest import MANIFEST
+from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.query.aggregate import Aggregation
-from ringhaul.read.finish import unload_parts
-from ringhaul.read.job import Output, ReadJob, ResultOutput
-from ringhaul.read.manifest import MANIFEST
-from ringhaul.read.parts import PartInfo, PartSet
-from ringhaul.read.result import ReadResult
-from ringhaul.read.spill import spill, spilled_name
+from ringhaul.records.rejects import Reject, RejectLog
+from ringhaul.scan.finish import unload_parts
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.result import ReadResult
+from ringhaul.scan.spill import spill, spilled_name
 from tasks.kinds import job_of
-from tasks.publish import KIND_LABEL
 from tests.loads import table_schema
 
 TABLE = table_schema({"id": "int"}, ["id"])

@@ -21,7 +21,7 @@ from ringhaul.formats.split import Position
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
 from tests.integration.conftest import Settle
 from tests.loads import load_job, load_source, table_schema
 

@@ -14,11 +14,11 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.load.write.plane import Plane
-from ringhaul.read.exec import Bound, Exec, Statement, bind_texts
-from ringhaul.read.lookup import Lookup, LookupHooks, LookupPlan
-from ringhaul.read.order import Rows
-from ringhaul.read.request_terms import ReadOptions, RequestHooks, RequestStats
+from ringhaul.dataplane.pool import Plane
+from ringhaul.statements.exec import Bound, Exec, Statement, bind_texts
+from ringhaul.statements.in_order import Rows
+from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
+from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 
 Texts = Sequence[str | None]
 

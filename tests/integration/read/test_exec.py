@@ -11,8 +11,8 @@ from cassandra.cluster import Session
 from ringhaul.cluster.markers import cql_type_of, markers_of, result_of
 from ringhaul.cql.types import parse_type
 from ringhaul.errors import ClusterError
-from ringhaul.read.exec import Statement
-from ringhaul.read.spans import parse_span, rows_between
+from ringhaul.statements.exec import Statement
+from ringhaul.statements.parameter_ranges import parse_span, rows_between
 from tests.integration.read.client import Client, reading_client
 
 ROWS = 5000

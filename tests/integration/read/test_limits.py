@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.load.write.plane import Plane
-from ringhaul.load.write.window import Window
-from ringhaul.read.ask import AskJob, SpanUnit
-from ringhaul.read.ask_run import AskHooks, AskOutcome, AskTarget, run_ask_unit
-from ringhaul.read.exec import Statement
-from ringhaul.read.lookup import LookupPlan
+from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.window import Window
+from ringhaul.statements.exec import Statement
+from ringhaul.statements.job import AskJob, SpanUnit
+from ringhaul.statements.lookup import LookupPlan
+from ringhaul.statements.run import AskHooks, AskOutcome, AskTarget, run_ask_unit
 from tests.integration.read.client import Client, reading_client, table_of
 from tests.loads import load_job, table_schema
 from tests.throttles import Limited

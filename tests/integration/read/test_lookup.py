@@ -10,8 +10,8 @@ import pytest
 from cassandra.cluster import Session
 
 from ringhaul.errors import UsageError
-from ringhaul.read.key_block import LIST_KEYS
-from ringhaul.read.lookup import LookupPlan
+from ringhaul.statements.key_block import LIST_KEYS
+from ringhaul.statements.lookup import LookupPlan
 from tests.integration.read.client import Client, reading_client, table_of
 
 ROWS = 4000

@@ -18,13 +18,13 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.markers import Marked
 from ringhaul.cql.types import parse_type
-from ringhaul.load.rejects import unpack_rejects
-from ringhaul.load.unit import LoadUnit
-from ringhaul.read.ask import AskJob
-from ringhaul.read.ask_run import AskHooks, AskTarget, run_ask_unit
-from ringhaul.read.effect import effect_of
-from ringhaul.read.exec import Statement
-from ringhaul.read.lookup import LookupPlan
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.records.unit import LoadUnit
+from ringhaul.statements.exec import Statement
+from ringhaul.statements.idempotence import effect_of
+from ringhaul.statements.job import AskJob
+from ringhaul.statements.lookup import LookupPlan
+from ringhaul.statements.run import AskHooks, AskTarget, run_ask_unit
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.read.client import Client
 from tests.integration.read.test_request_faults import INVALID, READ_FAILURE, answer_rows

@@ -20,11 +20,11 @@ from cassandra.query import PreparedStatement
 
 from ringhaul.cluster.markers import Marked
 from ringhaul.cql.types import CqlType
+from ringhaul.dataplane import liveness
+from ringhaul.dataplane.base import WriteFailed
 from ringhaul.errors import ClusterError
-from ringhaul.load.write import silence
-from ringhaul.load.write.base import WriteFailed
-from ringhaul.read.effect import effect_of
-from ringhaul.read.exec import APPLIED, Statement
+from ringhaul.statements.exec import APPLIED, Statement
+from ringhaul.statements.idempotence import effect_of
 from tests import protocol
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.read.client import Client
@@ -177,8 +177,8 @@ def test_only_what_may_be_repeated_leaves_a_silent_server_early(
     statement: Statement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given two replicas of which one does not even say that it lives
-    monkeypatch.setattr(silence, "SILENT_S", 0.1)
-    monkeypatch.setattr(silence, "SILENT_ASKED_S", 0.3)
+    monkeypatch.setattr(liveness, "SILENT_S", 0.1)
+    monkeypatch.setattr(liveness, "SILENT_ASKED_S", 0.3)
     with scripted_servers(2) as servers, connected_client(servers, replicas=2) as connected:
         for server in servers:
             server.known.add(statement.prepared.query_id)

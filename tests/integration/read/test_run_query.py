@@ -10,8 +10,8 @@ import pytest
 from cassandra.cluster import Session
 
 from ringhaul.query.aggregate import Aggregation
-from ringhaul.read.ring import read_ring
-from ringhaul.read.spill import PartialTooLarge, unspill
+from ringhaul.scan.ring import read_ring
+from ringhaul.scan.spill import PartialTooLarge, unspill
 from tests.integration.read.rows import ROWS, WIDE_ROWS, Rows
 from tests.integration.read.units import (
     HALVES,

@@ -16,13 +16,13 @@ from cassandra.cluster import Session
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import TooManyRejects, UnitPaused
 from ringhaul.formats.write import OutputFormat
-from ringhaul.load.rejects import unpack_rejects
-from ringhaul.read.ask import split_extra
-from ringhaul.read.cursor import unpack_cursor
-from ringhaul.read.parts import remove_orphans
-from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN
-from ringhaul.read.run import ReadOutcome
-from ringhaul.read.sinks import Given
+from ringhaul.output.parts import remove_orphans
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.scan.cursor import unpack_cursor
+from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN
+from ringhaul.scan.run import ReadOutcome
+from ringhaul.scan.sinks import Given
+from ringhaul.statements.job import split_extra
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from tests.integration.read.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key

@@ -17,11 +17,11 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.local.stack import Endpoints
 from ringhaul.cql.tokens import murmur3_tokens
+from ringhaul.dataplane.pacing import FREE, Leave
 from ringhaul.errors import ClusterError
-from ringhaul.load.pacing import FREE, Leave
-from ringhaul.read.cursor import token_reached, unpack_cursor
-from ringhaul.read.pages import Page, PageReader
-from ringhaul.read.ranges import (
+from ringhaul.scan.cursor import token_reached, unpack_cursor
+from ringhaul.scan.pages import Page, PageReader
+from ringhaul.scan.ranges import (
     FULL_RING,
     MAX_TOKEN,
     TokenRange,
@@ -29,8 +29,8 @@ from ringhaul.read.ranges import (
     plan_ranges,
     unpack_ranges,
 )
-from ringhaul.read.ring import read_estimates, read_ring
-from ringhaul.read.scan import RangeScan, ScanOptions, ScanTarget
+from ringhaul.scan.ring import read_estimates, read_ring
+from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget
 from tests.integration.read.rows import (
     ROWS,
     WIDE,

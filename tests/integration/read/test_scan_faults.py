@@ -11,13 +11,13 @@ from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavaila
 
 from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
+from ringhaul.dataplane import retry
 from ringhaul.errors import Transient
-from ringhaul.load.write import retry
-from ringhaul.read import scan as scanning
-from ringhaul.read.cursor import unpack_cursor
-from ringhaul.read.pages import PageReader
-from ringhaul.read.ranges import FULL_RING, MAX_TOKEN, MIN_TOKEN, TokenRange
-from ringhaul.read.scan import RangeScan, ReadFailed, ScanOptions, ScanTarget
+from ringhaul.scan import scan as scanning
+from ringhaul.scan.cursor import unpack_cursor
+from ringhaul.scan.pages import PageReader
+from ringhaul.scan.ranges import FULL_RING, MAX_TOKEN, MIN_TOKEN, TokenRange
+from ringhaul.scan.scan import RangeScan, ReadFailed, ScanOptions, ScanTarget
 from tests.integration.read.rows import Rows, by_key, decoder, table_of
 from tests.proxy import proxied
 

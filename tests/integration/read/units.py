@@ -20,18 +20,19 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import find_table
 from ringhaul.cql.tokens import murmur3_tokens
+from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
 from ringhaul.formats.write import OutputFormat
-from ringhaul.load.pacing import UNTHROTTLED, Throttle
-from ringhaul.read.finish import unload_parts
-from ringhaul.read.job import Output, ReadJob
-from ringhaul.read.manifest import check_parts
-from ringhaul.read.pages import PageReader
-from ringhaul.read.parts import PartInfo
-from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
-from ringhaul.read.run import ReadHooks, ReadOutcome, run_read_unit
-from ringhaul.read.scan import ScanOptions, ScanTarget
-from ringhaul.read.sinks import UnitOf
-from ringhaul.read.statement import scan_statement
+from ringhaul.output.job import Output
+from ringhaul.output.manifest import check_parts
+from ringhaul.output.parts import PartInfo
+from ringhaul.scan.finish import unload_parts
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.pages import PageReader
+from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
+from ringhaul.scan.run import ReadHooks, ReadOutcome, run_read_unit
+from ringhaul.scan.scan import ScanOptions, ScanTarget
+from ringhaul.scan.sinks import UnitOf
+from ringhaul.scan.statement import scan_statement
 from ringhaul.transform.chain import Transform
 from tests.integration.read.rows import WIDE, Rows
 

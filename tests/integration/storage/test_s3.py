@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ringhaul.errors import SourceChanged, SourceMissing
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.remote import check_unchanged, list_files, stat_file
-from ringhaul.formats.sources import open_range
-from ringhaul.read.folders import open_folder, try_writing
+from ringhaul.sources.files import open_range
+from ringhaul.sources.find import find_sources
 from ringhaul.storage.access import Access, access, set_access
+from ringhaul.storage.folders import open_folder, try_writing
+from ringhaul.storage.remote import check_unchanged, list_files, stat_file
 from tests.object_store import ObjectStore, running_object_store
 
 MIB = 1 << 20
@@ -111,7 +111,7 @@ def test_what_a_killed_process_was_writing_is_never_seen(
 ) -> None:
     script = (
         "import os, signal, sys\n"
-        "from ringhaul.read.folders import open_folder\n"
+        "from ringhaul.storage.folders import open_folder\n"
         "from ringhaul.storage.access import Access, set_access\n"
         "set_access(Access(s3_endpoint_url=sys.argv[2]))\n"
         "file = open_folder(sys.argv[1]).create('part')\n"

@@ -11,9 +11,9 @@ import pytest
 
 from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
 from ringhaul.formats.dialect import RFC_4180
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import SourceFile, check_unchanged, open_range, open_whole
 from ringhaul.formats.split import Stream
+from ringhaul.sources.files import SourceFile, check_unchanged, open_range, open_whole
+from ringhaul.sources.find import find_sources
 from ringhaul.storage import web
 from ringhaul.storage.access import Access, access, set_access
 from tests.web_server import WebServer, running_web_server

@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 from producer.feed import Feeder
 from producer.local.stack import Endpoints
 from ringhaul.ledger.limits import ErrorLimit
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
 from tasks.child import Child, WrongCluster
 from tests.integration.conftest import Settle
 from tests.integration.load.conftest import make_table

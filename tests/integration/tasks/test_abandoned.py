@@ -12,14 +12,15 @@ from kombu.asynchronous.timer import Timer
 
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger import keys
+from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
-from ringhaul.read.job import Output, ReadJob
+from ringhaul.output.job import Output
+from ringhaul.scan.job import ReadJob
 from tasks.abandoned import GONE_MS, LOOKS_MIN, REASON
 from tasks.application import app
 from tasks.keeper import Keeper
 from tasks.private_queues import note_queues, private_queue
-from tasks.publish import KIND_LABEL, QUEUE_LABEL
 from tests.integration.tasks.conftest import Connected
 from tests.loads import table_schema
 

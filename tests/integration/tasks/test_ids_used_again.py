@@ -10,11 +10,12 @@ import redis
 
 from config.celery_config import QUEUE_LOAD
 from ringhaul.ledger import keys
+from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger, Refusal
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
 from tasks.child import Child
 from tasks.names import TaskNames
-from tasks.publish import KIND_LABEL, QUEUE_LABEL, publish_next
+from tasks.publish import publish_next
 from tasks.work import Attempt, Done, work
 from tests.integration.tasks.conftest import Connected
 from tests.loads import load_job, load_source, table_schema

@@ -15,7 +15,7 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
-from ringhaul.storage import look
+from ringhaul.storage import preflight
 from tasks import looking
 from tasks.looking import Looking
 
@@ -56,7 +56,7 @@ def answer(caller: Caller, name: str, *workers: Looking) -> dict[str, object]:
 
 def ask(caller: Caller, *paths: Path, queue: str = QUEUE_LOAD) -> str:
     files = [(str(path), 2, "") for path in paths]
-    return Looks(caller).ask({"queues": [queue], "what": look.request(files)})
+    return Looks(caller).ask({"queues": [queue], "what": preflight.request(files)})
 
 
 def test_a_look_is_asked_for_and_answered(caller: Caller, mine: Looking, tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_a_look_that_hangs_is_left_alone(
         'import os, time\nos.write(1, b\'{"at": "/mnt/dead"}\\n\')\ntime.sleep(600)\n'
     )
     monkeypatch.setattr(looking, "PATHS_S", 1.0)
-    right = look.__file__
-    monkeypatch.setattr(look, "__file__", str(hanging))
+    right = preflight.__file__
+    monkeypatch.setattr(preflight, "__file__", str(hanging))
     stuck = ask(caller, tmp_path)
     while not mine.busy:
         mine.poll()
-    monkeypatch.setattr(look, "__file__", right)
+    monkeypatch.setattr(preflight, "__file__", right)
     quick = ask(caller, tmp_path / "none.csv")
     assert "wrong" in answer(caller, quick, mine)
     assert answer(caller, stuck, mine) == {"stuck": "/mnt/dead"}
@@ -104,7 +104,7 @@ def test_a_look_that_fails_says_so(
     caller: Caller, mine: Looking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "failing.py").write_text("raise SystemExit(7)")
-    monkeypatch.setattr(look, "__file__", str(tmp_path / "failing.py"))
+    monkeypatch.setattr(preflight, "__file__", str(tmp_path / "failing.py"))
     assert answer(caller, ask(caller, tmp_path), mine) == {"failed": "the look ended with 7"}
 
 
@@ -119,7 +119,7 @@ def test_a_look_that_cannot_begin_says_so(
 
 def test_a_look_behind_a_url_needs_packages(caller: Caller, mine: Looking) -> None:
     files = [("s3://bucket/x.csv", 2, "")]
-    name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": look.request(files)})
+    name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": preflight.request(files)})
     mine._access |= {"schemes": ("https",)}
     ((url, why),) = answer(caller, name, mine)["wrong"]  # type: ignore[misc, attr-defined]
     assert url == "s3://bucket/x.csv" and "s3:// is not among" in why

@@ -19,13 +19,14 @@ from producer.run_read import Plan, create_job
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.ledger import Commit, new_token
-from ringhaul.load.unit import LoadUnit
-from ringhaul.read import ask
-from ringhaul.read.ask import AskJob, SpanUnit, split_extra
-from ringhaul.read.ask_finish import publish_ask_manifest
-from ringhaul.read.finish import job_parts, publish_manifest
-from ringhaul.read.job import Output, ReadJob
-from ringhaul.read.ranges import FULL_RING, pack_ranges
+from ringhaul.output.job import Output
+from ringhaul.records.unit import LoadUnit
+from ringhaul.scan.finish import job_parts, publish_manifest
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.ranges import FULL_RING, pack_ranges
+from ringhaul.statements import job as ask
+from ringhaul.statements.finish import publish_ask_manifest
+from ringhaul.statements.job import AskJob, SpanUnit, split_extra
 from tasks.asking import run_ask
 from tasks.child import Child
 from tasks.reading import run_read

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import NO_LIMITS, Limits
-from ringhaul.load.pacing import BOUNDLESS
 from tasks.throttle import CREDIT_S, JobThrottle
 
 JOB = "ld-000001"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from ringhaul.dataplane.pacing import Pacing
 from ringhaul.ledger.pace import Limits, Pace
-from ringhaul.load.pacing import Pacing
 from tasks.child import Child
 from tasks.work import Attempt, Done, work
 from tests.integration.tasks.conftest import Connected

@@ -17,10 +17,10 @@ from ringhaul.ledger.ledger import Claimed, new_token
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState
-from ringhaul.load.rejects import unpack_rejects
 from ringhaul.load.report import build_report
-from ringhaul.load.unit import UnitResult
-from ringhaul.read.ask import AskJob
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.records.unit import UnitResult
+from ringhaul.statements.job import AskJob
 from tasks.child import Child
 from tasks.load import run_load
 from tasks.work import Attempt, Done

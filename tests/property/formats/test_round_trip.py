@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.decode import PageDecoder
-from ringhaul.cql.gluing import Column
+from ringhaul.cql.join import Column
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.typed import encode_typed, refusal

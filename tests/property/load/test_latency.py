@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringhaul.load.latency import bucket, bucket_ceiling_us, percentile_ms
+from ringhaul.dataplane.latency import bucket, bucket_ceiling_us, percentile_ms
 
 LATENCIES_US = st.integers(0, 2**40)
 

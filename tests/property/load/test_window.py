@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ringhaul.cql.frames import FrameError
-from ringhaul.load.write.window import (
+from ringhaul.dataplane.window import (
     BLOCK_REQUESTS,
     LIMIT_FLOOR,
     Window,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringhaul.cql.cells import Cells
 from ringhaul.cql.types import CqlType
-from ringhaul.read.compare import differing
+from ringhaul.statements.compare import differing
 from tests.property.cql.nested_types import driver_bytes, types, values
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringhaul.cql.tokens import murmur3_tokens
-from ringhaul.read.cursor import Rest, pack_cursor, token_reached, unpack_cursor
-from ringhaul.read.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
-from ringhaul.read.sizing import PATIENCE, PATIENCE_MAX, ROWS_MAX, ROWS_MIN, Brake, PageSize
+from ringhaul.scan.cursor import Rest, pack_cursor, token_reached, unpack_cursor
+from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN, TokenRange
+from ringhaul.scan.sizing import PATIENCE, PATIENCE_MAX, ROWS_MAX, ROWS_MIN, Brake, PageSize
 
 ranges = st.tuples(st.integers(MIN_TOKEN, MAX_TOKEN - 1), st.integers(1, 2**64)).map(
     lambda pair: TokenRange(pair[0], min(pair[0] + pair[1], MAX_TOKEN))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringhaul.read.ranges import (
+from ringhaul.scan.ranges import (
     FULL_RING,
     MAX_TOKEN,
     MIN_TOKEN,

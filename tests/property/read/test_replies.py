@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringhaul.cql.frames import FrameError
-from ringhaul.read.replies import (
+from ringhaul.statements.replies import (
     MORE,
     OTHER,
     ROWS,

@@ -89,7 +89,7 @@ def test_kombu_takes_the_transport_options() -> None:
 
 def test_load_tasks_go_to_their_queue() -> None:
     app = application()
-    route = app.amqp.router.route({}, "ringhaul.load.unit")
+    route = app.amqp.router.route({}, "ringhaul.records.unit")
     assert route["queue"].name == "ringhaul.load"
 
 

@@ -24,7 +24,7 @@ from ringhaul.cql.typed import encode_typed
 from ringhaul.cql.types import parse_type
 from ringhaul.formats.parquet_read import read_batches, row_groups
 from ringhaul.formats.pieces import Position
-from ringhaul.formats.sources import SourceFile, open_parquet
+from ringhaul.sources.files import SourceFile, open_parquet
 from ringhaul.formats.spelled import row_bytes
 
 def peak_mib():

@@ -9,9 +9,9 @@ import pytest
 
 from ringhaul.errors import SourceCorrupt
 from ringhaul.formats.dialect import RFC_4180
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import Stream
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.find import find_sources
 
 TEXT = b"".join(b"%d,caf\xc3\xa9,%d\n" % (i, i * i) for i in range(20_000))
 COMPRESSED = {

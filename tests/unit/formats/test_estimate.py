@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ringhaul.formats import estimate
-from ringhaul.formats.estimate import most_records
-from ringhaul.formats.find import find_sources
+from ringhaul.sources import estimate
+from ringhaul.sources.estimate import most_records
+from ringhaul.sources.find import find_sources
 
 
 def test_records_are_estimated_rather_too_many(

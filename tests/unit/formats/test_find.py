@@ -8,8 +8,8 @@ import pytest
 
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import SourceFile
+from ringhaul.sources.files import SourceFile
+from ringhaul.sources.find import find_sources
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ringhaul.formats.lanes import HOLE_BYTES, LANES_AHEAD, LaneReader, join_lanes
+from ringhaul.storage.lanes import HOLE_BYTES, LANES_AHEAD, LaneReader, join_lanes
 
 DATA = random.Random(1).randbytes(60_000)
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ringhaul.formats.lanes import LANES_AHEAD
 from ringhaul.formats.parquet_batches import BATCH_ROWS
 from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import (
@@ -21,6 +20,7 @@ from ringhaul.formats.parquet_read import (
     read_batches,
 )
 from ringhaul.formats.pieces import Position
+from ringhaul.storage.lanes import LANES_AHEAD
 
 BLOCK_BYTES = 2**21
 BATCH_BYTES = BATCH_BLOCKS * BLOCK_BYTES

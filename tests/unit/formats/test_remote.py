@@ -11,21 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.errors import SourceChanged, SourceMissing, UsageError
-from ringhaul.formats import parquet_read, remote
+from ringhaul.formats import parquet_read
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
-from ringhaul.formats.estimate import estimate
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.lanes import LANES_AHEAD
-from ringhaul.formats.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
-from ringhaul.formats.sources import (
+from ringhaul.formats.split import Stream
+from ringhaul.sources.estimate import estimate
+from ringhaul.sources.files import (
     SourceFile,
     check_unchanged,
     open_parquet,
     open_range,
     open_whole,
 )
-from ringhaul.formats.split import Stream
+from ringhaul.sources.find import find_sources
+from ringhaul.storage import remote
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
+from ringhaul.storage.lanes import LANES_AHEAD
+from ringhaul.storage.remote import AHEAD, FIRST_BYTES, PIECE_BYTES, RemoteReader, list_files
 
 
 @pytest.fixture(autouse=True)

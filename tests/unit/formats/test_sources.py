@@ -8,9 +8,9 @@ import pytest
 
 from ringhaul.errors import SourceChanged
 from ringhaul.formats.dialect import RFC_4180
-from ringhaul.formats.find import find_sources
-from ringhaul.formats.sources import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.formats.split import Stream
+from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
+from ringhaul.sources.find import find_sources
 
 
 def read_all(stream: Stream, size: int = 1000) -> bytes:

@@ -6,11 +6,11 @@ import pytest
 
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import read_header
-from ringhaul.formats.sources import open_whole
 from ringhaul.formats.split import Stream
 from ringhaul.formats.transcoding import HELD_BYTES_MAX, encoder_of
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.find import find_sources
 
 
 def read_all(stream: Stream, size: int = 1000) -> bytes:

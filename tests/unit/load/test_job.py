@@ -6,7 +6,7 @@ from dataclasses import replace
 from ringhaul.cql.text import TextFormat
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
-from ringhaul.load.job import ORDINAL_END, LoadJob
+from ringhaul.records.job import ORDINAL_END, LoadJob
 from tests.loads import load_job, load_source, table_schema
 
 TABLE = table_schema({"id": "int", "Ünits": "text"}, ["id"])

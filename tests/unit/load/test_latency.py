@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringhaul.load.latency import bucket, bucket_ceiling_us, percentile_ms
+from ringhaul.dataplane.latency import bucket, bucket_ceiling_us, percentile_ms
 
 
 def test_latencies_below_sixteen_microseconds_have_a_bucket_each() -> None:

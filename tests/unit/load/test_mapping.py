@@ -3,7 +3,7 @@
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.load.mapping import find_fields, map_fields, map_names, not_loadable
+from ringhaul.records.mapping import find_fields, map_fields, map_names, not_loadable
 from tests.loads import table_schema
 
 TABLE = table_schema(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ringhaul.load import pacing
-from ringhaul.load.pacing import FREE, UNTHROTTLED, Leave, Pacing, free
+from ringhaul.dataplane import pacing
+from ringhaul.dataplane.pacing import FREE, UNTHROTTLED, Leave, Pacing, free
 from tests.throttles import Limited
 
 

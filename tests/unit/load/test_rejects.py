@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringhaul.load import rejects as module
-from ringhaul.load.rejects import Reject, RejectLog, unpack_rejects
+from ringhaul.records import rejects as module
+from ringhaul.records.rejects import Reject, RejectLog, unpack_rejects
 
 REJECTS = st.builds(
     Reject,

@@ -2,9 +2,9 @@
 
 import random
 
-from ringhaul.load.latency import bucket
+from ringhaul.dataplane.latency import bucket
 from ringhaul.load.report import SourceLine, build_report
-from ringhaul.load.unit import UnitResult
+from ringhaul.records.unit import UnitResult
 
 PATHS = ("/data/a.csv", "/data/b.csv", "/data/none.csv")
 

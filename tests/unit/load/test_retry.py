@@ -23,7 +23,7 @@ from cassandra.protocol import (
 )
 
 from ringhaul.cql.frames import ErrorCode
-from ringhaul.load.write.retry import (
+from ringhaul.dataplane.retry import (
     BACKOFF_MAX_S,
     Verdict,
     backoff_s,

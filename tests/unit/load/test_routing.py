@@ -13,7 +13,7 @@ from cassandra.metadata import KeyspaceMetadata, Metadata, Murmur3Token
 from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, SimpleConvictionPolicy
 from cassandra.pool import Host
 
-from ringhaul.load.write.routing import Routing
+from ringhaul.dataplane.routing import Routing
 
 PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
 

@@ -18,10 +18,10 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
 from ringhaul.formats.split import START, read_blocks
-from ringhaul.load.job import LoadJob
-from ringhaul.load.mapping import RowFields, find_row_fields, map_fields, map_names
-from ringhaul.load.row_fields import TTL, TTL_S_MAX, WRITETIME
-from ringhaul.load.rows import RowEncoder
+from ringhaul.records.job import LoadJob
+from ringhaul.records.mapping import RowFields, find_row_fields, map_fields, map_names
+from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
+from ringhaul.records.rows import RowEncoder
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError

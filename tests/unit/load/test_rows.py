@@ -10,9 +10,9 @@ import pytest
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import START, Position
-from ringhaul.load.job import LoadJob
-from ringhaul.load.rejects import KEPT_BYTES_MAX, Reject
-from ringhaul.load.rows import EncodedRows, RowEncoder
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
+from ringhaul.records.rows import EncodedRows, RowEncoder
 from tests.loads import blocks, load_job, load_source, table_schema
 
 TABLE = table_schema({"id": "int", "n": "int", "note": "text", "total": "double"}, ["id"], ["n"])

@@ -17,15 +17,15 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.formats.parquet_read import RowBlock
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import Position, read_blocks
-from ringhaul.load.condition import record_condition
-from ringhaul.load.fields import AnyBlock
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.rejects import Reject
-from ringhaul.load.rows import Part, RowEncoder
-from ringhaul.load.tally import Tally, UnitMiscounted
 from ringhaul.query.errors import QueryError
+from ringhaul.records.account import Tally, UnitMiscounted
+from ringhaul.records.condition import record_condition
+from ringhaul.records.fields import AnyBlock
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.rejects import Reject
+from ringhaul.records.rows import Part, RowEncoder
+from ringhaul.sources.files import SourceFile
 from ringhaul.transform import RECORD, each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit, UnitResult
+from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit, UnitResult
 
 SIZES = st.integers(0, 2**44)
 UNITS = st.builds(

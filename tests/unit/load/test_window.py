@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ringhaul.cql.frames import FrameError
-from ringhaul.load.write import window as module
-from ringhaul.load.write.window import (
+from ringhaul.dataplane import window as module
+from ringhaul.dataplane.window import (
     BLOCK_REQUESTS,
     FAST_S,
     HOLD_S,

@@ -16,13 +16,13 @@ from producer import again as module
 from producer.again import Again
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import SourceChanged
-from ringhaul.formats.sources import SourceFile
 from ringhaul.formats.split import Position
-from ringhaul.load.fields import field_reader
-from ringhaul.load.job import LoadSource
-from ringhaul.load.reading import read_records
-from ringhaul.load.rejects import Reject
-from ringhaul.load.unit import TO_THE_END
+from ringhaul.records.fields import field_reader
+from ringhaul.records.job import LoadSource
+from ringhaul.records.reading import read_records
+from ringhaul.records.rejects import Reject
+from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.files import SourceFile
 from tests.loads import load_job, load_source, table_schema
 from tests.property.cql.columns import wire
 

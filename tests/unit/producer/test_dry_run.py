@@ -17,9 +17,9 @@ from producer.feed import split_sources
 from producer.plan import plan_source, plan_sources, with_empty
 from producer.plan_sources import LoadRequest
 from producer.words import count_text
-from ringhaul.formats.find import find_sources
-from ringhaul.load.job import ORDINAL_END, LoadJob
-from ringhaul.load.unit import LoadUnit
+from ringhaul.records.job import ORDINAL_END, LoadJob
+from ringhaul.records.unit import LoadUnit
+from ringhaul.sources.find import find_sources
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "v": "text"}, ["id"])

@@ -13,8 +13,8 @@ import pytest
 from producer.feed import split_sources
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.split import Position
-from ringhaul.load.job import LoadJob, LoadSource
-from ringhaul.load.unit import TO_THE_END, UNCOUNTED, LoadUnit
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 from tests.loads import load_job, load_source, table_schema
 
 TABLE = table_schema({"id": "int"}, ["id"])

@@ -14,8 +14,8 @@ from producer.plan import LoadRequest, plan_source
 from producer.read_summary import report_closing
 from producer.snapshot import Snapshot
 from producer.summary import summary_json
-from ringhaul.formats.find import find_sources
 from ringhaul.ledger.states import JobState
+from ringhaul.sources.find import find_sources
 from tests.loads import load_job
 from tests.unit.producer.statuses import status
 from tests.unit.producer.test_read_summary import REPORT, job

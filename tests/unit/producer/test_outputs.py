@@ -11,7 +11,7 @@ from config.settings import load_settings
 from producer.known_job import _go_on
 from producer.outputs import output_of, refuse_two_on_stdout
 from ringhaul.errors import UsageError
-from ringhaul.read.job import Output
+from ringhaul.output.job import Output
 
 OPTIONS: dict[str, Any] = {"as_json": False, "progress": "auto", "quiet": False}
 MESSAGES: dict[str, dict[str, Any]] = {

@@ -19,11 +19,11 @@ from producer.plan import check_request, plan_sources, with_empty
 from producer.plan_sources import LoadRequest, refuse_unread
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.find import find_sources
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
-from ringhaul.load.job import LoadSource
-from ringhaul.load.unit import UNCOUNTED
+from ringhaul.records.job import LoadSource
+from ringhaul.records.unit import UNCOUNTED
+from ringhaul.sources.find import find_sources
 from tests.loads import load_job, table_schema
 
 TABLE = table_schema({"id": "int", "n": "bigint", "note": "text"}, ["id"])

@@ -18,8 +18,8 @@ from producer.plan import plan_source
 from producer.plan_sources import LoadRequest
 from producer.plan_transform import plan_transforms, with_results
 from ringhaul.errors import UsageError
-from ringhaul.formats.find import find_sources
-from ringhaul.load.job import LoadJob
+from ringhaul.records.job import LoadJob
+from ringhaul.sources.find import find_sources
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from tests.loads import load_job, table_schema

@@ -26,8 +26,8 @@ from producer.profiles import (
     read_profile,
 )
 from producer.words import count_text
+from ringhaul.dataplane import connection as own_connection
 from ringhaul.errors import UsageError
-from ringhaul.load.write import wire
 
 
 def write_calls(path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_table_sums_all_files_and_begins_with_the_largest(tmp_path: Path) ->
         files[1],
         (f"{run}>{write}", 4.5),
         (run, 0.5),
-        (f"{run}>ringhaul/load/write/wire.py:151 wait", 30.0),
+        (f"{run}>ringhaul/dataplane/connection.py:151 wait", 30.0),
     )
     assert profile_text(tmp_path, files).splitlines() == [
         f" profile  2 files in {tmp_path}: 8.0 s busy, 30.0 s waiting",
@@ -119,7 +119,7 @@ def test_the_functions_that_wait_are_there() -> None:
         (thread, "_worker"),
         (connection, "Connection._recv"),
         (libevreactor, "LibevLoop._run_loop"),
-        (wire, "wait"),
+        (own_connection, "wait"),
     ]:
         function: Any = module
         for part in name.split("."):

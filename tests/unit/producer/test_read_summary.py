@@ -9,8 +9,9 @@ import pytest
 from producer.read_summary import report_closing
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.states import JobState
-from ringhaul.read.job import Output, ReadJob
-from ringhaul.read.result import ReadReport
+from ringhaul.output.job import Output
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.result import ReadReport
 from tests.loads import table_schema
 from tests.unit.producer.statuses import status
 

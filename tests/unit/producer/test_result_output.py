@@ -11,7 +11,8 @@ import pytest
 
 from producer.result_output import check_result_output, lasting, result_output
 from ringhaul.errors import UsageError
-from ringhaul.read.job import ReadJob, ResultOutput
+from ringhaul.output.job import ResultOutput
+from ringhaul.scan.job import ReadJob
 from tests.loads import table_schema
 
 TOLD = ResultOutput(path="/out/r.csv", form="json")

@@ -8,8 +8,8 @@ from producer.run_unload import _refuse_blank_lines
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
+from ringhaul.output.job import Output
 from ringhaul.query.select import parse_select
-from ringhaul.read.job import Output
 
 
 def table(*, static: bool) -> TableSchema:

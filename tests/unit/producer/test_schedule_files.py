@@ -13,8 +13,8 @@ from producer.schedule_files import (
     list_arrivals,
     take_checksum,
 )
-from ringhaul.formats.find import find_sources
 from ringhaul.schedule.arrivals import Listed
+from ringhaul.sources.find import find_sources
 
 
 def paths(folder: Path, *patterns: str) -> list[str]:

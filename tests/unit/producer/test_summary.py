@@ -9,10 +9,10 @@ import pytest
 
 from producer.closing import EXIT_CODES
 from producer.summary import SOURCES_SHOWN, Summary, summary_closing, summary_json
+from ringhaul.dataplane.latency import bucket
 from ringhaul.ledger.states import JobState
-from ringhaul.load.latency import bucket
 from ringhaul.load.report import build_report
-from ringhaul.load.unit import UnitResult
+from ringhaul.records.unit import UnitResult
 from tests.loads import load_job, load_source, table_schema
 from tests.unit.producer.statuses import STARTED_MS, status
 

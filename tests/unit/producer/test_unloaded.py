@@ -12,7 +12,7 @@ import pytest
 from producer.unloaded import manifest_options
 from ringhaul.errors import SourceUnavailable, UsageError
 from ringhaul.formats.write import OutputFormat
-from ringhaul.read.manifest import Manifest, write_manifest
+from ringhaul.output.manifest import Manifest, write_manifest
 from ringhaul.storage import web
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from tests.web_server import running_web_server

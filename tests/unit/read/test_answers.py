@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ringhaul.cql.frames import STREAMS_MAX
-from ringhaul.read.answers import (
+from ringhaul.statements.answers import (
     ANSWERS_BATCH,
     ANSWERS_BATCH_BYTES,
     ANSWERS_BYTES_MAX,
     REQUESTS_FIRST,
     Gathering,
 )
-from ringhaul.read.replies import Found
-from ringhaul.read.request_terms import RequestStats
+from ringhaul.statements.options import RequestStats
+from ringhaul.statements.replies import Found
 
 
 def keep(gathering: Gathering, *numbers: int, size: int, last: bool = True) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.types import CqlType, parse_type
-from ringhaul.read.compare import Shown, differing, plain, shown_cells, told
+from ringhaul.statements.compare import Shown, differing, plain, shown_cells, told
 
 TEXT, INT = CqlType("text"), CqlType("int")
 

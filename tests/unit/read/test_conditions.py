@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from ringhaul.cql.frames import FrameError
-from ringhaul.read.conditions import (
+from ringhaul.statements.conditions import (
     CURRENT_CHARACTERS_MAX,
     TOLD_TOGETHER,
     Unmet,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.read.effect import effect_of
+from ringhaul.statements.idempotence import effect_of
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from cassandra import OperationTimedOut, ReadFailure, ReadTimeout
 from cassandra.protocol import OverloadedErrorMessage, ServerError
 
-from ringhaul.read.faults import data_fault
-from ringhaul.read.missing import MissingRange, join_missing
-from ringhaul.read.narrowing import UNKNOWN_TRIES, Narrowing
-from ringhaul.read.result import ReadResult
+from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.scan.faults import data_fault
+from ringhaul.scan.narrowing import UNKNOWN_TRIES, Narrowing
+from ringhaul.scan.result import ReadResult
 
 V4 = (
     "Error from server: code=1300 [Replica(s) failed to execute read] "

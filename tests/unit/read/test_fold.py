@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from ringhaul.ledger.reading import Reader
 from ringhaul.query import Aggregation
-from ringhaul.read.fold import fold_job, result_types
-from ringhaul.read.job import ReadJob
-from ringhaul.read.spill import spill
+from ringhaul.scan.fold import fold_job, result_types
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.spill import spill
 from tests.unit.query.tables import ORDERS, batch_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringhaul.errors import UsageError
-from ringhaul.read.lookup import LookupPlan
+from ringhaul.statements.lookup import LookupPlan
 from tests.loads import table_schema
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
-from ringhaul.read.manifest import (
+from ringhaul.output.manifest import (
     MANIFEST,
     Manifest,
     check_parts,
@@ -15,7 +15,7 @@ from ringhaul.read.manifest import (
     read_manifest,
     write_manifest,
 )
-from ringhaul.read.parts import PartInfo
+from ringhaul.output.parts import PartInfo
 
 
 def part(name: str, after: int | None = None, **changes: object) -> PartInfo:

@@ -8,8 +8,8 @@ import pytest
 
 from ringhaul.cql.frames import FrameError, Opcode, Reply
 from ringhaul.errors import ClusterError
-from ringhaul.read.odd_replies import restated
-from ringhaul.read.replies import MORE, ROWS, VOID, paging_state
+from ringhaul.statements.normalise import restated
+from ringhaul.statements.replies import MORE, ROWS, VOID, paging_state
 from tests import protocol
 
 

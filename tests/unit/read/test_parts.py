@@ -14,9 +14,9 @@ import pytest
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
-from ringhaul.read.folders import LocalFolder, open_folder
-from ringhaul.read.parts import PartInfo, PartSet, part_name, remove_orphans
+from ringhaul.output.parts import PartInfo, PartSet, part_name, remove_orphans
 from ringhaul.storage.access import Access, access, set_access
+from ringhaul.storage.folders import LocalFolder, open_folder
 from tests.limits import files_up_to
 
 NAMES, TYPES = ["k", "v"], [CqlType("int"), CqlType("text")]

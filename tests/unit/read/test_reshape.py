@@ -15,7 +15,7 @@ import pytest
 
 from ringhaul.cql.types import CqlType, parse_type
 from ringhaul.errors import UsageError
-from ringhaul.read.reshape import Reshaped, Reshaper, kind_of, planned_results
+from ringhaul.scan.reshape import Reshaped, Reshaper, kind_of, planned_results
 from ringhaul.transform import each_row
 from ringhaul.transform.chain import Transform
 from ringhaul.transform.errors import TransformError

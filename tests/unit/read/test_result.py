@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringhaul.load.latency import bucket
-from ringhaul.read.result import ReadResult, build_read_report
+from ringhaul.dataplane.latency import bucket
+from ringhaul.scan.result import ReadResult, build_read_report
 
 
 def result(number: int) -> ReadResult:

@@ -14,8 +14,8 @@ from cassandra.policies import SimpleConvictionPolicy
 from cassandra.pool import Host
 
 from ringhaul.errors import ClusterError
-from ringhaul.read.ranges import RingToken
-from ringhaul.read.ring import read_ring
+from ringhaul.scan.ranges import RingToken
+from ringhaul.scan.ring import read_ring
 
 IDS = [UUID(int=number) for number in (1, 2, 3)]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringhaul.errors import UsageError
-from ringhaul.read.spans import parse_span, rows_between, rows_count
+from ringhaul.statements.parameter_ranges import parse_span, rows_between, rows_count
 
 
 def values(text: str) -> list[str]:

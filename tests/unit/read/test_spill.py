@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ringhaul.errors import OutputUnusable
-from ringhaul.read import spill as spilling
-from ringhaul.read.spill import (
+from ringhaul.scan import spill as spilling
+from ringhaul.scan.spill import (
     PartialTooLarge,
     check_memory,
     forget_old,

@@ -6,14 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from ringhaul.storage import look
-from ringhaul.storage.look import request
+from ringhaul.storage import preflight
+from ringhaul.storage.preflight import request
 
 
 def run(asked: dict[str, object]) -> list[dict[str, object]]:
     """The messages of a look, as workers start it for paths: with nothing but Python."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", look.__file__],
+        [sys.executable, "-I", "-S", preflight.__file__],
         input=json.dumps(asked | {"sys_path": []}).encode(),
         capture_output=True,
         check=True,
@@ -50,7 +50,7 @@ def test_files_that_are_missing_or_different(tmp_path: Path) -> None:
 
 def test_no_more_is_told_than_anybody_reads(tmp_path: Path) -> None:
     files = [(f"{tmp_path}/{number}", 1, "") for number in range(100)]
-    assert len(wrong(request(files))) == look.WRONG_MAX
+    assert len(wrong(request(files))) == preflight.WRONG_MAX
 
 
 def test_a_pipe_does_not_hold_it_up(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_folder_that_is_another_one(tmp_path: Path) -> None:
     assert name == str(tmp_path) and why.startswith("is another folder there")
     ((_, why),) = wrong(request([], f"{tmp_path}/none", ".probe"))
     assert why.startswith("is not there")
-    assert time.monotonic() - began > look.PROBE_WAIT_S, "it may take a moment to be seen"
+    assert time.monotonic() - began > preflight.PROBE_WAIT_S, "it may take a moment to be seen"
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -79,6 +79,6 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_only_urls_need_packages() -> None:
-    assert not look.needs_packages(request([("/x", 1, "")], "/out", "p"))
-    assert look.needs_packages(request([("/x", 1, ""), ("s3://b/x", 1, "")]))
-    assert look.needs_packages(request([], "s3://b/out"))
+    assert not preflight.needs_packages(request([("/x", 1, "")], "/out", "p"))
+    assert preflight.needs_packages(request([("/x", 1, ""), ("s3://b/x", 1, "")]))
+    assert preflight.needs_packages(request([], "s3://b/out"))

@@ -9,21 +9,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from ringhaul.cql.types import parse_type
-from ringhaul.formats import sources
 from ringhaul.formats.dialect import RFC_4180
-from ringhaul.formats.sources import (
+from ringhaul.formats.write import OutputFormat
+from ringhaul.output.parts import PartSet
+from ringhaul.scan.spill import PartialTooLarge, spill, unspill
+from ringhaul.sources import files as sources
+from ringhaul.sources.files import (
     SourceFile,
     check_unchanged,
     open_parquet,
     open_stored,
     open_whole,
 )
-from ringhaul.formats.write import OutputFormat
-from ringhaul.read.folders import LocalFolder, open_folder
-from ringhaul.read.parts import PartSet
-from ringhaul.read.spill import PartialTooLarge, spill, unspill
 from ringhaul.storage.access import Access, set_access
-from ringhaul.storage.look import look
+from ringhaul.storage.folders import LocalFolder, open_folder
+from ringhaul.storage.preflight import look
 from ringhaul.storage.roots import OutsideRoots, check_opened, check_roots
 
 

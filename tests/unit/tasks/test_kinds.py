@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ringhaul.read.job import ReadJob
+from ringhaul.scan.job import ReadJob
 from tasks.kinds import job_of
 from tests.loads import load_job, load_source, table_schema
 
@@ -35,6 +35,6 @@ def test_the_end_of_a_read_does_not_wait_for_what_loads_need() -> None:
         [sys.executable, "-c", SCRIPT], input=spec, capture_output=True, text=True, check=True
     )
     kind, *modules = done.stdout.split()
-    assert kind == "count" and "ringhaul.read.job" in modules
+    assert kind == "count" and "ringhaul.scan.job" in modules
     # Conversions of text, and readers of files: a tenth of a second
-    assert not {"ringhaul.load.job", "ringhaul.cql.text", "ringhaul.formats.sources"} & {*modules}
+    assert not {"ringhaul.records.job", "ringhaul.cql.text", "ringhaul.sources.files"} & {*modules}

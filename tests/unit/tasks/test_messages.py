@@ -17,7 +17,7 @@ def message(**changes: Any) -> dict[str, Any]:
     embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
     body = changes.pop("body", [[], facts, embedded])
     text = json.dumps(body) if not isinstance(body, str) else body
-    headers = {"task": "ringhaul.load.unit", "id": "x", "timelimit": [None, None], "retries": 0}
+    headers = {"task": "ringhaul.records.unit", "id": "x", "timelimit": [None, None], "retries": 0}
     made = {
         "body": base64.b64encode(text.encode()).decode(),
         "content-encoding": "utf-8",
@@ -91,7 +91,7 @@ def test_anything_else_is_not(name: str) -> None:
     item = UNFIT[name]
     if isinstance(item, dict):
         headers = item["headers"]
-        if headers and headers.get("task") == "ringhaul.load.unit":
+        if headers and headers.get("task") == "ringhaul.records.unit":
             item = {**item, "headers": {**headers, "task": TaskNames.LOAD_UNIT}}
         item = json.dumps(item).encode()
     assert why_unfit(item, QUEUE)

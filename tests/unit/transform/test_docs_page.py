@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ringhaul.cql.types import parse_type
-from ringhaul.read.reshape import planned_results
+from ringhaul.scan.reshape import planned_results
 from ringhaul.transform.chain import Transform
 from tests.unit.transform.functions import batch_of, chain_of, rows_of
 

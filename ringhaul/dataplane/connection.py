@@ -1,0 +1,327 @@
+"""One connection of the data plane: a socket to a replica, its window, its unread answers.
+
+Opened with what the driver knows (address, TLS context, authenticator) and spoken to without it.
+The handshake blocks; after it the socket never does. TLS is told apart only here.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Generic
+
+from cassandra.cluster import Cluster
+from cassandra.pool import Host
+
+from ringhaul.cluster.errors import NOT_TAKEN_HINT
+from ringhaul.cql.frames import (
+    PROTOCOL_VERSION,
+    RESPONSE_VERSION,
+    FrameError,
+    Opcode,
+    Parsed,
+    Reader,
+    Reply,
+    auth_response_body,
+    frame,
+    parse_replies,
+    read_error,
+    startup_body,
+)
+from ringhaul.dataplane.window import Window, Work
+from ringhaul.errors import ClusterError, RinghaulError
+
+READ_BYTES = 256 * 1024
+SEND_BUFFER_BYTES = 512 * 1024
+#: Stream ids of requests that are not rows: PREPARE, and the question whether the server lives.
+#: Windows give out lower ones.
+CONTROL_STREAM = 32767
+PROBE_STREAM = 32766
+
+
+class WireError(Exception):
+    """The connection cannot be opened, or is of no more use."""
+
+
+class WireRefused(WireError):
+    """The server closed the connection before it answered: it takes no further one."""
+
+
+class WireUnsupported(RinghaulError):
+    """The server does not speak what the data plane needs; the driver strategies still work."""
+
+    def without_fallback(self, command: str) -> ClusterError:
+        """The same of work for which the driver has no other way."""
+        return ClusterError(
+            f"{command} needs version {PROTOCOL_VERSION} of the native protocol, and the cluster "
+            f"does not speak it: {self}"
+        )
+
+
+class Wire(Generic[Work]):
+    """An open, authenticated connection. Every method raises `WireError` when it is gone."""
+
+    def __init__(
+        self, host: Host, cluster: Cluster, window: Window[Work], *, timeout_s: float
+    ) -> None:
+        """Connect and log in within `timeout_s`. Raises `WireError` or `WireUnsupported`."""
+        self.host = host
+        self.window = window
+        #: When the request on CONTROL_STREAM was sent that is not answered yet.
+        self.asked_at_s: float | None = None
+        #: When the server was asked whether it lives, if it has not said so yet.
+        self.probed_at_s: float | None = None
+        #: When the other replicas were as silent: up to then it is not the server's fault.
+        self.excused_at_s = -math.inf
+        self.closed = False
+        self._out: deque[memoryview] = deque()
+        self._blocked = False  # the socket took no more of it
+        self._rest = b""
+        self._needs_read = False
+        try:
+            self._socket = _open(host, cluster, time.monotonic() + timeout_s)
+        except ConnectionResetError as error:
+            raise _refused(host) from error
+        except (OSError, FrameError) as error:
+            raise WireError(f"{host.address}: {error}") from error
+        #: `used_at_s`: when something came last; `_moved_at_s`: when a full socket took more.
+        self.opened_at_s = self.used_at_s = self._moved_at_s = time.monotonic()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def wants_write(self) -> bool:
+        """Something waits to be sent, and the socket is what it waits for."""
+        return bool(self._out) and not self._needs_read
+
+    @property
+    def busy(self) -> bool:
+        """Some request has no answer yet."""
+        return self.window.requests > 0 or self.asked_at_s is not None
+
+    def waits_since_s(self) -> float | None:
+        """When the oldest request without an answer was sent."""
+        oldest = self.window.oldest_sent_at_s()
+        if oldest is None or self.asked_at_s is None:
+            return self.asked_at_s if oldest is None else oldest
+        return min(oldest, self.asked_at_s)
+
+    def silent_since_s(self) -> float | None:
+        """Since when rows wait and nothing has come; None when no row waits.
+
+        What the server has not been sent yet it cannot answer: a socket that takes more is no
+        silence.
+        """
+        oldest = self.window.oldest_sent_at_s()
+        return None if oldest is None else max(oldest, self.used_at_s, self._moved_at_s)
+
+    def probe(self) -> None:
+        """Ask whether the server lives, if that is not asked already; see `take_probe`."""
+        if self.probed_at_s is None:
+            self.probed_at_s = time.monotonic()
+            self.put(memoryview(frame(Opcode.OPTIONS, b"", PROBE_STREAM)))
+
+    def take_probe(self, reply: Reply) -> bool:
+        """Whether it is the answer to `probe`. Whatever it says, the server lives."""
+        if reply.stream != PROBE_STREAM or self.probed_at_s is None:
+            return False
+        self.probed_at_s = None
+        return True
+
+    def ask(self, opcode: Opcode, body: bytes) -> None:
+        """Send a request that is not a row; its answer comes on CONTROL_STREAM."""
+        self.asked_at_s = time.monotonic()
+        self.put(memoryview(frame(opcode, body, CONTROL_STREAM)))
+
+    def put(self, data: memoryview) -> None:
+        """Send what can be sent now and keep the rest; the bytes must not change until then."""
+        self._out.append(data)
+        self.push()
+
+    def push(self) -> None:
+        """Send what waits, as far as the socket takes it."""
+        try:
+            while self._out:
+                data = self._out[0]
+                sent = self._socket.send(data)
+                if self._blocked:
+                    self._moved_at_s = time.monotonic()
+                if sent < len(data):
+                    self._out[0] = data[sent:]  # TLS takes a record at a time: go on
+                else:
+                    self._out.popleft()
+            self._blocked = False
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            self._blocked = True
+        except ssl.SSLWantReadError:
+            self._needs_read = True  # TLS wants to hear from its peer before it goes on
+        except OSError as error:
+            raise WireError(f"{self.host.address}: {error}") from error
+
+    def pull(self) -> Parsed:
+        """The answers that are there now. Raises `FrameError` for what is no answer."""
+        data = self.receive()
+        parsed = parse_replies(data)
+        self.keep(data[parsed.consumed_bytes :])
+        return parsed
+
+    def receive(self) -> bytes:
+        """The bytes that are there now, after those that were kept the last time."""
+        chunks = [self._rest] if self._rest else []
+        got_any = False
+        while True:
+            try:
+                chunk = self._socket.recv(READ_BYTES)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                break
+            except OSError as error:
+                raise WireError(f"{self.host.address}: {error}") from error
+            if not chunk:
+                if got_any:
+                    break  # what came before the end is heard first; the end stays there
+                raise WireError(f"{self.host.address}: the server closed the connection")
+            chunks.append(chunk)
+            got_any = True
+            # Polling knows nothing of what TLS has decrypted already: read until that is empty. And
+            # of an answer of megabytes as much as is there already, or joining it costs more.
+            large = len(self._rest) >= READ_BYTES
+            if not isinstance(self._socket, ssl.SSLSocket) and not large:
+                break
+        self._rest = b""
+        self.used_at_s = time.monotonic()
+        self._needs_read = False
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def keep(self, rest: bytes) -> None:
+        """Of what was received, the beginning of an answer that is not whole yet."""
+        self._rest = rest
+
+    def close(self) -> None:
+        self.closed = True
+        self._out.clear()
+        self._socket.close()
+
+
+def wait(wires: Iterable[Wire[Any]], timeout_s: float) -> tuple[list[Wire[Any]], list[Wire[Any]]]:
+    """The wires with something to read and those that take more, once there are any."""
+    poll, by_number = select.poll(), {}
+    for wire in wires:
+        by_number[wire.fileno()] = wire
+        poll.register(wire, select.POLLIN | (select.POLLOUT if wire.wants_write else 0))
+    events = poll.poll(timeout_s * 1000)
+    # Hang-ups and errors are found out by reading.
+    readable = [by_number[number] for number, event in events if event & ~select.POLLOUT]
+    return readable, [by_number[number] for number, event in events if event & select.POLLOUT]
+
+
+def _open(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
+    """A connected socket on which the server takes requests, and which never blocks."""
+    connection = _connect(host, cluster, deadline_s)
+    try:
+        _log_in(connection, host, cluster, deadline_s)
+        connection.settimeout(0)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
+    """A connected socket, wrapped in TLS if the driver has a context for it."""
+    address, port = host.endpoint.resolve()
+    plain = socket.create_connection((address, port), timeout=_left_s(deadline_s))
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        if cluster.ssl_context is None:
+            return plain
+        # The name to check is found as the driver finds it.
+        options = {**(cluster.ssl_options or {}), **(host.endpoint.ssl_options or {})}
+        checked = host.endpoint.address if cluster.ssl_context.check_hostname else None
+        plain.settimeout(_left_s(deadline_s))
+        wrapped: ssl.SSLSocket = cluster.ssl_context.wrap_socket(
+            plain, server_hostname=options.get("server_hostname", checked)
+        )
+        return wrapped
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _left_s(deadline_s: float) -> float:
+    """Seconds until the deadline. Raises `TimeoutError` when there are none."""
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError("timed out")
+    return left_s
+
+
+def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> None:
+    """STARTUP, and what the server asks for after it (sections 4.1.1, 4.2.3 and 4.2.7)."""
+    try:
+        connection.sendall(frame(Opcode.STARTUP, startup_body()))
+    except (ConnectionResetError, BrokenPipeError) as ended:
+        raise _refused(host) from ended
+    reply = _receive(connection, host, deadline_s)
+    if reply.opcode == Opcode.AUTHENTICATE:
+        authenticator = _authenticator(reply, host, cluster)
+        connection.sendall(
+            frame(Opcode.AUTH_RESPONSE, auth_response_body(authenticator.initial_response()))
+        )
+        while (reply := _receive(connection, host, deadline_s)).opcode == Opcode.AUTH_CHALLENGE:
+            answer = authenticator.evaluate_challenge(Reader(reply.body).read_bytes())
+            connection.sendall(frame(Opcode.AUTH_RESPONSE, auth_response_body(answer)))
+        if reply.opcode == Opcode.AUTH_SUCCESS:
+            authenticator.on_authentication_success(Reader(reply.body).read_bytes())
+    if reply.opcode == Opcode.ERROR:
+        error = read_error(reply.body)
+        if error.name == "protocol_error":
+            raise WireUnsupported(f"{host.address}: {error.message}")
+        raise WireError(f"{host.address}: {error.message}")
+    if reply.opcode not in (Opcode.READY, Opcode.AUTH_SUCCESS):
+        raise WireError(f"{host.address}: STARTUP was answered by message {reply.opcode:#04x}")
+
+
+def _refused(host: Host) -> WireRefused:
+    return WireRefused(f"{host.address} closes new connections before it answers: {NOT_TAKEN_HINT}")
+
+
+def _authenticator(reply: Reply, host: Host, cluster: Cluster):  # type: ignore[no-untyped-def]
+    if cluster.auth_provider is None:
+        raise WireError(f"{host.address} asks for a user and none is set")
+    authenticator = cluster.auth_provider.new_authenticator(host.address)
+    authenticator.server_authenticator_class = Reader(reply.body).read_string()
+    return authenticator
+
+
+def _receive(connection: socket.socket, host: Host, deadline_s: float) -> Reply:
+    """The next answer of the handshake."""
+    data = b""
+    while True:
+        try:
+            parsed = parse_replies(data)
+        except FrameError as error:
+            if data[0] != RESPONSE_VERSION:
+                raise WireUnsupported(f"{host.address} speaks another protocol: {error}") from error
+            raise
+        if parsed.others:
+            return parsed.others[0]
+        connection.settimeout(_left_s(deadline_s))
+        try:
+            chunk = connection.recv(READ_BYTES)
+        except ConnectionResetError as error:
+            if data:
+                raise
+            raise _refused(host) from error
+        if not chunk and not data:
+            raise _refused(host)
+        if not chunk:
+            raise OSError("the server closed the connection during the handshake")
+        data += chunk

@@ -1,0 +1,215 @@
+"""The data plane of one worker process: a wire to each replica, kept from unit to unit.
+
+A wire that breaks is opened again with backoff and jitter; in between its host is passed over and
+the next replica takes the rows. What the driver says of a host (up, down) is listened to, but a
+wire that works is believed more than a late rumour.
+
+Wires are opened in threads of their own: a node that takes connections and then says nothing
+would hold up the rows of all others for as long as the handshake may last.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cassandra.cluster import Cluster, Session
+from cassandra.pool import Host
+
+from ringhaul.cql.frames import FrameError
+from ringhaul.dataplane.connection import Wire, WireError, WireRefused, wait
+from ringhaul.dataplane.retry import backoff_s
+from ringhaul.dataplane.window import Window
+
+CONNECT_TIMEOUT_S = 5.0
+#: How long the first rows for a host wait for its wire, which takes some milliseconds.
+OPENING_WAIT_S = 0.2
+#: A wire that held for longer was a good one: its host starts with a clean slate when it breaks.
+STEADY_S = 10.0
+#: A wire idle for longer is asked whether it still answers before rows are trusted to it.
+HEARTBEAT_IDLE_S = 30.0
+HEARTBEAT_TIMEOUT_S = 5.0
+
+
+@dataclass
+class _Absence:
+    """A host whose wire broke or could not be opened."""
+
+    failures: int
+    again_at_s: float
+    reason: str
+    refused: bool = False  #: the host lives and takes no further connection
+
+
+class _Opening:
+    """A wire that is being opened."""
+
+    def __init__(self, host: Host, cluster: Cluster, window: Window[Any]) -> None:
+        self._host, self._cluster, self._window = host, cluster, window
+        self._wire: Wire[Any] | None = None
+        self._error: BaseException | None = None
+        self._lock, self._unwanted = threading.Lock(), False
+        self._thread = threading.Thread(
+            target=self._run, name=f"ringhaul-open-{host.address}", daemon=True
+        )
+        self._thread.start()
+
+    def done(self, wait_s: float) -> bool:
+        """Whether it ended, after waiting for that."""
+        self._thread.join(wait_s)
+        return not self._thread.is_alive()
+
+    def result(self) -> Wire[Any]:
+        """The wire, once it is done. Raises what kept it from being opened."""
+        if self._wire is None:
+            assert self._error is not None
+            raise self._error
+        return self._wire
+
+    def abandon(self) -> None:
+        """Nobody wants the wire any more."""
+        with self._lock:
+            self._unwanted = True
+            if self._wire is not None:
+                self._wire.close()
+
+    def _run(self) -> None:
+        try:
+            wire = Wire(self._host, self._cluster, self._window, timeout_s=CONNECT_TIMEOUT_S)
+        except BaseException as error:  # raised again by `result`
+            self._error = error
+            return
+        with self._lock:
+            self._wire = wire
+            if self._unwanted:
+                wire.close()
+
+
+class Plane:
+    """The wires of one process. Used by one unit at a time, in one thread."""
+
+    def __init__(self, session: Session, *, requests_max: int, bytes_max: int) -> None:
+        """Bounds are of each wire: requests unanswered, and their bytes."""
+        #: Some server does not speak the data plane's protocol: leave it to the driver.
+        self.unsupported = False
+        #: Rows may be sent in batches: no server has spoken against one; and some batch was taken.
+        self.batches, self.batches_tried = True, False
+        self._cluster = session.cluster
+        self._requests_max, self._bytes_max = requests_max, bytes_max
+        self._wires: dict[Host, Wire[Any]] = {}
+        self._openings: dict[Host, _Opening] = {}
+        self._absent: dict[Host, _Absence] = {}
+        self._jitter = random.Random()
+
+    def wire(self, host: Host) -> Wire[Any] | None:
+        """The wire to a host; None while it is being opened or to be left alone.
+
+        Raises `WireUnsupported` when the server cannot be spoken to at all.
+        """
+        wire = self._wires.get(host)
+        if wire is not None:
+            return wire
+        opening = self._openings.get(host)
+        wait_s = 0.0
+        if opening is None:
+            absence = self._absent.get(host)
+            if absence is not None and time.monotonic() < absence.again_at_s:
+                return None
+            if host.is_up is False and absence is None:
+                self.drop(host, f"{host.address}: the driver says that it is down")
+                return None
+            window: Window[Any] = Window(requests_max=self._requests_max, bytes_max=self._bytes_max)
+            opening = self._openings[host] = _Opening(host, self._cluster, window)
+            wait_s = OPENING_WAIT_S if absence is None else 0.0
+        if not opening.done(wait_s):
+            return None
+        del self._openings[host]
+        try:
+            wire = self._wires[host] = opening.result()
+        except WireError as error:
+            self.drop(host, str(error))
+            self._absent[host].refused = isinstance(error, WireRefused)
+            return None
+        return wire
+
+    def open_wires(self) -> list[Wire[Any]]:
+        """The wires that are open now."""
+        return list(self._wires.values())
+
+    def check(self) -> None:
+        """Between units: drop wires that died while nobody used them. At most some seconds."""
+        self.forget_busy()
+        now_s = time.monotonic()
+        asked = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
+        for wire in asked:
+            self._heartbeat(wire, Wire.probe)
+        while asked := [wire for wire in asked if not wire.closed and wire.probed_at_s is not None]:
+            left_s = now_s + HEARTBEAT_TIMEOUT_S - time.monotonic()
+            if left_s <= 0:
+                break
+            readable, writable = wait(asked, left_s)
+            for wire in writable:
+                self._heartbeat(wire, Wire.push)
+            for wire in readable:
+                self._heartbeat(wire, _hear)
+        for wire in asked:
+            self.drop(wire.host, f"{wire.host.address}: no answer to a heartbeat")
+
+    def _heartbeat(self, wire: Wire[Any], step: Callable[[Wire[Any]], None]) -> None:
+        """One step of asking a wire whether it lives."""
+        if wire.closed:
+            return
+        try:
+            step(wire)
+        except (WireError, FrameError) as error:
+            self.drop(wire.host, str(error))
+
+    def forget_busy(self) -> None:
+        """Close the wires on which somebody's requests are unanswered; the hosts are not at fault.
+
+        Their answers would come to the next unit. Nor is it left a server that does not answer.
+        """
+        for wire in self.open_wires():
+            if wire.busy or wire.probed_at_s is not None:
+                del self._wires[wire.host]
+                wire.close()
+
+    def drop(self, host: Host, reason: str) -> None:
+        """Close the wire to a host and leave the host alone for a while."""
+        now_s = time.monotonic()
+        wire = self._wires.pop(host, None)
+        if wire is not None:
+            wire.close()
+            if now_s - wire.opened_at_s > STEADY_S:
+                self._absent.pop(host, None)
+        failures = self._absent[host].failures + 1 if host in self._absent else 1
+        self._absent[host] = _Absence(failures, now_s + backoff_s(failures, self._jitter), reason)
+
+    def why_absent(self, hosts: tuple[Host, ...]) -> str:
+        """Why none of the hosts takes rows, for people."""
+        reasons = [self._absent[host].reason for host in hosts if host in self._absent]
+        reasons += [f"{h.address}: not connected yet" for h in hosts if h in self._openings]
+        return "; ".join(reasons) or "no replica is known"
+
+    def refused(self, hosts: tuple[Host, ...]) -> bool:
+        """Whether some of the hosts live and take no further connection."""
+        return any(host in self._absent and self._absent[host].refused for host in hosts)
+
+    def close(self) -> None:
+        """Close all wires."""
+        for opening in self._openings.values():
+            opening.abandon()
+        self._openings.clear()
+        for wire in self._wires.values():
+            wire.close()
+        self._wires.clear()
+
+
+def _hear(wire: Wire[Any]) -> None:
+    """Take the answer to a heartbeat, if it is there."""
+    for reply in wire.pull().others:
+        wire.take_probe(reply)

@@ -1,0 +1,1 @@
+"""Where rows and results of a job go: part files and their manifest."""

@@ -1,0 +1,149 @@
+"""manifest.json: which files of a folder are the unload, written when all of them are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import OutputFormat
+from ringhaul.output.missing import MissingRange
+from ringhaul.output.parts import PartInfo, new_sum
+from ringhaul.storage.folders import open_folder
+
+MANIFEST = "manifest.json"
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformed:
+    """Which functions the rows went through. Rows that they were given and that are neither left
+    out nor rejects became rows of the parts."""
+
+    functions: tuple[str, ...]
+    rows_given: int
+    dropped: int
+    rejected: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What an unload has written. A folder without one holds an unload that did not end."""
+
+    job: str
+    keyspace: str
+    table: str
+    statement: str  #: the SELECT whose rows these are
+    columns: tuple[tuple[str, str], ...]  #: name and CQL type of each
+    format: OutputFormat
+    created: str  #: when it was written: ISO 8601, UTC
+    parts: tuple[PartInfo, ...]  #: in token order
+    transform: Transformed | None = None  #: None: the parts hold the statement's rows as they are
+    missing: tuple[MissingRange, ...] = ()  #: token ranges that could not be read, in token order
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict of JSON types that `from_json` takes."""
+        return {
+            "version": VERSION,
+            "job": self.job,
+            "keyspace": self.keyspace,
+            "table": self.table,
+            "statement": self.statement,
+            "columns": [{"name": name, "type": cql_type} for name, cql_type in self.columns],
+            "format": self.format.to_json(),
+            "created": self.created,
+            **({"transform": asdict(self.transform)} if self.transform else {}),
+            **({"missing": [one.to_json() for one in self.missing]} if self.missing else {}),
+            "totals": {"parts": len(self.parts), "rows": self.rows, "bytes": self.bytes},
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Manifest:
+        """Raises `KeyError`, `TypeError` or `UsageError` for what is no manifest."""
+        return cls(
+            **{name: data[name] for name in ("job", "keyspace", "table", "statement", "created")},
+            columns=tuple((column["name"], column["type"]) for column in data["columns"]),
+            format=OutputFormat.from_json(data["format"]),
+            parts=tuple(PartInfo.from_json(part) for part in data["parts"]),
+            transform=_transformed(data.get("transform")),
+            missing=tuple(MissingRange.from_json(one) for one in data.get("missing", ())),
+        )
+
+
+def _transformed(data: Mapping[str, Any] | None) -> Transformed | None:
+    if data is None:
+        return None
+    return Transformed(**{**data, "functions": tuple(data["functions"])})
+
+
+def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:
+    """By the tokens of their units, then by name: the parts of a unit are numbered."""
+    return tuple(
+        sorted(parts, key=lambda part: (part.token_after is None, part.token_after or 0, part.name))
+    )
+
+
+def write_manifest(url: str, manifest: Manifest) -> None:
+    """Write the manifest, whole or not at all; one that is there is replaced.
+
+    Raises `OutputUnusable` and `OutputUnavailable`.
+    """
+    file = open_folder(url).create(MANIFEST)
+    try:
+        file.write(json.dumps(manifest.to_json(), indent=1, ensure_ascii=False).encode() + b"\n")
+        file.publish()
+    except BaseException:
+        file.discard()
+        raise
+
+
+def read_manifest(url: str) -> Manifest | None:
+    """The manifest of a folder; None if it has none. Raises `UsageError` if it is not readable."""
+    data = open_folder(url).read(MANIFEST)
+    if data is None:
+        return None
+    try:
+        fields = json.loads(data)
+        version = fields["version"]
+        if version == VERSION:
+            return Manifest.from_json(fields)
+    except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+        raise UsageError(f"{url}: its {MANIFEST} is not one of ringhaul's: {error!r}") from error
+    raise UsageError(
+        f"{url}: its {MANIFEST} has version {version}, and this ringhaul reads {VERSION}; "
+        "use the ringhaul that wrote it, or a newer one"
+    )
+
+
+def check_parts(url: str, parts: tuple[PartInfo, ...], *, contents: bool = False) -> list[str]:
+    """What is wrong with the files of `parts`, in words; empty if nothing is.
+
+    Names and sizes are looked at, with `contents` every byte too. Parts that are missing are most
+    often on another host: a worker wrote to a folder of that name of its own.
+    """
+    folder = open_folder(url)
+    sizes = folder.sizes()
+    wrong = []
+    for part in parts:
+        if part.name not in sizes:
+            wrong.append(f"{part.name}: is not there")
+        elif sizes[part.name] != part.bytes:
+            wrong.append(f"{part.name}: has {sizes[part.name]} bytes, and had {part.bytes}")
+        elif contents:
+            kind, _, expected = part.checksum.partition(":")
+            found = new_sum(kind)
+            found.update(folder.read(part.name) or b"")
+            if found.hexdigest() != expected:
+                wrong.append(f"{part.name}: its {kind} is {found.hexdigest()}, and was {expected}")
+    return wrong

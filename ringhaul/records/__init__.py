@@ -1,0 +1,1 @@
+"""From the bytes of source files to typed rows, every record accounted for."""

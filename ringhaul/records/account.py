@@ -1,0 +1,215 @@
+"""The records of one unit as rows, each of them accounted for.
+
+Whoever does something with the rows (writes them, compares them) takes them one block after
+another and tells of those that cannot be done; what is left is the same for all of them: reading
+the unit's range, keeping the job's limits, counting, and what there is to say at the end.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringhaul.breadcrumb import TRAIL, Loss
+from ringhaul.dataplane.base import WriteStats
+from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
+from ringhaul.dataplane.window import WindowStats
+from ringhaul.errors import Terminal, TooManyRejects
+from ringhaul.records.careful import careful_blocks
+from ringhaul.records.fields import Fault
+from ringhaul.records.job import LoadJob
+from ringhaul.records.reading import read_unit
+from ringhaul.records.rejects import RejectLog
+from ringhaul.records.rows import EncodedRows, Part, RowEncoder
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.sources.files import check_unchanged
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitHooks:
+    """What the unit asks of whoever runs it."""
+
+    #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
+    #: Gets (rows done, rejects, input bytes) so far.
+    tick: Callable[[int, int, int], None]
+    #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
+    throttle: Throttle = UNTHROTTLED
+    #: With more rejects than these the unit ends at its next block. -1: it does not.
+    rejects_max: int = -1
+    #: Where attempts of the unit were that were lost.
+    losses: Sequence[Loss] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitOutcome:
+    """What a unit did, before it is committed."""
+
+    records: int
+    dropped: int  #: records that a transform left out
+    filtered: int  #: records that the job's condition left out
+    written: int  #: rows; of a verification those that are the same in the table
+    rejected: int
+    rejects_blob: bytes  #: see `RejectLog`
+    input_bytes: int
+    retries: int
+    latencies: Counter[int]
+    window: WindowStats | None  #: what the adaptive window decided, where there is one
+    elapsed_ms: int
+    cpu_ms: int
+    rss_bytes_max: int
+
+
+class Account:
+    """One attempt of a unit."""
+
+    def __init__(self, unit: LoadUnit, job: LoadJob, encoder: RowEncoder, hooks: UnitHooks) -> None:
+        self.stats = WriteStats()  #: of what is done with the rows; whoever does it may replace it
+        self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
+        self._source = job.sources[unit.source]
+        self._rejects, self._tally = RejectLog(), Tally()
+        self._pacing = Pacing(hooks.throttle, self.tick)
+        self.leave = self._pacing.leave
+        self._input_bytes = 0
+        self._row_bytes = 0.0  # of input, for each row that was encoded last
+        self._started, self._cpu_started = time.monotonic(), time.process_time()
+
+    def rows(self) -> Iterator[EncodedRows]:
+        """The unit's rows. When the next ones are asked for, these are on their way.
+
+        Raises `TooManyRejects` (see `UnitHooks`), what `hooks.tick` raises, and what `read_unit`
+        does.
+        """
+        path, losses = self._source.file.path, self._hooks.losses
+        TRAIL.at("read", path, self._unit.first_line)
+        for block, loss in careful_blocks(read_unit(self._unit, self._job), losses):
+            if 0 <= self._hooks.rejects_max < self._rejects.count:
+                # There is more to read. At its end a unit is committed, which stops the job, too.
+                raise TooManyRejects(
+                    self.stats.written,
+                    self._rejects.count,
+                    self._input_bytes,
+                    self._rejects.blob(),
+                )
+            first = block.position.ordinal
+            TRAIL.at("convert", path, block.position.line, first, first + block.records_count)
+            parts = self._encoder.parts(block, self.tick)
+            if loss is not None:
+                parts = self._encoder.left_out(block, loss)
+            for part in parts:
+                self._tally.take(part)
+                self._rejects.add(part.rejects)
+                part_bytes = block.size_bytes * part.records / block.records_count
+                rows_count = sum(map(len, part.rows))
+                if rows_count:
+                    self._row_bytes = part_bytes / rows_count
+                else:
+                    self._pacing.pay(0, int(part_bytes))
+                TRAIL.stage("write")
+                yield from part.rows
+                TRAIL.stage("convert")
+            TRAIL.at("read", path, block.position.line, first + block.records_count)
+            self._input_bytes += block.size_bytes
+            self.tick()
+            if block.position.ordinal + block.records_count >= self._job.ordinal_end:
+                return
+
+    def tick(self) -> None:
+        """To be called often: see `UnitHooks`."""
+        self._hooks.tick(self.stats.written, self._rejects.count, self._input_bytes)
+
+    def throttle(self, rows: int) -> None:
+        """To be called before so many rows are sent: waits while the job's limit is used up."""
+        self._pacing.pay(rows, int(rows * self._row_bytes))
+
+    def refuse(self, rows: EncodedRows, faults: Mapping[int, Fault]) -> None:
+        """The records of rows, given by their index, are rejects, whatever becomes of their other
+        rows."""
+        first = {
+            int(rows.records[row]): faults[row]
+            for row in sorted(faults)
+            if self._tally.refuse(rows, row)
+        }
+        self._rejects.add(self._encoder.rejects(rows.block, first))
+
+    def place(self, rows: EncodedRows, row: int) -> str:
+        """The file and line of a row's record, in words."""
+        record = int(rows.records[row])
+        reject = self._encoder.reject(rows.block, record, "write", None, "")
+        return f"{reject.file}, line {reject.line}"
+
+    def outcome(self) -> UnitOutcome:
+        """What the unit did, when every row is done or refused. Once.
+
+        Raises `SourceChanged` if the source is no longer what was read.
+        """
+        unit, tally = self._unit, self._tally
+        check_unchanged(self._source.file)
+        place = f"{self._source.file.path} at byte {unit.offset_bytes}"
+        tally.check(self.stats.written, place)
+        return UnitOutcome(
+            records=tally.records,
+            dropped=tally.dropped,
+            filtered=tally.filtered,
+            written=self.stats.written,
+            rejected=self._rejects.count,
+            rejects_blob=self._rejects.blob(),
+            input_bytes=(
+                unit.length_bytes if unit.length_bytes != TO_THE_END else self._input_bytes
+            ),
+            retries=self.stats.retries,
+            latencies=self.stats.latencies,
+            window=self.stats.window,
+            elapsed_ms=int((time.monotonic() - self._started) * 1000),
+            cpu_ms=int((time.process_time() - self._cpu_started) * 1000),
+            rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        )
+
+
+class UnitMiscounted(Terminal):
+    """What became of the records does not add up to those that were read: a defect in ringhaul."""
+
+
+class Tally:
+    """The records of one unit: each is loaded, dropped by a transform, filtered or rejected."""
+
+    def __init__(self) -> None:
+        self.records = self.loaded = self.dropped = self.filtered = self.rejected = 0
+        self._rows = self._refused = 0
+        #: Ordinals of records of which the server refused a row.
+        self._refused_records: set[int] = set()
+
+    def take(self, part: Part) -> None:
+        """Count what an encoder gave; its rows are on their way to the server."""
+        self.records += part.records
+        self.loaded += part.loaded
+        self.dropped += part.dropped
+        self.filtered += part.filtered
+        self.rejected += len(part.rejects)
+        self._rows += sum(map(len, part.rows))
+
+    def refuse(self, rows: EncodedRows, row: int) -> bool:
+        """Count a row that the server refused; is it the first one of its record?
+
+        The record is rejected although other rows of it may be in the table.
+        """
+        self._refused += 1
+        ordinal = rows.block.position.ordinal + int(rows.records[row])
+        if ordinal in self._refused_records:
+            return False
+        self._refused_records.add(ordinal)
+        self.loaded -= 1
+        self.rejected += 1
+        return True
+
+    def check(self, written: int, place: str) -> None:
+        """Raise `UnitMiscounted` unless every record and every row is accounted for."""
+        known = self.loaded + self.dropped + self.filtered + self.rejected
+        if known != self.records or written + self._refused != self._rows:
+            raise UnitMiscounted(
+                f"{place}: {self.records} records, of which {self.loaded} loaded, {self.dropped} "
+                f"dropped, {self.filtered} filtered and {self.rejected} rejected; {self._rows} "
+                f"rows, of which {written} written and {self._refused} refused; please report this"
+            )

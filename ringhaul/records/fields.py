@@ -1,0 +1,262 @@
+"""The fields of a block, and what the columns that are loaded make of them.
+
+There is a reader for each format of sources. It reads the records that were asked for, in the form
+that the format has; says which of them cannot be read and why, and what was in a record that cannot
+be loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ringhaul.breadcrumb import TRAIL
+from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
+from ringhaul.cql.empties import EMPTIABLE, rows_with_empty_elements
+from ringhaul.cql.nested import encode_column, encode_json, parse_json
+from ringhaul.cql.typed import encode_typed, refusal
+from ringhaul.formats.csv_read import FieldReject, read_block
+from ringhaul.formats.json_text import parse_spelt
+from ringhaul.formats.jsonl_read import read_objects
+from ringhaul.formats.parquet_json import record_json
+from ringhaul.formats.parquet_read import RowBlock
+from ringhaul.formats.records import count_line_ends
+from ringhaul.formats.split import Block
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.row_fields import WRITETIME, ColumnEncoder, ttls_or, write_times_or
+
+#: A piece of a source: lines of text, or typed rows.
+AnyBlock = Block | RowBlock
+#: (stage, column if one is at fault, reason) of a record that cannot become a row.
+Fault = tuple[str, str | None, str]
+Mask = npt.NDArray[np.bool_]
+
+
+class Parsed(NamedTuple):
+    """The fields of a block's records that could be read."""
+
+    #: One for each field that is wanted, in the form that `FieldReader.encode` takes.
+    columns: list[Any]
+    records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
+    faults: dict[int, Fault]  #: by record, of those that have no row
+
+
+class Kept(NamedTuple):
+    """Where a record that cannot be loaded stands, and what it holds."""
+
+    offset: int
+    length: int
+    data: Callable[[], bytes] | None  #: None: only its place is known
+
+
+class FieldReader(Protocol):
+    """Reads the blocks of one source."""
+
+    @property
+    def encode(self) -> ColumnEncoder: ...
+
+    def parse(self, block: Any, asked: Mask) -> Parsed:
+        """The records where `asked` (bool per record) is true."""
+
+    def lines(self, block: Any, records: Sequence[int]) -> list[int]:
+        """The line on which each record begins; `records` ascend."""
+
+    def kept(self, block: Any, record: int) -> Kept: ...
+
+
+class TableColumns:
+    """The columns that are loaded, in the order in which they are bound; behind them stand the
+    fields that say how a row is written (`row_fields.py`)."""
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self.names = [column for _, column in source.mapping]
+        self.kinds = [job.table.parsed_type(column) for column in self.names]
+        missing = UNSET_LENGTH if job.nulls == "unset" else NULL_LENGTH
+        key = job.table.primary_key
+        self._null_lengths = [NULL_LENGTH if c in key else missing for c in self.names]
+        #: Lists whose elements may be empty.
+        self._spelt_out = [
+            kind.name == "list" and kind.of[0].name in EMPTIABLE for kind in self.kinds
+        ]
+        self._text = job.text
+        self._row_fields = source.row_fields
+        self._ttl_s = job.ttl_s
+        wanted = source.wanted(job)
+        self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
+
+    def of_read(self, columns: list[Any]) -> list[Any]:
+        """The values at each place, of `Parsed.columns`: a field may be at two."""
+        return [columns[at] for at in self._read_at]
+
+    def told(self, place: int) -> str:
+        """What the values at `place` are for, in words."""
+        columns_count = len(self.names)
+        if place < columns_count:
+            return self.names[place]
+        return self._row_fields[place - columns_count][1].told
+
+    def refusal(self, place: int, arrow: pa.DataType) -> str | None:
+        """Why no value of an Arrow type can be one at `place`; None: they can."""
+        columns_count = len(self.names)
+        if place < columns_count:
+            return refusal(self.kinds[place], arrow)
+        return self._row_fields[place - columns_count][1].refusal(arrow)
+
+    def encode(
+        self,
+        encode: ColumnEncoder,
+        place: int,
+        values: Any,
+        records: npt.NDArray[np.int64],
+        faults: dict[int, Fault],
+    ) -> Cells:
+        """The cells of what is at `place`; what is wrong with values goes to `faults`, unless
+        something is known to be wrong with their records."""
+        columns_count = len(self.names)
+        TRAIL.column(self.told(place))
+        if place < columns_count:
+            name = self.names[place]
+            column = encode(
+                self.kinds[place], values, self._text, null_length=self._null_lengths[place]
+            )
+            if self._spelt_out[place]:
+                self._refuse_empties(place, column.cells, records, faults)
+        else:
+            name, meant = self._row_fields[place - columns_count]
+            column = meant.encode(encode, values, self._text)
+        for row, fault in column.faults.items():
+            faults.setdefault(int(records[row]), ("cast", name, fault.words(name)))
+        return column.cells
+
+    def _refuse_empties(
+        self, place: int, lists: Cells, records: npt.NDArray[np.int64], faults: dict[int, Fault]
+    ) -> None:
+        """Bound as a list, such a value ends in an error of the server's, or as a null in a list
+        that is frozen. As a literal in CQL it is kept."""
+        name, (of,) = self.names[place], self.kinds[place].of
+        for row in rows_with_empty_elements(of, lists):
+            reason = (
+                f"cast list: an empty value of type {of}, which the server takes in a list "
+                "only as a literal: INSERT the row with cqlsh"
+            )
+            faults.setdefault(int(records[row]), ("cast", name, reason))
+
+    def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
+        """What is bound, of the cells of all places: the columns, the timestamp, and the TTL where
+        rows have their own. `timestamps`: in microseconds, of rows without one of their own."""
+        columns_count = len(self.names)
+        bound = [*cells[:columns_count], Cells.fixed(timestamps.astype(">i8"))]
+        for (_, meant), own in zip(self._row_fields, cells[columns_count:], strict=True):
+            if meant is WRITETIME:
+                bound[columns_count] = write_times_or(own, timestamps)
+            else:
+                bound.append(ttls_or(own, self._ttl_s))
+        return bound
+
+
+class _Lines:
+    """Sources whose records are text: each is kept as its bytes."""
+
+    def lines(self, block: Block, records: Sequence[int]) -> list[int]:
+        """Lines are counted once over the block: anew for each, a block of bad records would take
+        minutes."""
+        lines = []
+        line, counted_bytes = block.position.line, 0
+        for record in records:
+            start = int(block.starts[record])
+            line += count_line_ends(block.data, counted_bytes, start, block.line_end)
+            counted_bytes = start
+            lines.append(line)
+        return lines
+
+    def kept(self, block: Block, record: int) -> Kept:
+        start, end = int(block.starts[record]), int(block.ends[record])
+        whole = block.size_bytes == len(block.data)
+        return Kept(
+            offset=block.position.offset_bytes + start,
+            length=end - start if whole else block.size_bytes,
+            data=(lambda: bytes(block.data[start:end])) if whole else None,
+        )
+
+
+class CsvFields(_Lines):
+    """CSV: all columns are text, nested ones JSON."""
+
+    encode = staticmethod(encode_column)
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self._fields, self._wanted = source.fields, source.wanted(job)
+        self._dialect = source.dialect(job)
+
+    def parse(self, block: Block, asked: Mask) -> Parsed:
+        text = read_block(block, self._dialect, self._fields, self._wanted)
+        faults = _parse_faults(text.rejects, asked)
+        records, arrays = text.records, text.columns
+        if not asked.all():
+            keep = asked[records]
+            records, arrays = records[keep], [a.filter(pa.array(keep)) for a in arrays]
+        return Parsed(arrays, records, faults)
+
+
+class JsonFields(_Lines):
+    """JSON Lines: columns by name; a name that is missing is null."""
+
+    encode = staticmethod(encode_json)
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self._wanted = source.wanted(job)
+        self._dialect = source.dialect(job)
+        #: Names that may stand in an object and are not loaded; None: any.
+        self._ignored = None if source.any_fields else source.fields
+        self._parse = parse_spelt if job.transforms else parse_json
+
+    def parse(self, block: Block, asked: Mask) -> Parsed:
+        found = read_objects(
+            block, self._dialect, self._wanted, self._ignored, chosen=asked, parse=self._parse
+        )
+        return Parsed(list(found.columns), found.records, _parse_faults(found.rejects, asked))
+
+
+class ParquetFields:
+    """Parquet: columns have types; a record is kept as JSON, as it has no bytes of its own."""
+
+    encode = staticmethod(encode_typed)
+
+    def __init__(self, job: LoadJob, source: LoadSource) -> None:
+        self._kinds, self._text = source.wanted_types(job), job.text
+
+    def parse(self, block: RowBlock, asked: Mask) -> Parsed:
+        records = np.flatnonzero(asked).astype(np.int64)
+        batch = block.batch if asked.all() else block.batch.filter(pa.array(asked))
+        return Parsed(batch.columns, records, {})
+
+    def lines(self, block: RowBlock, records: Sequence[int]) -> list[int]:
+        return [block.position.line + record for record in records]
+
+    def kept(self, block: RowBlock, record: int) -> Kept:
+        data = record_json(block.batch, record, self._kinds, self._text)
+        return Kept(block.position.offset_bytes, len(data), lambda: data)
+
+
+def _parse_faults(rejects: Sequence[FieldReject], asked: Mask) -> dict[int, Fault]:
+    faults: dict[int, Fault] = {}
+    for reject in rejects:
+        if asked[reject.record]:
+            faults.setdefault(reject.record, (reject.stage, reject.column, reject.reason))
+    return faults
+
+
+_READERS: dict[str, Callable[[LoadJob, LoadSource], FieldReader]] = {
+    "csv": CsvFields,
+    "jsonl": JsonFields,
+    "parquet": ParquetFields,
+}
+
+
+def field_reader(job: LoadJob, source: LoadSource) -> FieldReader:
+    """What reads the blocks of a source."""
+    return _READERS[source.format](job, source)

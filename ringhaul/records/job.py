@@ -1,0 +1,182 @@
+"""What a load job is, as plain data: everything a worker needs except secrets and addresses.
+
+The spec travels once per job through the ledger as JSON; workers resolve the cluster from their
+own settings and refuse a job made for another cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.text import TextFormat
+from ringhaul.cql.types import CqlType
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.jsonl_read import line_dialect
+from ringhaul.records.row_fields import TTL, WRITETIME, RowField
+from ringhaul.sources.files import SourceFile
+
+#: Last ordinal when no --max-rows is given: beyond any input, within an int64.
+ORDINAL_END = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadSource:
+    """One input file and the names of its fields, in the order of its records."""
+
+    file: SourceFile
+    fields: tuple[str, ...]
+    #: (field, column) pairs that are loaded, in the order they are bound. With transforms a field
+    #: is a column of their result.
+    mapping: tuple[tuple[str, str], ...]
+    #: Where the first record begins: after the header, which is not a record.
+    start_offset_bytes: int = 0
+    start_line: int = 1
+    format: str = "csv"  #: csv | jsonl | parquet
+    #: jsonl: objects may have names that are no fields; False: such a record is a reject.
+    any_fields: bool = False
+    #: With transforms: the columns that their result may have.
+    results: tuple[str, ...] = ()
+    #: Fields with the rows' write times and TTLs (`row_fields.py`); one that is mapped goes into
+    #: its column, too.
+    timestamp_field: str | None = None
+    ttl_field: str | None = None
+
+    @property
+    def row_fields(self) -> list[tuple[str, RowField]]:
+        """The fields that say how a row is written, and what each says."""
+        both = ((self.timestamp_field, WRITETIME), (self.ttl_field, TTL))
+        return [(field, meant) for field, meant in both if field is not None]
+
+    @property
+    def loaded(self) -> list[str]:
+        """The fields that are loaded: those of columns, then those of `row_fields`. One that is
+        both is there twice."""
+        return [field for field, _ in (*self.mapping, *self.row_fields)]
+
+    def wanted(self, job: LoadJob) -> Sequence[str]:
+        """The fields that are read, each once: those that are loaded, or all where there are
+        transforms."""
+        return self.fields if job.transforms else list(dict.fromkeys(self.loaded))
+
+    def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
+        """The types of `wanted`, that of its column first; None: it is not known what for a field
+        is."""
+        if job.transforms:
+            return [None] * len(self.fields)
+        kinds = {field: meant.kind for field, meant in self.row_fields}
+        kinds |= {field: job.table.parsed_type(column) for field, column in self.mapping}
+        return [kinds[field] for field in self.wanted(job)]
+
+    def dialect(self, job: LoadJob) -> CsvDialect:
+        """How the text of the source is cut into records; means nothing for Parquet."""
+        return job.dialect if self.format == "csv" else line_dialect(job.dialect)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": self.file.path,
+            "size": self.file.size_bytes,
+            "whole": self.file.whole,
+            "version": self.file.version,
+            "fields": list(self.fields),
+            "mapping": [list(pair) for pair in self.mapping],
+            "start": [self.start_offset_bytes, self.start_line],
+            "format": self.format,
+            "any_fields": self.any_fields,
+            "results": list(self.results),
+            "timestamp_field": self.timestamp_field,
+            "ttl_field": self.ttl_field,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LoadSource:
+        return cls(
+            file=SourceFile(
+                path=data["path"],
+                size_bytes=data["size"],
+                whole=data["whole"],
+                version=data["version"],
+            ),
+            fields=tuple(data["fields"]),
+            mapping=tuple((name, column) for name, column in data["mapping"]),
+            start_offset_bytes=data["start"][0],
+            start_line=data["start"][1],
+            format=data["format"],
+            any_fields=data["any_fields"],
+            results=tuple(data["results"]),
+            timestamp_field=data["timestamp_field"],
+            ttl_field=data["ttl_field"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadJob:
+    """A load, or a verification of one, as the user asked for it, fixed at submit so that a repeat
+    means the same."""
+
+    table: TableSchema
+    cluster_name: str
+    sources: tuple[LoadSource, ...]
+    dialect: CsvDialect
+    text: TextFormat
+    #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
+    #: base_us + n, so that of two records with one key the later in the input wins whole. A record
+    #: whose source has it in a field is written at what that says.
+    base_us: int
+    unit_bytes: int  #: a unit ends with the first record that makes it at least this long
+    ttl_s: int = 0  #: of rows without one of their own; 0: the table's default
+    nulls: str = "unset"  #: unset | tombstone
+    consistency: str = "LOCAL_QUORUM"
+    strategy: str = "pipeline"
+    #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
+    ordinal_first: int = 0
+    ordinal_end: int = ORDINAL_END
+    block_bytes: int = 2**21
+    #: Functions that records go through, as `module:function`, in this order.
+    transforms: tuple[str, ...] = ()
+    where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
+    kind: str = "load"  #: one of `LOAD_KINDS`
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes on disk of all sources."""
+        return sum(source.file.size_bytes for source in self.sources)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in _PLAIN}
+        return data | {
+            "table": self.table.to_json(),
+            "sources": [source.to_json() for source in self.sources],
+            "dialect": self.dialect.to_json(),
+            "text": self.text.to_json(),
+            "transforms": list(self.transforms),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LoadJob:
+        return cls(
+            table=TableSchema.from_json(data["table"]),
+            sources=tuple(LoadSource.from_json(source) for source in data["sources"]),
+            dialect=CsvDialect.from_json(data["dialect"]),
+            text=TextFormat.from_json(data["text"]),
+            transforms=tuple(data["transforms"]),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = (
+    "cluster_name",
+    "base_us",
+    "unit_bytes",
+    "ttl_s",
+    "nulls",
+    "consistency",
+    "strategy",
+    "ordinal_first",
+    "ordinal_end",
+    "block_bytes",
+    "where",
+    "kind",
+)

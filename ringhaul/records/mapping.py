@@ -1,0 +1,265 @@
+"""Which field of the file goes into which column. Pure; every refusal names the option to use."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from ringhaul.cluster.schema import TableSchema, nearest
+from ringhaul.cql.nested import loadable
+from ringhaul.cql.types import UnknownType
+from ringhaul.errors import UsageError
+from ringhaul.records.row_fields import TTL, WRITETIME
+
+
+class RowFields(NamedTuple):
+    """The fields that say how a row is written; one that is called as a column goes there, too."""
+
+    timestamp: str | None = None
+    ttl: str | None = None
+
+
+NO_ROW_FIELDS = RowFields()
+
+#: What a field of an unload may be called, before a column in parentheses -> its option, in words.
+_ROW_FUNCTIONS = {
+    "writetime": (WRITETIME.option, "when rows were written"),
+    "ttl": (TTL.option, "how long they live"),
+}
+
+
+def map_fields(
+    fields: Sequence[str],
+    table: TableSchema,
+    *,
+    mapping: Mapping[str, str],
+    skip: Sequence[str],
+    source: str,
+    takes_columns: bool = True,
+    taken: RowFields = NO_ROW_FIELDS,
+) -> tuple[tuple[str, str], ...]:
+    """(field, column) pairs in the order of the fields.
+
+    Without `mapping` every field goes to the column of its name. With it (field name or
+    0-based position -> column) only the fields it names are loaded. Fields in `skip` are left
+    out; those `taken` to say how rows are written need no column. `takes_columns`: --columns can
+    name the fields of such a source. Raises `UsageError` for a field without a column, a column
+    twice, a type that cannot be loaded, or a primary key column that no field fills.
+    """
+    _check_skips(fields, skip, source)
+    left_out = set(skip)
+    wanted = _by_mapping(fields, mapping, source) if mapping else {name: name for name in fields}
+    known = table.column_names
+    if not mapping:
+        skip = [*skip, *(name for name in taken if name is not None and name not in known)]
+        left_out = set(skip)
+    pairs = tuple(
+        (field, wanted[field]) for field in fields if field in wanted and field not in left_out
+    )
+    columns = set(known)
+    unknown = [(field, column) for field, column in pairs if column not in columns]
+    if not mapping:
+        refuse_other_case(fields, table, skip=skip, source=source, takes_columns=takes_columns)
+    if not mapping and pairs and len(unknown) == len(pairs):
+        raise UsageError(
+            f"{source}: the header names no column of {table.name} (it reads "
+            f"{', '.join(fields[:8])}; the table has {', '.join(known[:12])}). "
+            "If the file has no header, give --no-header"
+        )
+    for field, column in unknown:
+        raise UsageError(
+            f"{source}: field {field!r} has no column {column!r} in {table.name}. "
+            f"{_way_out(field, column)}{nearest(column, known)}"
+        )
+    _check_pairs(pairs, table, source)
+    return pairs
+
+
+def _way_out(field: str, column: str) -> str:
+    """What to give for a field without a column."""
+    skip = f"--skip-columns {shlex.quote(field)}"
+    function = field.partition("(")[0].lower()
+    if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
+        option, told = _ROW_FUNCTIONS[function]
+        taken = f"{option} {shlex.quote(field)}"
+        return f"If it is {told}, load takes {taken}; or leave it out with {skip}"
+    pair = shlex.quote(f"{field}=COLUMN")
+    return f"Leave it out with {skip}, or name its column with --mapping {pair}"
+
+
+def find_row_fields(
+    fields: Sequence[str], wanted: RowFields, *, source: str, positions: bool = True
+) -> RowFields:
+    """The fields that are `wanted` by their names or, if these are no names, 0-based `positions`.
+    Raises `UsageError` for one that is no field, that two fields are called, or that is both."""
+    found = []
+    for meant, name in zip((WRITETIME, TTL), wanted, strict=True):
+        field = name if name in fields else None
+        if name is not None and positions:
+            field = _field_named(name, fields)
+        if name is not None and field is None:
+            raise UsageError(
+                f"{source}: {meant.option} names field {name!r}, which it does not have; its "
+                f"fields are {', '.join(fields[:12])}{nearest(name, fields)}"
+            )
+        if field is not None and fields.count(field) > 1:
+            raise UsageError(
+                f"{source}: {meant.option}: {fields.count(field)} fields are named {field!r}; name "
+                "all fields by --columns"
+            )
+        found.append(field)
+    if found[0] is not None and found[0] == found[1]:
+        raise UsageError(
+            f"{source}: {WRITETIME.option} and {TTL.option} both name field {found[0]!r}: "
+            "give each a field of its own"
+        )
+    return RowFields(*found)
+
+
+def refuse_other_case(
+    fields: Sequence[str],
+    table: TableSchema,
+    *,
+    source: str,
+    skip: Sequence[str] = (),
+    takes_columns: bool = True,
+) -> None:
+    """Raise `UsageError` for fields that differ from columns only in case, with all that is to be
+    given instead. Not where it is unclear which column is meant, nor for names that these options
+    cannot hold. The last two arguments are those of `map_fields`.
+    """
+    columns = _by_lower_case(set(table.column_names) - set(fields))
+    others = _by_lower_case(set(fields) - set(table.column_names) - set(skip))
+    meant = {
+        field: columns[lower][0]
+        for lower, (field, *more) in others.items()
+        if not more and len(columns.get(lower, ())) == 1
+    }
+    if not meant or any(character in field for field in fields for character in ",="):
+        return
+    told = ", ".join(
+        f"field {field} differs from column {meant[field]} only in case"
+        for field in fields
+        if field in meant
+    )
+    # A mapping loads nothing but the fields that it names: it has to name all of them.
+    wanted = [field for field in fields if field not in skip]
+    pairs = shlex.quote(",".join(f"{field}={meant.get(field, field)}" for field in wanted))
+    names = shlex.quote(",".join(meant.get(field, field) for field in fields))
+    columns_too = f" or --columns {names}" if takes_columns else ""
+    raise UsageError(f"{source}: {told}: use --mapping {pairs}{columns_too}")
+
+
+def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.lower(), []).append(name)
+    return found
+
+
+def find_fields(
+    fields: Sequence[str], table: TableSchema, *, source: str, otherwise: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """(field, column) pairs in the order of the fields: each column is filled by the one field of
+    its name, and other fields are left out. For what no option maps: values of `lookup` and `exec`.
+
+    Raises `UsageError` for a column that has no such field, with what to do `otherwise`, or whose
+    type cannot be loaded.
+    """
+    for column in table.column_names:
+        if fields.count(column) > 1:
+            raise UsageError(f"{source}: {fields.count(column)} fields are named {column!r}")
+        if column not in fields:
+            raise UsageError(
+                f"{source}: no field is named {column!r}; its fields are "
+                f"{', '.join(fields[:12])}{otherwise}{nearest(column, fields)}"
+            )
+        why = not_loadable(table, column)
+        if why is not None:
+            raise UsageError(f"{source}: {why}")
+    return tuple((field, field) for field in fields if field in table.column_names)
+
+
+def not_loadable(table: TableSchema, column: str) -> str | None:
+    """Why no INSERT can write a column; None: it can."""
+    cql_type = table.type_of(column)
+    try:
+        if loadable(table.parsed_type(column)):
+            return None
+    except UnknownType:
+        return f"column {column!r} has type {cql_type}, which ringhaul does not know"
+    return f"column {column!r} has type {cql_type}: a counter is only ever added to, not set"
+
+
+def map_names(
+    table: TableSchema,
+    *,
+    mapping: Mapping[str, str],
+    skip: Sequence[str],
+    source: str,
+    taken: RowFields = NO_ROW_FIELDS,
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Fields and (field, column) pairs of a source whose records name their values (jsonl).
+
+    The fields are every name that may stand in a record: those of the columns, of the mapping, of
+    `skip`, and those `taken` to say how rows are written. Columns that no INSERT can write are left
+    out. Raises `UsageError` as `map_fields`.
+    """
+    free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
+    names = list(mapping) if mapping else free
+    others = (name for name in taken if name is not None)
+    fields = tuple(dict.fromkeys([*names, *skip, *others]))
+    pairs = map_fields(fields, table, mapping=mapping, skip=skip, source=source, taken=taken)
+    return fields, pairs
+
+
+def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> None:
+    for name in skip:
+        if name not in fields:
+            raise UsageError(
+                f"{source}: --skip-columns names {name!r}, which is no field of it"
+                f"{nearest(name, fields)}"
+            )
+
+
+def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
+    """Field name -> column for an explicit mapping; a number is a 0-based position."""
+    wanted: dict[str, str] = {}
+    for name, column in mapping.items():
+        field = _field_named(name, fields)
+        if field is None:
+            raise UsageError(
+                f"{source}: --mapping names field {name!r}, which it does not have; its fields are "
+                f"{', '.join(fields[:12])}{nearest(name, fields)}"
+            )
+        if field in wanted:
+            raise UsageError(f"{source}: --mapping names field {field!r} twice, by {name!r}, too")
+        wanted[field] = column
+    return wanted
+
+
+def _field_named(name: str, fields: Sequence[str]) -> str | None:
+    """The field of this name, or at this position from 0."""
+    if name in fields:
+        return name
+    return fields[int(name)] if name.isdecimal() and int(name) < len(fields) else None
+
+
+def _check_pairs(pairs: Sequence[tuple[str, str]], table: TableSchema, source: str) -> None:
+    columns = Counter(column for _, column in pairs)
+    for column, count in columns.items():
+        if count > 1:
+            names = {field for field, other in pairs if other == column}
+            alike = "; they have one name: name all fields by --columns" if len(names) == 1 else ""
+            raise UsageError(f"{source}: two fields go to column {column!r} (--mapping){alike}")
+        why = not_loadable(table, column)
+        if why is not None:
+            raise UsageError(f"{source}: {why}; leave it out with --skip-columns")
+    missing = [column for column in table.primary_key if column not in columns]
+    if missing:
+        raise UsageError(
+            f"{source}: no field for primary key column {', '.join(map(repr, missing))} of "
+            f"{table.name}; name one with --mapping {shlex.quote(f'FIELD={missing[0]}')}"
+        )

@@ -1,0 +1,71 @@
+"""The records of a unit, wherever its source keeps them: a range of a file, a decoded stream, or a
+row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow.parquet as pq
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.parquet_read import read_batches, told
+from ringhaul.formats.split import Position, Stream, read_blocks
+from ringhaul.records.fields import AnyBlock
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.sources.files import SourceFile, open_parquet, open_range, open_whole
+
+SKIP_BYTES = 1 << 20
+
+
+def read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[AnyBlock]:
+    """The blocks of a unit. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+    source = job.sources[unit.source]
+    start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+    return read_records(source, job, start, unit.length_bytes, job.block_bytes)
+
+
+def read_records(
+    source: LoadSource, job: LoadJob, start: Position, length_bytes: int, block_bytes: int
+) -> Iterator[AnyBlock]:
+    """The blocks of a source from `start` on; of Parquet, the rows of the row group there."""
+    if source.format == "parquet":
+        wanted = source.wanted(job)
+        group = start.offset_bytes
+        with open_parquet(source.file, group, wanted) as file, told(source.file.path):
+            yield from read_batches(
+                file, wanted, size_bytes=length_bytes, start=start, block_bytes=block_bytes
+            )
+        return
+    dialect = source.dialect(job)
+    with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
+        yield from read_blocks(stream, dialect, block_bytes=block_bytes, start=start)
+
+
+@contextmanager
+def open_records(
+    file: SourceFile, offset_bytes: int, length_bytes: int, dialect: CsvDialect
+) -> Iterator[Stream]:
+    """A stream that stands at `offset_bytes` and ends after `length_bytes` or TO_THE_END.
+
+    Offsets are those of the decoded stream where the file is compressed or encoded.
+    Raises `SourceMissing`, `SourceChanged` and, from `read`, `SourceCorrupt`.
+    """
+    if not file.whole:
+        if length_bytes == TO_THE_END:
+            length_bytes = file.size_bytes - offset_bytes
+        with open_range(file, offset_bytes, length_bytes) as stream:
+            yield stream
+        return
+    with open_whole(file, dialect) as stream:
+        left = offset_bytes
+        while left and (skipped := stream.read(min(left, SKIP_BYTES))):
+            left -= len(skipped)
+        yield stream
+
+
+def parquet_metadata(file: SourceFile) -> pq.FileMetaData:
+    """What the footer says. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+    with open_parquet(file) as opened:
+        return opened.metadata

@@ -1,0 +1,273 @@
+"""A block of records -> columns of CQL cells, and the records that cannot become rows.
+
+Everything here is per column. A record leaves the block at its first fault (a field count, a
+value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ringhaul.breadcrumb import Loss
+from ringhaul.cluster.schema import appends
+from ringhaul.cql.cells import Cells, bigint_cells, join_rows, routing_keys
+from ringhaul.records.fields import AnyBlock, Fault, TableColumns, field_reader
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
+
+#: Cassandra stores a partition key's length in 16 bits.
+PARTITION_KEY_BYTES_MAX = 65535
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Rows of one block, ready to be bound: one `Cells` per column, then the timestamp, and the TTL
+    where rows have their own."""
+
+    columns: list[Cells]
+    keys: pa.BinaryArray  #: the routing key of each row
+    records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
+    block: AnyBlock
+    #: Where in `columns` the timestamp is, of rows that must not be written twice at one time;
+    #: None: they may be, which changes nothing.
+    timestamp_at: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def later(self, by_us: int) -> EncodedRows:
+        """The same rows, written so many microseconds later, if that is needed (`timestamp_at`)."""
+        if self.timestamp_at is None or not by_us:
+            return self
+        columns = list(self.columns)
+        timestamps = columns[self.timestamp_at].fixed_values
+        assert timestamps is not None  # every row has one
+        # None beyond what there is: it would come back as the least.
+        latest = np.minimum(timestamps.astype(np.int64), 2**63 - 1 - by_us)
+        columns[self.timestamp_at] = bigint_cells(latest + by_us)
+        return replace(self, columns=columns)
+
+    def joined(self) -> pa.BinaryArray:
+        """Each row's bound values as they stand in a request."""
+        return join_rows(self.columns)
+
+
+class Part(NamedTuple):
+    """What some records of a block became. `records` are those loaded, dropped, filtered and the
+    rejects."""
+
+    rows: list[EncodedRows]  #: all rows of a record are in one part
+    rejects: list[Reject]
+    records: int  #: of those that the job asked for
+    loaded: int  #: records that became rows
+    dropped: int = 0  #: left out by a transform
+    filtered: int = 0  #: left out by the condition
+
+
+def _no_tick() -> None:
+    pass
+
+
+class RowEncoder:
+    """Encodes the blocks of one source of one job."""
+
+    def __init__(
+        self,
+        job: LoadJob,
+        source: LoadSource,
+        transforms: tuple[Transform, ...] = (),
+        later_us: int = 0,
+    ) -> None:
+        """`transforms`: those that `job` names. `later_us`: see `EncodedRows.later`. Raises
+        `UsageError` for the job's condition."""
+        self._job = job
+        self._source = source
+        self._fields = field_reader(job, source)
+        self._table = TableColumns(job, source)
+        self._columns = self._table.names
+        self._key = [self._columns.index(name) for name in job.table.partition_key]
+        self._primary = [self._columns.index(name) for name in job.table.primary_key]
+        self._appends = any(appends(job.table.type_of(name)) for name in self._columns)
+        self._later_us = later_us
+        self._shaper = None
+        if job.transforms or job.where:
+            from ringhaul.records.shape import Shaper  # what most loads do not need to import
+
+            self._shaper = Shaper(job, source, self._fields, self._table, transforms)
+
+    def parts(self, block: AnyBlock, tick: Callable[[], None] = _no_tick) -> Iterator[Part]:
+        """What becomes of the records of a block that the job asked for, each of them once.
+
+        `tick` is called between calls of transforms. Raises `TransformError`.
+        """
+        if self._shaper is None or block.defect is not None:
+            rows, rejects, count = self.encode(block)
+            yield Part([] if rows is None else [rows], rejects, count, len(rows or ()))
+            return
+        asked = self._asked(block)
+        asked_count = int(np.count_nonzero(asked))
+        if not asked_count:
+            return
+        parsed = self._fields.parse(block, asked)
+        for shaped in self._shaper.shape(parsed, asked_count, tick):
+            faults = shaped.faults
+            for cells, records in shaped.rows:
+                self._check_keys(cells, records, faults)
+            encoded = [self._rows(block, cells, records, faults) for cells, records in shaped.rows]
+            found = [rows for rows in encoded if rows is not None]
+            yield Part(
+                found,
+                self.rejects(block, faults),
+                shaped.records,
+                _distinct([rows.records for rows in found]),
+                shaped.dropped,
+                shaped.filtered,
+            )
+
+    def left_out(self, block: AnyBlock, loss: Loss) -> Iterator[Part]:
+        """What becomes of a block of one record that cost a process: a reject, if the job asks for
+        it."""
+        if self._asked(block).any():
+            yield Part([], [self.reject(block, 0, *_reject_of(loss))], 1, 0)
+
+    def encode(self, block: AnyBlock) -> tuple[EncodedRows | None, list[Reject], int]:
+        """Rows to write, rejects, and how many records of the block the job asked for.
+
+        Rows and rejects together are exactly those records.
+        """
+        asked = self._asked(block)
+        asked_count = int(np.count_nonzero(asked))
+        if not asked_count:
+            return None, [], 0
+        if block.defect is not None:
+            return None, [self.reject(block, 0, "split", None, block.defect)], 1
+        columns, records, faults = self._fields.parse(block, asked)
+        encode = self._fields.encode
+        cells = [
+            self._table.encode(encode, place, values, records, faults)
+            for place, values in enumerate(self._table.of_read(columns))
+        ]
+        self._check_keys(cells, records, faults)
+        rows = self._rows(block, cells, records, faults)
+        return rows, self.rejects(block, faults), asked_count
+
+    def reject(
+        self, block: AnyBlock, record: int, stage: str, column: str | None, reason: str
+    ) -> Reject:
+        """The reject of one record of a block."""
+        return self.rejects(block, {record: (stage, column, reason)})[0]
+
+    def _asked(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
+        """Which records of the block the job asks for."""
+        ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
+        return (ordinals >= self._job.ordinal_first) & (ordinals < self._job.ordinal_end)
+
+    def rejects(self, block: AnyBlock, faults: Mapping[int, Fault]) -> list[Reject]:
+        """The rejects of a block, which are given by their records, in their order."""
+        records = sorted(faults)
+        rejects = []
+        for record, line in zip(records, self._fields.lines(block, records), strict=True):
+            stage, column, reason = faults[record]
+            kept = self._fields.kept(block, record)
+            whole = kept.data is not None and kept.length <= KEPT_BYTES_MAX
+            rejects.append(
+                Reject(
+                    file=self._source.file.path,
+                    offset=kept.offset,
+                    length=kept.length,
+                    line=line,
+                    stage=stage,
+                    column=column,
+                    reason=reason,
+                    data=kept.data() if kept.data is not None and whole else None,
+                )
+            )
+        return rejects
+
+    def _check_keys(
+        self,
+        cells: list[Cells],
+        records: npt.NDArray[np.int64],
+        faults: dict[int, Fault],
+    ) -> None:
+        """Nulls in the primary key, and partition keys that Cassandra refuses by length."""
+        for position in self._primary:
+            column = self._columns[position]
+            for row in np.flatnonzero(cells[position].lengths < 0):
+                faults.setdefault(
+                    int(records[row]), ("key", column, "null in the primary key; it needs a value")
+                )
+        if not self._key:
+            return  # values of a statement, not rows of a table
+        lengths = [cells[position].lengths.astype(np.int64) for position in self._key]
+        if len(lengths) == 1:
+            for row in np.flatnonzero(lengths[0] == 0):
+                reason = "empty partition key; Cassandra stores no row under an empty key"
+                faults.setdefault(int(records[row]), ("key", self._columns[self._key[0]], reason))
+            total = lengths[0]
+        else:
+            # Each component of a composite key is stored with 2 bytes of length and 1 of end.
+            total = np.sum([np.maximum(length, 0) + 3 for length in lengths], axis=0)
+        for row in np.flatnonzero(total > PARTITION_KEY_BYTES_MAX):
+            reason = f"partition key of {total[row]} bytes; at most {PARTITION_KEY_BYTES_MAX} fit"
+            faults.setdefault(int(records[row]), ("key", self._columns[self._key[0]], reason))
+
+    def _rows(
+        self,
+        block: AnyBlock,
+        cells: list[Cells],
+        records: npt.NDArray[np.int64],
+        faults: dict[int, Fault],
+    ) -> EncodedRows | None:
+        if faults:
+            good = ~np.isin(records, np.fromiter(faults, dtype=np.int64, count=len(faults)))
+            records, cells = records[good], [column.filter(good) for column in cells]
+        if not len(records):
+            return None
+        timestamps = self._job.base_us + block.position.ordinal + records
+        rows = EncodedRows(
+            columns=self._table.bound(cells, timestamps),
+            keys=self._routing_keys(cells, len(records)),
+            records=records,
+            block=block,
+            timestamp_at=len(self._columns) if self._appends else None,
+        )
+        return rows.later(self._later_us)
+
+    def _routing_keys(self, cells: list[Cells], rows_count: int) -> pa.BinaryArray:
+        if not self._key:
+            return pa.array([b""] * rows_count, pa.binary())
+        return routing_keys([cells[position] for position in self._key])
+
+
+def _reject_of(loss: Loss) -> tuple[str, str | None, str]:
+    how = "this record killed its process"
+    if loss.stalled_s:
+        how = f"this record kept a process busy for {loss.stalled_s} s without progress"
+    stage = "transform" if loss.stage == "transform" else "convert"
+    return stage, loss.column or None, f"{how}, among others and alone"
+
+
+def _distinct(parts: list[npt.NDArray[np.int64]]) -> int:
+    """How many different records there are."""
+    return len(np.unique(np.concatenate(parts))) if parts else 0
+
+
+def bound_values(rows: EncodedRows, row: int) -> list[bytes | None]:
+    """The values of one row; None: null or unset."""
+    chosen = np.zeros(len(rows), np.bool_)
+    chosen[row] = True
+    cells = [column.filter(chosen) for column in rows.columns]
+    return [
+        None if int(one.lengths[0]) < 0 else one.values.cast(pa.binary())[0].as_py()
+        for one in cells
+    ]

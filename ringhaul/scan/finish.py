@@ -1,0 +1,103 @@
+"""The end of an unload: the manifest.
+
+It comes from what committed units left in the ledger, each unit once, so that it may be written
+again at any time, by anybody, with the same content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ringhaul.errors import OutputUnusable
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.reading import Reader
+from ringhaul.output.manifest import Manifest, Transformed, check_parts, write_manifest
+from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.parts import PartInfo, remove_orphans
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.result import ReadResult
+
+
+def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
+    """Write the manifest of an unload that is complete, and remove what attempts left that did
+    not count. Repeating it writes the same."""
+    job = ReadJob.from_json(json.loads(ledger.job_spec(job_id)))
+    assert job.output is not None
+    parts = list(job_parts(ledger, job_id))
+    check_parts_counted(ledger, job_id, parts)
+    check_seen(job.output.url, parts)
+    manifest = _manifest(job_id, job, parts, ledger.status(job_id).finished_ms or 0)
+    if job.skip_failed:
+        manifest = replace(manifest, missing=tuple(job_missing(ledger, job_id)))
+    if job.transforms:
+        manifest = replace(manifest, transform=_transformed(ledger, job_id, job))
+    write_manifest(job.output.url, manifest)
+    remove_orphans(job.output.url, job_id, {part.name for part in parts})
+    return manifest
+
+
+def check_parts_counted(ledger: Reader, job_id: str, parts: list[PartInfo]) -> None:
+    """Raise `JobDamaged` if the ledger lost parts that it counted, or knows of more."""
+    counted = sum(ReadResult.unpack(packed).parts for _, packed in ledger.results(job_id))
+    if counted != len(parts):
+        raise JobDamaged(job_id, [f"{len(parts):,} of {counted:,} files are listed"])
+
+
+def check_seen(url: str, parts: list[PartInfo]) -> None:
+    """Raise `OutputUnusable` where the parts are not here: a worker wrote on a host of its own."""
+    wrong = check_parts(url, tuple(parts))
+    if wrong:
+        raise OutputUnusable(
+            f"{url}: {len(wrong):,} of {len(parts):,} files that workers wrote are not what they "
+            f"were ({wrong[0]}). Is the folder the same on every host?"
+        )
+
+
+def moment(ms: int) -> str:
+    """ISO 8601 of a time of Redis's."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _manifest(job_id: str, job: ReadJob, parts: list[PartInfo], finished_ms: int) -> Manifest:
+    assert job.output is not None
+    return Manifest(
+        job=job_id,
+        keyspace=job.table.keyspace,
+        table=job.table.table,
+        statement=job.sql,
+        columns=job.columns,
+        format=job.output.format,
+        created=moment(finished_ms),
+        parts=tuple(parts),
+    )
+
+
+def _transformed(ledger: Reader, job_id: str, job: ReadJob) -> Transformed:
+    results = [ReadResult.unpack(packed) for _, packed in ledger.results(job_id)]
+    return Transformed(
+        functions=job.transforms,
+        rows_given=sum(result.rows_given for result in results),
+        dropped=sum(result.dropped for result in results),
+        rejected=sum(result.rejected for result in results),
+    )
+
+
+def job_missing(ledger: Reader, job_id: str) -> list[MissingRange]:
+    """The ranges that the committed units left out, in token order."""
+    results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
+    return join_missing(one for result in results for one in result.missing)
+
+
+def job_parts(ledger: Reader, job_id: str) -> Iterator[PartInfo]:
+    """The parts of the committed units, in the order of units, which is that of tokens."""
+    for _, extra in ledger.extras(job_id):
+        yield from unload_parts(extra)
+
+
+def unload_parts(extra: bytes) -> list[PartInfo]:
+    """The parts that a unit of an unload left in the ledger; behind them may be rejects."""
+    parts, _, _ = extra.partition(b"\n")
+    return [PartInfo.from_json(part) for part in json.loads(parts)]

@@ -1,0 +1,104 @@
+"""What a read job is, as plain data: everything a worker needs except secrets and addresses.
+
+One SELECT says what is read, whatever the command: `unload`, `count` and `query` differ in what
+becomes of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.types import CqlType
+from ringhaul.output.job import Output, ResultOutput
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
+
+#: What becomes of the rows.
+KINDS = ("unload", "count", "query")
+#: Those of them that have a result.
+RESULT_KINDS = ("count", "query")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadJob:
+    """A read as the user asked for it, fixed at submit so that a repeat means the same."""
+
+    kind: str  #: one of `KINDS`
+    cluster_name: str
+    table: TableSchema
+    sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
+    consistency: str = "LOCAL_QUORUM"
+    output: Output | None = None  #: of an unload
+    columns: tuple[tuple[str, str], ...] = ()  #: of an unload: name and CQL type of each
+    #: Functions that the rows of an unload go through, as `module:function`, in this order.
+    transforms: tuple[str, ...] = ()
+    results: tuple[tuple[str, CqlType], ...] = ()  #: what comes out of them
+    #: Rows in the order of their tokens, from unit to unit and within each.
+    token_order: bool = False
+    #: The parts go to the standard output of the command that began the job, and nowhere else.
+    streams: bool = False
+    #: Of a count by range or host: the tokens that end the ring's ranges, ascending, each with the
+    #: address of the host that owns the range first.
+    ring: tuple[tuple[int, str], ...] = ()
+    by_host: bool = False
+    #: Ranges that no replica can read are left out and listed; otherwise they fail the job.
+    skip_failed: bool = False
+    result_output: ResultOutput = field(default_factory=ResultOutput)  #: of a count or a query
+    #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
+    partial_bytes_max: int = 4 << 20
+    spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
+
+    @cached_property
+    def select(self) -> Select:
+        """The SELECT, read. Raises `QueryError`, which the producer has told of before."""
+        from ringhaul.query.select import parse_select  # slow to import: not to unload a table
+
+        return parse_select(self.sql, lambda keyspace, table: self.table)
+
+    @property
+    def exact_keys(self) -> bool:
+        """The groups are partitions, which `count --top` lists: 1.5 and 1.50 are two."""
+        return self.kind == "count"
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in _PLAIN}
+        return data | {
+            "table": self.table.to_json(),
+            "output": self.output and self.output.to_json(),
+            "columns": [list(pair) for pair in self.columns],
+            "transforms": list(self.transforms),
+            "results": [[name, cql_type.to_json()] for name, cql_type in self.results],
+            "ring": [list(pair) for pair in self.ring],
+            "result_output": self.result_output.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ReadJob:
+        return cls(
+            table=TableSchema.from_json(data["table"]),
+            output=data["output"] and Output.from_json(data["output"]),
+            columns=tuple((name, cql_type) for name, cql_type in data["columns"]),
+            transforms=tuple(data["transforms"]),
+            results=tuple((name, CqlType.from_json(kind)) for name, kind in data["results"]),
+            ring=tuple((token, host) for token, host in data["ring"]),
+            result_output=ResultOutput.from_json(data["result_output"]),
+            **{name: data[name] for name in _PLAIN if name in data},
+        )
+
+
+_PLAIN = (
+    "kind",
+    "cluster_name",
+    "sql",
+    "consistency",
+    "token_order",
+    "streams",
+    "by_host",
+    "skip_failed",
+    "partial_bytes_max",
+    "spill",
+)

@@ -1,0 +1,145 @@
+"""Raw pages through the official driver: the body of a result as it came, without row objects.
+
+The driver stays in charge of connections, time-outs and re-preparing. A protocol handler takes the
+place of its decoder for results with rows, for the requests of a `PageReader` alone: they share the
+session's connections with all others.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Session
+from cassandra.pool import Host
+from cassandra.protocol import ProtocolHandler, ResultMessage
+from cassandra.query import PreparedStatement
+
+from ringhaul.cluster.connect import Reconnecting
+from ringhaul.cql.decode.head import read_head, result_body
+from ringhaul.scan.ranges import TokenRange
+
+_INT = struct.Struct(">i")
+_KIND_ROWS = 2
+#: Flag of a frame; since v5 frames come in segments, which are compressed instead.
+_COMPRESSED = 0x01
+_SEGMENTS_SINCE = 5
+
+
+class Page(NamedTuple):
+    """One page as it came."""
+
+    body: bytes  #: of the RESULT message of kind Rows
+    rows: int
+    state: bytes | None  #: paging state of what comes after; None: nothing
+
+
+class PageReader:
+    """Asks for pages on a session whose other users see rows.
+
+    Keep one for a session: each adds a listener to it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        session.add_request_init_listener(_ask_for_pages)
+        self._reconnecting = Reconnecting(self.session)
+        # Other users of the session keep its profile: only a copy gives pages.
+        self._profile = self.session.execution_profile_clone_update(
+            EXEC_PROFILE_DEFAULT, row_factory=_page_of
+        )
+
+    def request(
+        self,
+        prepared: PreparedStatement,
+        tokens: TokenRange,
+        state: bytes | None,
+        *,
+        rows: int,
+        consistency: int,
+        timeout_s: float,
+        host: Host | None,
+        on_page: Callable[[Page], None],
+        on_error: Callable[[BaseException], None],
+    ) -> None:
+        """Ask `host`, or any, for a page of the rows of a range, those after `state`.
+
+        One of the callbacks is called, in the driver's thread, or at once in this one.
+        """
+        statement = prepared.bind(tokens)
+        statement.consistency_level = consistency
+        statement.fetch_size = rows
+        try:
+            future = self.session.execute_async(
+                statement,
+                timeout=timeout_s,
+                execution_profile=self._profile,
+                paging_state=state,
+                host=host,
+            )
+        except Exception as error:
+            on_error(error)
+            return
+        future.add_callbacks(on_page, on_error)
+
+    def reconnect(self) -> None:
+        """After an error: have connections opened again that broke. Does not wait for them."""
+        self._reconnecting.begin()
+
+
+def _page_of(names: object, page: Page) -> Page:
+    """A row factory: what `RawPages` puts in the place of the rows."""
+    return page
+
+
+def _ask_for_pages(future: Any) -> None:
+    """A request that is about to be sent: its answer stays as it comes if a page is wanted."""
+    if future.row_factory is _page_of:
+        future._protocol_handler = RawPages
+
+
+class RawPages(ProtocolHandler):  # type: ignore[misc]
+    """Gives a result with rows as a `Page`, in the place where the driver keeps the rows."""
+
+    @classmethod
+    def decode_message(
+        cls,
+        protocol_version: int,
+        user_type_map: Any,
+        stream_id: int,
+        flags: int,
+        opcode: int,
+        body: bytes,
+        decompressor: Callable[[bytes], bytes] | None,
+        result_metadata: Any,
+    ) -> Any:
+        if flags & _COMPRESSED and protocol_version < _SEGMENTS_SINCE and decompressor is not None:
+            body = decompressor(body)
+            flags &= ~_COMPRESSED
+        if opcode == ResultMessage.opcode:
+            # Of warnings, such as of many tombstones, the server's log has more to say.
+            rows, _ = result_body(flags, body)
+            if _INT.unpack_from(rows)[0] == _KIND_ROWS:
+                return _message(bytes(rows), stream_id)
+        return super().decode_message(
+            protocol_version,
+            user_type_map,
+            stream_id,
+            flags,
+            opcode,
+            body,
+            decompressor,
+            result_metadata,
+        )
+
+
+def _message(body: bytes, stream_id: int) -> ResultMessage:
+    """The driver's form of a result, with its page in the place of the rows."""
+    head = read_head(body)
+    message = ResultMessage(_KIND_ROWS)
+    message.stream_id = stream_id
+    message.column_names = ()
+    message.paging_state = head.paging_state
+    message.parsed_rows = Page(body, head.rows_count, head.paging_state)
+    return message

@@ -1,0 +1,113 @@
+"""A read unit's result, packed small, and the report over the results of a job. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringhaul.dataplane.latency import percentile_ms
+from ringhaul.output.missing import MissingRange, join_missing
+
+
+class ReadResult(NamedTuple):
+    """What one committed attempt did. The report is the sum of these."""
+
+    rows: int  #: that passed WHERE; of an unload, those that are in its parts
+    #: Rows that passed WHERE and went into transforms; 0 without any.
+    rows_given: int
+    dropped: int  #: rows that a transform left out
+    rejected: int  #: rows on which a transform failed
+    rows_read: int  #: that the server sent
+    bytes_read: int  #: of pages, as they came
+    parts: int  #: files written
+    bytes_written: int
+    pages: int
+    retries: int
+    splits: int  #: ranges that were cut because they took too long
+    elapsed_ms: int
+    cpu_ms: int  #: CPU of the worker process while it ran the unit
+    attempt: int
+    rss_bytes_max: int  #: peak resident memory of the worker process so far
+    worker: str  #: host:pid
+    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
+
+    def pack(self) -> str:
+        """A line of numbers and the worker; behind it a line of JSON where ranges are missing."""
+        *figures, missing = self
+        line = ",".join(map(str, figures))
+        return line + ("\n" + json.dumps([one.to_json() for one in missing]) if missing else "")
+
+    @classmethod
+    def unpack(cls, packed: str) -> ReadResult:
+        line, _, missing = packed.partition("\n")
+        *numbers, worker = line.split(",", len(cls._fields) - 2)
+        counts = [int(number) for number in numbers]
+        found = [MissingRange.from_json(one) for one in json.loads(missing or "[]")]
+        return cls._make([*counts, worker, tuple(found)])
+
+
+@dataclass
+class ReadReport:
+    """Sums over committed units, but for `rejected_unfinished`."""
+
+    units: int = 0
+    rows: int = 0
+    rows_given: int = 0
+    dropped: int = 0
+    rejected: int = 0
+    #: Of units that had too many by themselves, and are not done.
+    rejected_unfinished: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    parts: int = 0
+    bytes_written: int = 0
+    pages: int = 0
+    retries: int = 0
+    splits: int = 0
+    cpu_ms: int = 0
+    repeated_units: int = 0  #: units that took more than one attempt
+    rss_bytes_max: int = 0
+    missing: list[MissingRange] = field(default_factory=list)  #: in token order
+    workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
+    p50_ms: float | None = None  #: of a page
+    p99_ms: float | None = None
+
+    @property
+    def cpu_us_per_row(self) -> float | None:
+        """Client CPU of the workers for each row that the server sent, in microseconds."""
+        return self.cpu_ms * 1000 / self.rows_read if self.rows_read else None
+
+
+_SUMMED = (
+    "rows",
+    "rows_given",
+    "dropped",
+    "rejected",
+    "rows_read",
+    "bytes_read",
+    "parts",
+    "bytes_written",
+    "pages",
+    "retries",
+    "splits",
+    "cpu_ms",
+)
+
+
+def build_read_report(results: Iterable[ReadResult], latencies: Mapping[int, int]) -> ReadReport:
+    """The report over results of distinct units, in any order."""
+    report = ReadReport()
+    for result in results:
+        report.units += 1
+        for name in _SUMMED:
+            setattr(report, name, getattr(report, name) + getattr(result, name))
+        report.missing += result.missing
+        report.repeated_units += result.attempt > 1
+        report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
+        report.workers[result.worker] = report.workers.get(result.worker, 0) + 1
+    report.missing = join_missing(report.missing)
+    report.p50_ms = percentile_ms(latencies, 0.50)
+    report.p99_ms = percentile_ms(latencies, 0.99)
+    return report

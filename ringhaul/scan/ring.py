@@ -1,0 +1,82 @@
+"""The ring, who holds what of it, and how much each node says that is: what a plan is made of."""
+
+from __future__ import annotations
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
+from cassandra.metadata import Murmur3Token, TokenMap
+from cassandra.policies import HostDistance
+from cassandra.pool import Host
+from cassandra.query import SimpleStatement
+
+from ringhaul.cluster.nearest import nearest_first
+from ringhaul.errors import ClusterError
+from ringhaul.scan.ranges import RingToken, SizeEstimate
+
+#: Estimates make units even; a node that is slow to give its own is not waited for.
+ESTIMATES_TIMEOUT_S = 5.0
+
+
+def read_ring(session: Session, keyspace: str) -> list[RingToken]:
+    """The cluster's ring for a keyspace, in order of tokens.
+
+    Raises `ClusterError` for a cluster whose tokens are not Murmur3's.
+    """
+    metadata = session.cluster.metadata
+    if keyspace not in metadata.keyspaces:
+        session.cluster.refresh_keyspace_metadata(keyspace)
+    token_map = _token_map(session)
+    if token_map is None:
+        raise ClusterError(
+            f"tables are read by ranges of Murmur3 tokens, and cluster {metadata.cluster_name!r} "
+            f"has the partitioner {metadata.partitioner}"
+        )
+    return [
+        RingToken(
+            token.value,
+            str(token_map.token_to_host_owner[token].host_id),
+            tuple(sorted(str(host.host_id) for host in token_map.get_replicas(keyspace, token))),
+        )
+        for token in token_map.ring
+    ]
+
+
+def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEstimate]:
+    """What the nodes say of the sizes of their ranges of a table; nothing of those that are silent.
+
+    Each node knows its own ranges only, counts what is on its disk only, and counts anew every
+    five minutes: a table that was just written has no estimates, or zeros, or old ones.
+    """
+    policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
+    query = SimpleStatement(
+        "SELECT range_start, range_end, partitions_count, mean_partition_size "
+        "FROM system.size_estimates WHERE keyspace_name = %s AND table_name = %s"
+    )
+    asked: list[ResponseFuture] = [
+        session.execute_async(query, (keyspace, table), timeout=ESTIMATES_TIMEOUT_S, host=host)
+        for host in session.cluster.metadata.all_hosts()
+        if host.is_up is not False and policy.distance(host) != HostDistance.IGNORED
+    ]
+    found = []
+    for future in asked:
+        try:
+            rows = list(future.result())
+        except Exception:  # whatever it is, the plan can do without
+            continue
+        found += [
+            SizeEstimate(int(start), int(end), count, mean) for start, end, count, mean in rows
+        ]
+    return found
+
+
+def replicas_of(session: Session, keyspace: str, token: int) -> tuple[Host, ...]:
+    """The hosts that hold a token, those of the local data centre first; never none."""
+    token_map = _token_map(session)
+    replicas = token_map.get_replicas(keyspace, Murmur3Token(token)) if token_map else []
+    return nearest_first(session, list(replicas) or session.cluster.metadata.all_hosts())
+
+
+def _token_map(session: Session) -> TokenMap | None:
+    token_map = session.cluster.metadata.token_map
+    if token_map is None or token_map.token_class is not Murmur3Token:
+        return None
+    return token_map

@@ -1,0 +1,212 @@
+"""Run one unit of a read job: its token ranges, page by page, through WHERE into a sink.
+
+A plain function of its inputs: the Celery task around it lends the session, the lease and the
+cursor, tests call it directly. A unit holds a few pages at a time, so memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ringhaul.cql.decode import PageDecoder
+from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
+from ringhaul.errors import UnitPaused
+from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.parts import PartInfo
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.partition import partition_key_text
+from ringhaul.scan.ranges import spread_ranges
+from ringhaul.scan.scan import RangeScan, ScanOptions, ScanTarget, ignore
+from ringhaul.scan.sinks import Given, UnitOf, open_sink
+from ringhaul.scan.statement import scan_fetches
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
+
+#: A unit's ranges are cut until there are so many for each that is read at once: it is often but
+#: one, a part of a range of the ring, and the last that is left is read alone.
+RANGES_EACH = 2
+#: A unit that takes longer keeps where it is, so that an attempt that dies does not cost it all.
+CHECKPOINT_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadHooks:
+    """What the unit asks of whoever runs it."""
+
+    #: Called between pages and while waiting with (rows, rejected rows, bytes) so far; raises to
+    #: stop the unit: `UnitPaused`, so that it keeps where it is.
+    tick: Callable[[int, int, int], None]
+    #: Keeps a cursor for the next attempt; raises to stop the unit.
+    checkpoint: Callable[[bytes], None]
+    #: Is told, in words, of each read that failed.
+    trouble: Callable[[str], None] = ignore
+    #: Limits of the whole job. Rows are those that are read, bytes those of their pages.
+    throttle: Throttle = UNTHROTTLED
+    #: Rows of this unit alone on which transforms may fail; with more it stops. -1: no bound.
+    rejects_max: int = -1
+    checkpoint_s: float = CHECKPOINT_S
+
+
+@dataclass(kw_only=True)
+class ReadOutcome:
+    """What a unit did, before it is committed."""
+
+    rows: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    pages: int = 0
+    retries: int = 0
+    splits: int = 0
+    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
+    latencies: Counter[int]
+    extra: bytes = b""  #: what the sink has at the end
+    parts: list[PartInfo]
+    given: Given | None  #: to transforms, where there are any
+    undo: Callable[[], None]  #: removes the parts again that no cursor names
+    elapsed_ms: int = 0
+    cpu_ms: int = 0
+    rss_bytes_max: int = 0
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A cursor: where the scan is, what was counted and left out, and what the sink has."""
+
+    scan: str | None = None
+    rows: int = 0
+    rows_read: int = 0
+    bytes_read: int = 0
+    sink: bytes | None = None
+    missing: tuple[MissingRange, ...] = ()
+
+    def pack(self) -> bytes:
+        missing = [one.to_json() for one in self.missing]
+        head = [self.scan, self.rows, self.rows_read, self.bytes_read, missing]
+        return json.dumps(head).encode() + b"\n" + (self.sink or b"")
+
+    @classmethod
+    def unpack(cls, packed: bytes | None) -> _Saved:
+        if packed is None:
+            return cls()
+        head, _, sink = packed.partition(b"\n")
+        scan, rows, rows_read, bytes_read, *missing = json.loads(head)
+        left_out = tuple(MissingRange.from_json(one) for one in (missing[0] if missing else ()))
+        return cls(scan, rows, rows_read, bytes_read, sink, left_out)
+
+
+def run_read_unit(
+    unit: UnitOf,
+    job: ReadJob,
+    target: ScanTarget,
+    options: ScanOptions,
+    hooks: ReadHooks,
+    cursor: bytes | None = None,
+    transforms: tuple[Transform, ...] = (),
+) -> ReadOutcome:
+    """Read the rows of one unit into the sink of its job.
+
+    `cursor`: what an earlier attempt gave to `hooks.checkpoint`. `transforms`: those that the job
+    names. Raises `ClusterError` (terminal: no row can be read), `ReadFailed` (transient: the unit
+    may be tried again), what the sink raises (a full disk; `TooManyRejects`, see `ReadHooks`), and
+    whatever the hooks raise to stop it.
+    """
+    started, cpu_started = time.monotonic(), time.process_time()
+    saved = _Saved.unpack(cursor)
+    rows, rows_read, bytes_before = saved.rows, saved.rows_read, saved.bytes_read
+
+    def tick() -> None:
+        rejected = sink.given.rejected if sink.given else 0
+        hooks.tick(rows, rejected, bytes_before + scan.stats.bytes)
+
+    pause: UnitPaused | None = None
+
+    def renew() -> None:
+        """A tick within a batch, which is taken whole or not at all: a pause waits for its end."""
+        nonlocal pause
+        try:
+            tick()
+        except UnitPaused as asked:
+            pause = asked
+
+    fetches = scan_fetches(job.select)
+    decoder = PageDecoder(
+        [fetch.name for fetch in fetches],
+        [fetch.type for fetch in fetches],
+        # Transforms and aggregates get the values that the driver would give them.
+        marks=job.output is not None and not transforms,
+    )
+
+    pacing = Pacing(hooks.throttle, tick)
+    ranges = spread_ranges(unit.ranges, RANGES_EACH * options.in_flight)
+    scan = RangeScan(
+        target,
+        ranges,
+        decoder,
+        options,
+        tick=tick,
+        leave=pacing.leave,
+        cursor=saved.scan,
+        on_trouble=hooks.trouble,
+        partition_of=partial(partition_key_text, target.reader, job.table),
+    )
+    sink = open_sink(job, unit, saved.sink, transforms, hooks.rejects_max)
+    save_due = time.monotonic() + hooks.checkpoint_s
+    bytes_paid = 0
+
+    def save() -> None:
+        kept = sink.save()
+        if kept is not None:
+            read = bytes_before + scan.stats.bytes
+            missing = (*saved.missing, *scan.missing)
+            hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept, missing).pack())
+
+    try:
+        try:
+            for batch in scan.batches():
+                rows_read += batch.num_rows
+                rows += sink.write(batch, renew)
+                if pause is not None:
+                    raise pause
+                tick()
+                pacing.pay(batch.num_rows, scan.stats.bytes - bytes_paid)
+                bytes_paid = scan.stats.bytes
+                if time.monotonic() >= save_due:
+                    save()
+                    save_due = time.monotonic() + hooks.checkpoint_s
+            pacing.pay(0, scan.stats.bytes - bytes_paid)  # of pages without rows
+        except UnitPaused:
+            # What was handed out was taken: in between there is only `renew`.
+            if scan.stats.pages:
+                save()
+            raise
+        extra = sink.result()
+    except BaseException:
+        sink.abandon()
+        raise
+    finally:
+        scan.close()
+    return ReadOutcome(
+        rows=rows,
+        rows_read=rows_read,
+        bytes_read=bytes_before + scan.stats.bytes,
+        pages=scan.stats.pages,
+        retries=scan.stats.retries,
+        splits=scan.stats.splits,
+        missing=tuple(join_missing([*saved.missing, *scan.missing])),
+        latencies=scan.stats.latencies,
+        extra=extra,
+        parts=sink.parts,
+        given=sink.given,
+        undo=sink.abandon,
+        elapsed_ms=int((time.monotonic() - started) * 1000),
+        cpu_ms=int((time.process_time() - cpu_started) * 1000),
+        rss_bytes_max=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )

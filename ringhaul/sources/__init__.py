@@ -1,0 +1,1 @@
+"""Source files: find them, open them by ranges, notice that they changed."""

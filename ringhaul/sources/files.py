@@ -1,0 +1,201 @@
+"""A file to read: whether it is still the same, and its bytes, as they are or as text.
+
+A plain file is read by ranges; a compressed one, or one whose encoding does not show where records
+end, only as a whole, as a stream. What lies behind URLs is `remote`'s.
+"""
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ringhaul.errors import SourceChanged, SourceMissing
+from ringhaul.formats.compression import Decompressed
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_read import Reads, group_reads, told
+from ringhaul.formats.pieces import Stream
+from ringhaul.formats.suffixes import compression_of
+from ringhaul.formats.transcoding import Transcoded
+from ringhaul.storage import remote
+from ringhaul.storage.access import access, check_file, check_place, is_url, scheme_of
+from ringhaul.storage.lanes import LaneReader
+from ringhaul.storage.remote import RemoteFile
+from ringhaul.storage.roots import OutsideRoots
+
+#: Of each column of a file on a disk, read at a time. Without it pyarrow holds a column's share of
+#: the row group whole: 302 MB in one group took a process from 60 to 408 MB, and with this takes
+#: it to 114 MB, in the same time. 8 MiB give 140 MB.
+PARQUET_BUFFER_BYTES = 1 << 20
+#: The same of all columns that are read, of which there may be thousands, and the least of each.
+PARQUET_BUFFERS_BYTES = 64 << 20
+PARQUET_BUFFER_BYTES_MIN = 16 << 10
+#: The same of a file behind a URL whose columns are read side by side: `LaneReader` holds them.
+LANE_BUFFER_BYTES = 64 << 10
+#: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
+#: in nanoseconds, pyarrow's default, those outside of 1677 to 2262 come out as other times.
+_PARQUET: dict[str, Any] = {"pre_buffer": False, "coerce_int96_timestamp_unit": "us"}
+
+
+class SourceFile(NamedTuple):
+    """A file to read."""
+
+    #: Absolute, or a URL.
+    path: str
+    #: Of the file as it is stored.
+    size_bytes: int
+    #: It can only be read from its beginning to its end: one unit.
+    whole: bool
+    #: Behind a URL: see `RemoteFile`.
+    version: str = ""
+
+    @property
+    def remote(self) -> RemoteFile:
+        return RemoteFile(self.path, self.size_bytes, self.version)
+
+
+def check_unchanged(source: SourceFile) -> None:
+    """Raise `SourceChanged` unless the file still has the size it was found with.
+
+    Behind a URL: unless it is the same version. Raises `SourceMissing`, `SourceUnavailable`, and
+    `OutsideRoots` for what this host does not open for jobs.
+    """
+    check_place(source.path)
+    if access().allowed_roots and scheme_of(source.path) == "file":
+        raise OutsideRoots(f"{source.path}: give it as a path; jobs of ringhaul do")
+    if is_url(source.path):
+        remote.check_unchanged(source.remote)
+        return
+    try:
+        size_bytes = os.stat(source.path).st_size
+    except FileNotFoundError:
+        raise SourceChanged(
+            f"{source.path}: the file is gone; "
+            f"it was {source.size_bytes:,} bytes when the job began"
+        ) from None
+    if size_bytes != source.size_bytes:
+        raise SourceChanged(
+            f"{source.path}: the file is {size_bytes:,} bytes now "
+            f"and was {source.size_bytes:,} when the job began; "
+            "start again once nothing writes to it"
+        )
+
+
+@contextmanager
+def open_range(source: SourceFile, offset_bytes: int, length_bytes: int) -> Iterator[Stream]:
+    """Read `length_bytes` of a plain file from `offset_bytes` on.
+
+    Raises `SourceMissing`, and `SourceChanged` if the file has another size than it was found
+    with or ends early.
+    """
+    check_unchanged(source)
+    with open_stored(source, offset_bytes + length_bytes) as file:
+        file.seek(offset_bytes)
+        yield _Range(file, source, length_bytes)
+
+
+@contextmanager
+def open_whole(source: SourceFile, dialect: CsvDialect) -> Iterator[Stream]:
+    """Read a whole file: decompressed, and decoded where ``dialect.decoding`` is "stream".
+
+    Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt` from `read`.
+    """
+    check_unchanged(source)
+    with open_stored(source) as file:
+        yield decoded(source, file, dialect)
+
+
+@contextmanager
+def open_parquet(
+    source: SourceFile, group: int | None = None, columns: Sequence[str] = ()
+) -> Iterator[ParquetSource]:
+    """Open a Parquet file and read its footer.
+
+    `group`, `columns`: what will be read of it, which helps to read ahead behind a URL.
+    Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt`.
+    """
+    check_unchanged(source)
+    if not is_url(source.path):
+        with open_stored(source) as checked:
+            # pyarrow opens files by their names: by this one it is the file that was checked,
+            # whatever the path leads to by now.
+            same = f"/proc/self/fd/{checked.fileno()}"
+            path = same if access().allowed_roots and os.path.exists(same) else source.path
+            with told(source.path):
+                file = ParquetSource(path, buffer_size=_buffer_bytes(columns), **_PARQUET)
+            with file:
+                yield file
+        return
+    with remote.open_ranges(source.remote, 0) as reader:
+        with told(source.path):
+            whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
+            metadata = pq.read_metadata(whole_reads)
+            reads, buffer_bytes = Reads(), 0
+            if group is not None:
+                reads = group_reads(metadata, group, columns, source.size_bytes)
+            if reads.lanes:
+                lanes = LaneReader(reader.request, reader, reads.lanes, reads.piece_bytes)
+                whole_reads = pa.PythonFile(remote.WholeReads(lanes), mode="r")
+                buffer_bytes = LANE_BUFFER_BYTES
+            reader.expect(reads.window_bytes)
+            file = ParquetSource(
+                whole_reads, metadata=metadata, buffer_size=buffer_bytes, **_PARQUET
+            )
+        with file:
+            yield file
+
+
+def _buffer_bytes(columns: Sequence[str]) -> int:
+    """Of each column that is read of a file on a disk."""
+    share = PARQUET_BUFFERS_BYTES // max(len(columns), 1)
+    return max(PARQUET_BUFFER_BYTES_MIN, min(PARQUET_BUFFER_BYTES, share))
+
+
+def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIOBase:
+    """The bytes as they are stored. `window_bytes`: see `remote.open_ranges`."""
+    check_place(source.path)
+    if is_url(source.path):
+        if source.whole:
+            return remote.open_stream(source.remote)
+        return remote.open_ranges(source.remote, window_bytes)
+    try:
+        file = open(source.path, "rb", buffering=0)  # noqa: SIM115 - the caller's
+    except OSError as error:
+        raise SourceMissing(f"{source.path}: {error.strerror or error}") from error
+    try:
+        check_file(file.fileno(), source.path)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def decoded(source: SourceFile, file: io.RawIOBase, dialect: CsvDialect) -> Stream:
+    """The text in `file`, the bytes of `source` as they are stored."""
+    compression = compression_of(source.path)
+    stream: Stream = (
+        Decompressed(file, compression, source.path) if compression else io.BufferedReader(file)
+    )
+    return (
+        Transcoded(stream, dialect.encoding, source.path)
+        if dialect.decoding == "stream"
+        else stream
+    )
+
+
+class _Range:
+    def __init__(self, file: io.RawIOBase, source: SourceFile, length_bytes: int) -> None:
+        self.file = file
+        self.source = source
+        self.left_bytes = length_bytes
+
+    def read(self, size: int, /) -> bytes:
+        data = self.file.read(min(size, self.left_bytes)) or b""
+        if not data and self.left_bytes and size:
+            raise SourceChanged(f"{self.source.path}: the file ended early; something shortened it")
+        self.left_bytes -= len(data)
+        return data

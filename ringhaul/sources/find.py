@@ -1,0 +1,327 @@
+"""Which files a user's sources name: files, globs and folders, of this host and behind URLs.
+
+A folder that an unload has written is what its manifest lists; of any other, the files whose
+suffixes tell a format.
+"""
+
+import difflib
+import errno
+import glob
+import json
+import os
+import stat
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NoReturn
+from urllib.parse import unquote, urlsplit
+
+from ringhaul.errors import SourceMissing, UsageError
+from ringhaul.formats.compression import DECOMPRESSORS
+from ringhaul.formats.dialect import RFC_4180, CsvDialect
+from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
+from ringhaul.sources.files import SourceFile
+from ringhaul.sources.globs import expand, folders_below, is_aside
+from ringhaul.storage import remote
+from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
+from ringhaul.storage.remote import RemoteFile, is_remote
+
+#: What tells a folder that an unload has written, and which of its files belong to it.
+MANIFEST = "manifest.json"
+
+
+def find_sources(
+    args: Sequence[str], dialect: CsvDialect = RFC_4180, file_format: str = "auto"
+) -> list[SourceFile]:
+    """The files that `args` name: files, globs, folders searched at all depths, URLs of all these.
+
+    A file that is named twice is read once, where it comes first. `file_format`: one of `FORMATS`,
+    or "auto": each file's is told by its suffix. Raises `SourceMissing` and `UsageError` naming
+    the argument that gives nothing to read, and `SourceUnavailable`.
+    """
+    paths: dict[str, RemoteFile | None] = {}
+    for arg in args:
+        if is_remote(arg):
+            paths |= {file.path: file for file in _find_remote(arg, file_format)}
+        else:
+            found = _find_local(local_path(arg), file_format)
+            paths.update((os.path.abspath(path), None) for path in found)
+    return [
+        _source(path, dialect, format_of(path, file_format))
+        if file is None
+        else _remote_source(file, dialect, format_of(path, file_format))
+        for path, file in paths.items()
+    ]
+
+
+def named(arg: str) -> tuple[list[str], list[str]]:
+    """The files that a glob matches, and the folders that count as if they were named.
+
+    Of what is no glob, ([], [it]): it may be a file or a folder. Raises as `find_sources` does.
+    """
+    if not is_remote(arg):
+        path = local_path(arg)
+        is_glob = glob.has_magic(path) and not os.path.lexists(path)
+        return _matches(path) if is_glob else ([], [path])
+    if scheme_of(arg) in WEB_SCHEMES or not glob.has_magic(arg):
+        return [], [arg]
+    found, folders = _remote_matches(arg)
+    files = [file.path for file in found]
+    return files, _counting(folders, files)
+
+
+def local_path(arg: str) -> str:
+    """A path, also of a `file://` URL. Raises `UsageError` if it is of another host."""
+    if not is_url(arg):
+        return arg
+    check_url(arg)
+    parts = urlsplit(arg)
+    if parts.netloc not in ("", "localhost"):
+        raise UsageError(f"{arg}: a file:// URL is of this host; give file:///path")
+    return unquote(parts.path)
+
+
+def _find_local(arg: str, file_format: str) -> list[str]:
+    if os.path.isdir(arg):
+        return _in_folder(arg, file_format)
+    if os.path.lexists(arg):
+        return [arg]
+    if glob.has_magic(arg):
+        files, folders = _matches(arg)
+        found = sorted(chain(files, *_in_folders(folders, arg, file_format)))
+        if not found:
+            raise SourceMissing(f"{arg}: no file matches")
+        return found
+    raise SourceMissing(f"{arg}: no such file{_nearest(arg)}")
+
+
+def _in_folders(folders: Iterable[str], pattern: str, file_format: str) -> Iterator[list[str]]:
+    """What is in each of the folders that a glob matches. With `**` there may be nothing: it comes
+    to all that there are."""
+    for folder in folders:
+        try:
+            yield _in_folder(folder, file_format)
+        except _NothingBelow:
+            if "**" not in pattern:
+                raise
+
+
+def _in_folder(folder: str, file_format: str) -> list[str]:
+    parts = _unloaded_parts(folder)
+    if parts is not None:
+        return parts
+    suffixes = suffixes_of(file_format)
+    found = sorted(_files_below(folder, suffixes))
+    if not found:
+        raise _nothing_below(folder, suffixes)
+    return found
+
+
+def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """The files that tell a format, links to folders followed."""
+    for here, names in folders_below(folder, failed=_raise_missing):
+        for name in names:
+            if name == MANIFEST:
+                continue
+            if not name.startswith(".") and plain_name(name).endswith(suffixes):
+                yield here + name
+
+
+def _raise_missing(error: OSError) -> NoReturn:
+    raise SourceMissing(f"{error.filename}: {error.strerror or error}") from error
+
+
+def _matches(pattern: str) -> tuple[list[str], list[str]]:
+    """The files that a glob matches, and the folders, such as `2026-01-31.csv/`; both sorted.
+
+    What is neither, such as a link that leads nowhere, is refused where it is opened.
+    """
+    _check_readable(os.path.dirname(pattern))
+    matches = expand(pattern)
+    within = {path for path in matches if os.path.isdir(path)}
+    files = sorted(set(matches) - within)
+    # `*` comes upon what a file system keeps for itself, too.
+    folders = [path for path in matches if path in within and not _is_kept_aside(path, pattern)]
+    return files, _counting(folders, files)
+
+
+def _is_kept_aside(path: str, pattern: str) -> bool:
+    """Whether a folder is no place for data, and the glob does not name it."""
+    name = os.path.basename(path.rstrip("/"))
+    return is_aside(name) and not name.startswith(".") and name not in pattern
+
+
+def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Which folders that a glob matches count as if they were named; `files`: it matches, sorted.
+
+    With `**` the glob has gone into some folders itself, and said which files it wants; what lies
+    below one that counts is found there.
+    """
+    counting, taken = list[str](), tuple[str, ...]()
+    for folder in folders:
+        if not _any_below(folder, files) and not folder.startswith(taken):
+            counting.append(folder)
+            taken = (*taken, os.path.join(folder, ""))
+    return counting
+
+
+def _any_below(folder: str, paths: Sequence[str]) -> bool:
+    """Whether any of the sorted `paths` lies below a folder."""
+    beginning = os.path.join(folder, "")
+    at = bisect_left(paths, beginning)
+    return at < len(paths) and paths[at].startswith(beginning)
+
+
+def _check_readable(pattern: str) -> None:
+    """Raise `SourceMissing` for a folder that a glob would pass over, as it cannot be read."""
+    if not glob.has_magic(pattern):
+        return
+    _check_readable(os.path.dirname(pattern))
+    for folder in expand(pattern):
+        if is_aside(os.path.basename(folder)) or not os.path.isdir(folder):
+            continue
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise SourceMissing(f"{folder}: {os.strerror(errno.EACCES)}")
+
+
+def _nearest(path: str) -> str:
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return f"; there is no directory {folder}"
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
+
+
+def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
+    """The same as `_find_local` of what a URL names."""
+    check_url(arg)
+    folder = arg.rstrip("/") + "/"
+    if scheme_of(arg) in WEB_SCHEMES:
+        parts = _unloaded_remote(folder) if arg.endswith("/") else None
+        return parts or remote.list_files(arg)
+    found, folders = _remote_matches(arg)
+    if not found and not folders:
+        what = "no object matches" if glob.has_magic(arg) else "no such object or folder"
+        raise SourceMissing(f"{shown(arg)}: {what}")
+    if [file.path for file in found] == [arg]:
+        return found
+    if glob.has_magic(arg):
+        for matched in _counting(folders, [file.path for file in found]):
+            try:
+                found += _find_remote(matched, file_format)
+            except _NothingBelow:  # see `_in_folders`
+                if "**" not in arg:
+                    raise
+        if not found:
+            raise SourceMissing(f"{shown(arg)}: no object matches")
+        return sorted(found)
+    if any(file.path == folder + MANIFEST for file in found):
+        parts = _unloaded_remote(folder, {file.path: file for file in found})
+        if parts is not None:
+            return parts
+    suffixes = suffixes_of(file_format)
+    wanted = [
+        file
+        for file in found
+        if plain_name(file.path).endswith(suffixes) and not file.path.endswith(f"/{MANIFEST}")
+    ]
+    if not wanted:
+        raise _nothing_below(arg, suffixes)
+    return wanted
+
+
+def _remote_matches(url: str) -> tuple[list[RemoteFile], list[str]]:
+    """What a URL names: files, and the folders that a glob matches, each with a slash."""
+    found, folders = remote.list_matches(url)
+    return found, [f"{folder.rstrip('/')}/" for folder in folders]
+
+
+class _NothingBelow(UsageError):
+    """A folder holds no file to load."""
+
+
+def _nothing_below(folder: str, suffixes: tuple[str, ...]) -> _NothingBelow:
+    return _NothingBelow(
+        f"{folder}: the directory holds no {', '.join(suffixes)} file, plain or "
+        f"compressed ({', '.join(DECOMPRESSORS)}); name the files, or use a glob"
+    )
+
+
+def _unloaded_parts(folder: str) -> list[str] | None:
+    """The files that the manifest of an unload lists; None where there is none of ours.
+
+    What else lies in the folder, such as a part of an attempt that did not count, is no part of it.
+    """
+    path = os.path.join(folder, MANIFEST)
+    try:
+        with open(path, "rb") as file:
+            names = _listed(file.read(), folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SourceMissing(f"{path}: {error.strerror or error}") from error
+    if names is None:
+        return None
+    for name in names:
+        if not os.path.isfile(os.path.join(folder, name)):
+            raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
+    return [os.path.join(folder, name) for name in names]
+
+
+def _unloaded_remote(
+    folder: str, known: Mapping[str, RemoteFile] | None = None
+) -> list[RemoteFile] | None:
+    """The files that the manifest of an unload lists; None where there is none of ours."""
+    manifest = remote.read_small(folder + MANIFEST)
+    names = None if manifest is None else _listed(manifest, shown(folder))
+    if names is None:
+        return None
+    if known is None:
+        return [remote.stat_file(folder + name) for name in names]
+    for name in names:
+        if folder + name not in known:
+            raise SourceMissing(f"{folder}: its {MANIFEST} lists {name}, which is not there")
+    return [known[folder + name] for name in names]
+
+
+def _listed(manifest: bytes, folder: str) -> list[str] | None:
+    """The names in the manifest of an unload; None: it is something else."""
+    try:
+        names = [str(part["name"]) for part in json.loads(manifest)["parts"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not names:
+        raise UsageError(f"{folder}: its {MANIFEST} lists no file: nothing was unloaded")
+    for name in names:
+        if "/" in name or name in ("", ".", ".."):
+            raise UsageError(f"{folder}: its {MANIFEST} lists {name}, which is outside the folder")
+    return names
+
+
+def _source(path: str, dialect: CsvDialect, file_format: str) -> SourceFile:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise SourceMissing(f"{path}: {error.strerror or error}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path}: not a regular file; pipe it in with - as the source")
+    return SourceFile(path, status.st_size, _is_whole(path, dialect, file_format))
+
+
+def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> SourceFile:
+    whole = _is_whole(file.path, dialect, file_format)
+    if file_format == "parquet" and not file.ranges:
+        raise UsageError(
+            f"{shown(file.path)}: its server gives no parts of a file, which Parquet needs; "
+            "download it first"
+        )
+    return SourceFile(file.path, file.size_bytes, whole or not file.ranges, file.version)
+
+
+def _is_whole(path: str, dialect: CsvDialect, file_format: str) -> bool:
+    packed = bool(compression_of(path))
+    if file_format == "parquet" and packed:
+        raise UsageError(f"{path}: a Parquet file is compressed within; unpack it first")
+    return packed or (file_format != "parquet" and dialect.decoding == "stream")

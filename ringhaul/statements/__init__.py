@@ -1,0 +1,1 @@
+"""Lookup, exec and verify: one statement for each record of a file."""

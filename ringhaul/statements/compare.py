@@ -1,0 +1,189 @@
+"""Whether cells of a table are those of a source. Pure.
+
+Cells are compared as the bytes that they are on the wire: nothing is rounded or spelt anew, and a
+column costs one pass. Only where bytes differ a value is taken apart, as the server keeps some
+values in a form of its own: sets and the entries of maps in their order and each once, and a
+collection that is not frozen and has nothing in it as no value.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ringhaul.cql.cells import NULL_LENGTH, Cells, join_rows
+from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, shown
+from ringhaul.cql.empties import marked_column
+from ringhaul.cql.types import CqlType
+from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
+
+Mask = NDArray[np.bool_]
+#: A value in a form in which equal ones are equal.
+Plain: TypeAlias = "bytes | tuple[Plain, ...] | None"
+
+#: Of values that read the same.
+_BYTES_SHOWN = 32
+#: Characters that two values have in common and that are shown in front of where they differ.
+_COMMON_SHOWN = 20
+
+
+class Shown(NamedTuple):
+    """A cell for people."""
+
+    cell: bytes | None
+    text: str | None
+
+
+def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen: bool) -> Mask:
+    """Of each row, whether its cell in the table (`actual`, an Arrow null for none) is another.
+
+    A cell that is unset in `expected` says nothing of the table's. `frozen`: the column is.
+    """
+    lengths = expected.lengths
+    none: Mask = actual.is_null().to_numpy(zero_copy_only=False)
+    equal: Mask = pc.equal(expected.values, actual).fill_null(False).to_numpy(zero_copy_only=False)
+    found: Mask = np.where(lengths < 0, (lengths == NULL_LENGTH) & ~none, ~equal)
+    if not _has_own_form(kind):
+        return found
+    for row in np.flatnonzero(found).tolist():
+        cell = None if lengths[row] < 0 else expected.values[row].as_py()
+        found[row] = plain(kind, cell, frozen=frozen) != plain(
+            kind, actual[row].as_py(), frozen=frozen
+        )
+    return found
+
+
+def plain(kind: CqlType, cell: bytes | None, *, frozen: bool = True) -> Plain:
+    """A cell's value in a form in which those that are the same to the server are equal.
+
+    Raises `struct.error` or ValueError for what is no cell of this type.
+    """
+    if cell is None:
+        return None
+    take = _TAKES.get(kind.name)
+    if take is None:
+        return cell
+    value = take(kind, cell)
+    return value if value or frozen else None
+
+
+def _list(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
+    (of,) = kind.of
+    return tuple(plain(of, element) for element in _elements(cell, 1))
+
+
+def _set(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
+    return tuple(sorted(set(_list(kind, cell)), key=repr))
+
+
+def _map(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
+    parts = _elements(cell, 2)
+    of_key, of_value = kind.of
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    entries = {plain(of_key, key): plain(of_value, value) for key, value in pairs}
+    return tuple(sorted(entries.items(), key=repr))
+
+
+def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
+    """A tuple's, or those of a user-defined type: what is not there at the end is null.
+
+    There may be more fields than the type had when it was looked up.
+    """
+    parts, at = [], 0
+    while at < len(cell):
+        part, at = _sized(cell, at)
+        parts.append(part)
+    known = [plain(of, part) for of, part in zip(kind.of, parts, strict=False)]
+    fields = [*known, *parts[len(kind.of) :]]
+    while fields and fields[-1] is None:
+        fields.pop()
+    return tuple(fields)
+
+
+#: Types with others in them, but for vectors, which are what they are to the last byte.
+_TAKES: dict[str, Callable[[CqlType, bytes], tuple[Plain, ...]]] = {
+    "list": _list,
+    "set": _set,
+    "map": _map,
+    "tuple": _fields,
+    "udt": _fields,
+}
+
+
+def _has_own_form(kind: CqlType) -> bool:
+    return kind.name in _TAKES
+
+
+def _elements(cell: bytes, each: int) -> list[bytes | None]:
+    """What stands in a collection: its count, and `each` values for each of them."""
+    (count,) = struct.unpack_from(">i", cell)
+    found, at = [], 4
+    for _ in range(count * each):
+        value, at = _sized(cell, at)
+        found.append(value)
+    return found
+
+
+def _sized(cell: bytes, at: int) -> tuple[bytes | None, int]:
+    """The value at `at`, behind its length, and where it ends."""
+    (length,) = struct.unpack_from(">i", cell, at)
+    if length < 0:
+        return None, at + 4
+    if at + 4 + length > len(cell):
+        raise ValueError(f"a value of {length} bytes at byte {at} of a cell of {len(cell)}")
+    return cell[at + 4 : at + 4 + length], at + 4 + length
+
+
+def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
+    """Cells for people."""
+    missing = cells.lengths < 0
+    raw = cells.values.to_pylist()
+    return [
+        Shown(None if missing[row] else raw[row], text)
+        for row, text in enumerate(texts(kind, cells))
+    ]
+
+
+def texts(kind: CqlType, cells: Cells) -> list[str | None]:
+    """Values as text, as an unload writes them; None: there is no value."""
+    # numba: only where something differs
+    from ringhaul.cql.decode import PageDecoder
+    from ringhaul.cql.spell import text_of
+
+    head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, 1, len(cells))
+    page = head + b"".join(join_rows([cells]).to_pylist())
+    batch = PageDecoder([""], [kind], marks=True).decode(page)
+    found: list[str | None] = text_of(kind, marked_column(batch, "")).to_pylist()
+    return found
+
+
+def told(actual: Shown, expected: Shown) -> str:
+    """In words, that two values differ, and where if they are long."""
+    here, there = actual.text, expected.text
+    if here == there:  # such as two kinds of NaN, or a whole number with zeros in front
+        return f"the table has {_bytes(actual)}, the source {_bytes(expected)}"
+    cut = 0
+    if here is not None and there is not None:
+        longest = max(len(here), len(there))
+        if longest > SHOWN_CHARACTERS_MAX:
+            pairs = zip(here, there, strict=False)
+            common = next((i for i, (a, b) in enumerate(pairs) if a != b), longest)
+            cut = max(0, min(common, len(here), len(there)) - _COMMON_SHOWN)
+    where = f" from character {cut + 1} on" if cut else ""
+    return f"the table has {_value(here, cut)}, the source {_value(there, cut)}{where}"
+
+
+def _value(text: str | None, cut: int) -> str:
+    return "no value" if text is None else shown(text[cut:])
+
+
+def _bytes(cell: Shown) -> str:
+    if cell.cell is None:
+        return "no value"
+    return f"{shown(cell.text or '')} (bytes 0x{cell.cell[:_BYTES_SHOWN].hex()})"

@@ -1,0 +1,186 @@
+"""The answer to a statement with a condition: was it applied, and what is there if not. Pure.
+
+A conditional INSERT, UPDATE, DELETE or batch is answered by a RESULT of rows whose first column is
+the boolean `[applied]`. Where it is false, further columns hold the current values: all of the row
+for IF NOT EXISTS, those of the condition otherwise, with a row for each condition of a batch. There
+are none where there is no row. So the columns depend on the answer, which has them in its metadata.
+
+Source: "CQL BINARY PROTOCOL v4", section 4.2.5.2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ringhaul.cql.decode import HostilePage, PageDecoder
+from ringhaul.cql.frames import FrameError, Reader
+from ringhaul.cql.types import CqlType
+from ringhaul.formats.write.jsonl import JsonLines
+from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
+
+#: Characters of the current values that are told.
+CURRENT_CHARACTERS_MAX = 500
+#: Answers, and their bytes, that are told of together at most.
+TOLD_TOGETHER = 1024
+TOLD_TOGETHER_BYTES = 1 << 20
+
+_GLOBAL_TABLE, _HAS_MORE_PAGES = 0x01, 0x02
+_CUSTOM, _LIST, _MAP, _SET, _UDT, _TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
+_SCALARS = {
+    0x01: "ascii",
+    0x02: "bigint",
+    0x03: "blob",
+    0x04: "boolean",
+    0x05: "counter",
+    0x06: "decimal",
+    0x07: "double",
+    0x08: "float",
+    0x09: "int",
+    0x0B: "timestamp",
+    0x0C: "uuid",
+    0x0D: "text",
+    0x0E: "varint",
+    0x0F: "timeuuid",
+    0x10: "inet",
+    0x11: "date",
+    0x12: "time",
+    0x13: "smallint",
+    0x14: "tinyint",
+}
+#: What is told by its bytes alone: types of the server's own, vectors among them.
+_BYTES = CqlType("blob")
+#: Has a number of its own from protocol v5 on.
+_CUSTOM_TYPES = {"org.apache.cassandra.db.marshal.DurationType": CqlType("duration")}
+
+
+class _Head(NamedTuple):
+    """An answer's columns, and the first cell of its first row."""
+
+    names: tuple[str, ...]
+    types: tuple[CqlType, ...]
+    applied: bytes
+
+
+def applied_row(body: bytes) -> bytes:
+    """The first cell of the first row of a RESULT that has its metadata: whether an `IF` held.
+
+    It comes as one row with one cell. Raises `FrameError`.
+    """
+    cell = _head(body).applied
+    return struct.pack(">i", len(cell)) + cell
+
+
+def not_applied(bodies: Sequence[bytes]) -> list[str]:
+    """What is there in place of what each condition wants, in words.
+
+    `bodies`: of RESULTs that have their metadata, and say that nothing was applied. Raises
+    `FrameError`.
+    """
+    alike: dict[tuple[tuple[str, ...], tuple[CqlType, ...]], list[int]] = {}
+    for place, body in enumerate(bodies):
+        head = _head(body)
+        alike.setdefault((head.names, head.types), []).append(place)
+    told = [""] * len(bodies)
+    for (names, types), places in alike.items():
+        for place, words in zip(
+            places, _told(names, types, [bodies[p] for p in places]), strict=True
+        ):
+            told[place] = words
+    return told
+
+
+def _told(
+    names: tuple[str, ...], types: tuple[CqlType, ...], bodies: Sequence[bytes]
+) -> Iterator[str]:
+    """The same for answers with the same columns."""
+    if len(names) == 1:
+        yield from ["not applied: there is no such row"] * len(bodies)
+        return
+    try:
+        batch, counts = PageDecoder(names, types).decode_many(bodies)
+    except HostilePage:
+        yield from ["not applied: the current values cannot be read"] * len(bodies)
+        return
+    current = pa.RecordBatch.from_arrays(batch.columns[1:], names=list(names[1:]))
+    lines = iter(JsonLines(names[1:], types[1:]).lines(current).to_pylist())
+    for count in counts:
+        rows = ", ".join(line.rstrip() for line in islice(lines, count))
+        if len(rows) > CURRENT_CHARACTERS_MAX:
+            rows = f"{rows[:CURRENT_CHARACTERS_MAX]}..."
+        yield f"not applied: the {'row is' if count == 1 else 'rows are'} {rows}"
+
+
+class Unmet:
+    """Answers that say that nothing was applied, until they are told of together: to decode a
+    thousand takes little longer than one."""
+
+    def __init__(self, tell: Callable[[int, str], None]) -> None:
+        """`tell`: called with the number of a row of values and what is there instead."""
+        self._tell = tell
+        self._numbers: list[int] = []
+        self._bodies: list[bytes] = []
+        self._bytes = 0
+
+    def keep(self, number: int, body: bytes) -> None:
+        """The answer to the row of values with this number."""
+        self._numbers.append(number)
+        self._bodies.append(body)
+        self._bytes += len(body)
+        if len(self._numbers) >= TOLD_TOGETHER or self._bytes >= TOLD_TOGETHER_BYTES:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell of all that is kept."""
+        numbers, bodies = self._numbers, self._bodies
+        self._numbers, self._bodies, self._bytes = [], [], 0
+        for number, words in zip(numbers, not_applied(bodies), strict=True):
+            self._tell(number, words)
+
+
+def _head(body: bytes) -> _Head:
+    reader = Reader(body)
+    kind, flags, columns = reader.read_int(), reader.read_int(), reader.read_int()
+    if kind != KIND_ROWS or columns < 1:
+        raise FrameError(f"an answer of kind {kind} with {columns} columns")
+    if flags & _HAS_MORE_PAGES:
+        reader.read_bytes()
+    names, types = [], []
+    if not flags & FLAG_NO_METADATA:
+        if flags & _GLOBAL_TABLE:
+            _skip_strings(reader, 2)
+        for _ in range(columns):
+            if not flags & _GLOBAL_TABLE:
+                _skip_strings(reader, 2)
+            names.append(reader.read_string())
+            types.append(_read_type(reader))
+    if reader.read_int() < 1:
+        raise FrameError("an answer without a row to a statement with a condition")
+    return _Head(tuple(names), tuple(types), reader.read_bytes() or b"")
+
+
+def _skip_strings(reader: Reader, count: int) -> None:
+    for _ in range(count):
+        reader.read_string()
+
+
+def _read_type(reader: Reader) -> CqlType:
+    """An [option]."""
+    kind = reader.read_short()
+    if kind == _CUSTOM:
+        return _CUSTOM_TYPES.get(reader.read_string(), _BYTES)
+    if kind in (_LIST, _SET):
+        return CqlType("list" if kind == _LIST else "set", (_read_type(reader),))
+    if kind == _MAP:
+        return CqlType("map", (_read_type(reader), _read_type(reader)))
+    if kind == _UDT:
+        _skip_strings(reader, 2)
+        fields = [(reader.read_string(), _read_type(reader)) for _ in range(reader.read_short())]
+        return CqlType("udt", tuple(of for _, of in fields), tuple(name for name, _ in fields))
+    if kind == _TUPLE:
+        return CqlType("tuple", tuple(_read_type(reader) for _ in range(reader.read_short())))
+    return CqlType(_SCALARS[kind]) if kind in _SCALARS else _BYTES

@@ -1,0 +1,179 @@
+"""Jobs that ask many small questions, as plain data: `lookup` (rows of a list of keys) and `exec`
+(a statement over many rows of values).
+
+The rows of values come from files, read as those of a load are, or from ranges such as
+`day:2024-01-01..2024-12-31`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.types import CqlType
+from ringhaul.output.job import Output
+from ringhaul.output.parts import PartInfo
+from ringhaul.records.job import LoadJob
+from ringhaul.records.unit import TO_THE_END, LoadUnit
+from ringhaul.statements.idempotence import effect_of
+from ringhaul.statements.parameter_ranges import parse_span, rows_count
+
+KINDS = ("lookup", "exec")
+#: Keys without a row, and rows that were not applied, that a job lists; others are only counted.
+#: They are no failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
+#: for 7 days. Measured in the log of a unit: 9 bytes for a key of a sequence, 40 for a UUID; 36, 79
+#: and 288 for rows of 2, 5 and 20 random numbers. So 2 to 72 MB of a job. A unit lists its share,
+#: and nothing of what others leave: units do not know of each other.
+LISTED_MAX = 250_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskJob:
+    """A lookup or an exec as the user asked for it."""
+
+    kind: str  #: one of `KINDS`
+    cluster_name: str
+    #: Rows of values: files, dialect and formats. Its table is a stand-in with a column for each
+    #: marker. Without sources the rows are those of `spans`.
+    values: LoadJob
+    spans: tuple[str, ...] = ()
+    statement: str = ""  #: of an exec
+    table: TableSchema | None = None  #: of a lookup; and its key and the columns wanted
+    key: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    #: Names and types of the result's columns; none of a statement that only writes.
+    result: tuple[tuple[str, CqlType], ...] = ()
+    repeatable: bool = True  #: a unit may be begun again
+    ordered: bool = True  #: rows in the order of the values
+    timestamp_us: int = 0  #: see `requests.ReadOptions`
+    consistency: str = "LOCAL_QUORUM"
+    output: Output | None = None
+    streams: bool = False  #: see `ReadJob`
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The names of the statement's markers, in its order."""
+        return self.values.table.column_names
+
+    @property
+    def resumable(self) -> bool:
+        """Units that were cut short may be begun again, and what they answer has a place."""
+        return self.repeatable and not (self.streams and self.output is not None)
+
+    @property
+    def conditional(self) -> bool:
+        """The statement has a condition, which may not hold."""
+        return self.kind == "exec" and effect_of(self.statement).conditional
+
+    @property
+    def total_bytes(self) -> int:
+        return self.values.total_bytes
+
+    def listed_max(self, spec: str) -> int:
+        """The share of `LISTED_MAX` of a unit: as its rows of ranges, or about as its bytes."""
+        if self.spans:
+            span = SpanUnit.unpack(spec)
+            part, whole = span.end - span.first, rows_count([parse_span(s) for s in self.spans])
+        else:
+            unit = LoadUnit.unpack(spec)
+            part, whole = unit.length_bytes, self.total_bytes
+            if part == TO_THE_END:
+                part = self.values.sources[unit.source].file.size_bytes
+        # Of Parquet a unit's bytes are those before compression.
+        return max(1, min(LISTED_MAX, LISTED_MAX * part // max(whole, 1)))
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in _PLAIN}
+        return data | {
+            "values": self.values.to_json(),
+            "spans": list(self.spans),
+            "table": self.table and self.table.to_json(),
+            "key": list(self.key),
+            "columns": list(self.columns),
+            "result": [[name, cql_type.to_json()] for name, cql_type in self.result],
+            "output": self.output and self.output.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> AskJob:
+        return cls(
+            values=LoadJob.from_json(data["values"]),
+            spans=tuple(data["spans"]),
+            table=data["table"] and TableSchema.from_json(data["table"]),
+            key=tuple(data["key"]),
+            columns=tuple(data["columns"]),
+            result=tuple((name, CqlType.from_json(kind)) for name, kind in data["result"]),
+            output=data["output"] and Output.from_json(data["output"]),
+            **{name: data[name] for name in _PLAIN},
+        )
+
+
+_PLAIN = (
+    "kind",
+    "cluster_name",
+    "statement",
+    "repeatable",
+    "ordered",
+    "timestamp_us",
+    "consistency",
+    "streams",
+)
+
+
+class SpanUnit(NamedTuple):
+    """Rows first..end-1 of the job's ranges."""
+
+    first: int
+    end: int
+
+    def pack(self) -> str:
+        return f"{self.first}-{self.end}"
+
+    @classmethod
+    def unpack(cls, packed: str) -> SpanUnit:
+        first, _, end = packed.partition("-")
+        return cls(int(first), int(end))
+
+
+class AskResult(NamedTuple):
+    """What one committed attempt did."""
+
+    records: int  #: rows of values; equals answered + rejected + doubted
+    answered: int
+    rejected: int
+    doubted: int  #: nobody can tell whether they were applied
+    missing: int  #: of a lookup: keys without a row, which are answered
+    not_applied: int  #: of an exec: rows whose condition did not hold, which are answered
+    not_kept: int  #: of both, those that are not listed: see `LISTED_MAX`
+    rows: int  #: of the answers
+    parts: int
+    bytes_written: int
+    retries: int
+    elapsed_ms: int
+    cpu_ms: int
+    attempt: int
+    rss_bytes_max: int
+    worker: str  #: host:pid
+
+    def pack(self) -> str:
+        return ",".join(str(value) for value in self)
+
+    @classmethod
+    def unpack(cls, packed: str) -> AskResult:
+        *numbers, worker = packed.split(",", len(cls._fields) - 1)
+        counts = [int(number) for number in numbers]
+        return cls._make([*counts, worker])
+
+
+def join_extra(parts: Sequence[PartInfo], log: bytes) -> bytes:
+    """What a unit leaves in the ledger beside its numbers: parts, and the log of its rejects."""
+    return json.dumps([part.to_json() for part in parts]).encode() + b"\n" + log
+
+
+def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
+    """The parts and the log of `join_extra`."""
+    head, _, log = extra.partition(b"\n")
+    return [PartInfo.from_json(part) for part in json.loads(head)], log

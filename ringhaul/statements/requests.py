@@ -1,0 +1,343 @@
+"""Many rows of values through one prepared statement, at the data plane's speed.
+
+The rows become EXECUTE frames column-wise and go to their replicas as those of a load do; see
+`load/write/dispatch.py`. The answers are found by a compiled pass over what a socket gave
+(`replies.py`), and belong to their rows by a look into an array at their stream ids. They are
+handed out in batches, whose sizes say how many requests may be unanswered (`answers.py`).
+
+A row whose answer has more pages is asked for the next one before anything else. What goes wrong
+is told as in a load, with one more case. A statement that may not be repeated (a counter, an
+addition to a list, a condition) is never sent again once the server may have begun with it: its
+row is in doubt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+from cassandra.pool import Host
+from numpy.typing import NDArray
+
+from ringhaul.cql.failures import with_reasons
+from ringhaul.cql.frames import (
+    STREAMS_MAX,
+    ErrorCode,
+    Opcode,
+    Reply,
+    ServerError,
+    execute_frames,
+    next_page_frame,
+    parse_replies,
+)
+from ringhaul.dataplane.base import Target
+from ringhaul.dataplane.connection import Wire
+from ringhaul.dataplane.dispatcher import Dispatcher
+from ringhaul.dataplane.window import WindowStats
+from ringhaul.dataplane.work import Segment, Work
+from ringhaul.statements.answers import Answers, Gathering
+from ringhaul.statements.conditions import Unmet
+from ringhaul.statements.idempotence import Effect
+from ringhaul.statements.normalise import restated
+from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
+from ringhaul.statements.replies import MORE, ROWS, VOID, Found, Ints, paging_state, scan
+
+#: Rows that wait to be sent at most, unless the wires of some have nothing to do.
+QUEUED_ROWS = 4096
+QUEUED_ROWS_MAX = 8 * QUEUED_ROWS
+#: A row that cannot be read (too many tombstones, a corrupt file) is told of after so many tries.
+READ_FAILURES_MAX = 3
+
+#: Whose answers are not known to be there: what the wire was asked is not begun.
+_NOT_BEGUN = (ErrorCode.UNPREPARED, ErrorCode.IS_BOOTSTRAPPING)
+
+
+class Values(NamedTuple):
+    """Rows of values for a statement's markers."""
+
+    numbers: Ints  #: of the rows; answers name them
+    bound: pa.BinaryArray  #: of each, as `cells.join_rows` makes it; empty without markers
+    keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate them
+
+
+class Unfinished(NamedTuple):
+    """Rows without a complete answer: those never sent (or refused), and those sent."""
+
+    unsent: Ints
+    sent: Ints
+
+
+class Requests(Dispatcher[None]):
+    """See the module. One statement, one unit."""
+
+    refusal = "does not run the statement"
+    item = "requests"
+    request = "a request"
+
+    def __init__(
+        self,
+        target: Target,
+        effect: Effect,
+        columns: int,
+        options: ReadOptions,
+        hooks: RequestHooks,
+    ) -> None:
+        """`columns`: of the statement's result; 0 if its metadata is not known beforehand."""
+        self.stats = RequestStats()
+        self._options, self._hooks = options, hooks
+        self._effect, self._columns = effect, columns
+        self.repeatable = effect.repeatable
+        self.controllable = effect.repeatable and not effect.reads and effect.verb != "batch"
+        self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
+        self._unmet = Unmet(hooks.on_not_applied)
+        self._gathering = Gathering(self.stats, options.requests_max)
+        #: Number of a row whose answer has more pages -> rows of those that came.
+        self._rows_so_far: dict[int, int] = {}
+        window_stats = WindowStats(latencies=self.stats.latencies)
+        self.stats.window = window_stats
+        super().__init__(target, options, hooks, window_stats)
+
+    def answers(self, rows: Iterable[Values]) -> Iterator[Answers]:
+        """Send all rows; their answers as they come.
+
+        `rows` is read a block ahead of what is sent. In between the caller may `ask` for more.
+        Raises `WriteFailed` when the cluster does not get on, `ClusterError` when it never will.
+        """
+        blocks = iter(rows)
+        more = True
+        while True:
+            while more and self._wants_more():
+                self._unmet.tell()  # while the caller knows its rows: all may be answered
+                block = next(blocks, None)
+                more = block is not None
+                if block is not None:
+                    self.ask(block)
+            if not self._pending():
+                yield from self.gathered()
+                if not more and not self._pending():
+                    return
+                continue
+            self._turn()
+            if self._gathering.full:
+                yield from self.gathered()
+
+    def ask(self, rows: Values) -> None:
+        """Queue rows; they are sent while `answers` is read."""
+        if not len(rows.numbers):
+            return
+        bound, order = rows.bound, rows.numbers
+        if rows.keys is None:
+            sets = np.full(len(order), self._routing.anywhere())
+        else:
+            sets, _ = self._routing.assign(rows.keys)
+        counts = np.bincount(sets)
+        if np.count_nonzero(counts) > 1:
+            by_set = np.argsort(sets, kind="stable")
+            bound, order = bound.take(pa.array(by_set)), order[by_set]
+        timestamps = None
+        if self._options.timestamp_us and self._effect.repeatable and not self._effect.reads:
+            timestamps = self._options.timestamp_us + order
+        frames = execute_frames(
+            bound,
+            self._target.prepared.query_id,
+            self._options.consistency,
+            len(self._target.prepared.column_metadata or ()),
+            page_rows=self._options.page_rows,
+            skip_metadata=self._columns > 0,
+            timestamps=timestamps,
+        )
+        first = 0
+        for replica_set in np.flatnonzero(counts).tolist():
+            last = first + int(counts[replica_set])
+            self._enqueue(Segment(Work(None, frames, order, replica_set, 0), first, last))
+            first = last
+
+    def replica_sets(self, keys: pa.BinaryArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(replica set, token) of each routing key, to ask for neighbours together."""
+        return self._routing.assign(keys)
+
+    def gathered(self) -> Iterator[Answers]:
+        """Answers that came and were not handed out, if there are any; also after `WriteFailed`."""
+        self._unmet.tell()
+        return self._gathering.hand_out()
+
+    def unfinished(self) -> Unfinished:
+        """What would be lost if this ended now; it does: nothing can be asked after it."""
+        none = np.zeros(0, np.int64)
+        unsent = [s.work.order[s.first : s.last] for queue in self._queues.values() for s in queue]
+        unsent += [work.order for _, _, work in self._waiting]
+        busy = [wire for wire in self._plane.open_wires() if wire.busy]
+        self._plane.forget_busy()
+        sent = [work.order[indexes] for w in busy for work, indexes in w.window.lost()]
+        self._queues.clear()
+        self._waiting.clear()
+        return Unfinished(np.concatenate([none, *unsent]), np.concatenate([none, *sent]))
+
+    def _wants_more(self) -> bool:
+        if not self._hooks.takes_more():
+            return False
+        queued = sum(
+            segment.last - segment.first for queue in self._queues.values() for segment in queue
+        )
+        return queued < QUEUED_ROWS or (queued < QUEUED_ROWS_MAX and self._starving())
+
+    def _borrow(self, wire: Wire[Work[None]]) -> None:
+        super()._borrow(wire)
+        wire.window.cap(self._gathering.requests_cap())
+
+    def _sent(
+        self, wire: Wire[Work[None]], work: Work[None], first: int, streams: NDArray[np.int64]
+    ) -> None:
+        numbers = self._numbers_of.get(wire)
+        if numbers is None:
+            numbers = self._numbers_of[wire] = np.zeros(STREAMS_MAX, np.int64)
+        last = first + len(streams)
+        numbers[streams[0] : streams[0] + len(streams)] = work.order[first:last]
+        self.stats.request_bytes += work.frames.bytes_between(first, last)
+
+    def _take(self, wire: Wire[Work[None]], looked_at_s: float) -> None:
+        data = wire.receive()
+        found = scan(data, self._columns)
+        wire.keep(data[found.consumed_bytes :])
+        now_s = time.monotonic()
+        plain = (found.kinds == VOID) | (found.kinds == ROWS)
+        if plain.all():
+            self._take_plain(wire, data, found, now_s, looked_at_s)
+            return
+        self._take_plain(wire, data, found.pick(plain), now_s, looked_at_s)
+        for i in np.flatnonzero(~plain).tolist():
+            if found.kinds[i] == MORE:
+                self._take_page(wire, data, found, i, now_s, looked_at_s)
+                continue
+            begin, end = int(found.frames[i]), int(found.ends[i])
+            for reply in parse_replies(data[begin:end]).others:
+                if not self._control(wire, reply):
+                    self._take_other(wire, reply, now_s, looked_at_s)
+
+    def _take_plain(
+        self, wire: Wire[Work[None]], data: bytes, found: Found, now_s: float, looked_at_s: float
+    ) -> None:
+        """Answers that are complete."""
+        count = len(found.streams)
+        if not count:
+            return
+        streams = found.streams.astype(np.int16)
+        sets = self._watch(wire, streams)
+        wire.window.answered(streams, now_s, looked_at_s)
+        self._took(wire, sets, now_s)
+        last, numbers = np.ones(count, np.bool_), self._numbers_of[wire][found.streams]
+        if self._rows_so_far:
+            for number in numbers.tolist():
+                self._rows_so_far.pop(number, None)
+        self._gathering.keep(data, found, numbers, last)
+        wire.window.cap(self._gathering.requests_cap())
+
+    def _take_page(
+        self,
+        wire: Wire[Work[None]],
+        data: bytes,
+        found: Found,
+        i: int,
+        now_s: float,
+        looked_at_s: float,
+    ) -> None:
+        """An answer after which there is more: ask for it, unless the caller does."""
+        work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
+        self._took(wire, [work.replica_set], now_s)
+        order = work.order[index : index + 1]
+        number = int(order[0])
+        last = self._hooks.cut_off(number)
+        if not last:
+            so_far = self._rows_so_far.get(number, 0)
+            self._rows_so_far[number] = so_far + int(found.counts[i])
+            state = paging_state(data, int(found.frames[i]))
+            begin, end = work.frames.offsets[index], work.frames.offsets[index + 1]
+            frames = next_page_frame(work.frames.buffer[begin:end].tobytes(), state)
+            page = Work(None, frames, order, work.replica_set, 0)
+            self._enqueue(Segment(page, 0, 1), first=True)
+            self.stats.pages += 1
+        self._gathering.keep(data, found.pick(np.array([i])), order, np.full(1, last))
+        if last:
+            self.stats.answered -= 1  # what the caller asks for instead is counted
+        wire.window.cap(self._gathering.requests_cap())
+
+    def _take_other(
+        self, wire: Wire[Work[None]], reply: Reply, now_s: float, looked_at_s: float
+    ) -> None:
+        """An error, or an answer in another form than most."""
+        if reply.opcode == Opcode.ERROR:
+            self._take_error(wire, reply, now_s, looked_at_s)
+            return
+        data, found = restated(reply, self._columns)
+        if found.kinds[0] == MORE:
+            self._take_page(wire, data, found, 0, now_s, looked_at_s)
+            return
+        # Of a condition's answer is left whether it held: a boolean, the last byte.
+        if self._effect.conditional and not data[-1]:
+            self._unmet.keep(int(self._numbers_of[wire][reply.stream]), reply.body)
+        self._take_plain(wire, data, found, now_s, looked_at_s)
+
+    def _take_apart(self, work: Work[None], index: int) -> bool:
+        return self._hooks.take_over(int(work.order[index]))
+
+    def _place_of(self, work: Work[None], index: int) -> str:
+        return self._hooks.place(int(work.order[index]))
+
+    def _refused(self, work: Work[None], index: int, reason: str) -> None:
+        number = int(work.order[index])
+        if self._hooks.take_over(number):
+            return
+        self.stats.rejected += 1
+        rows = self._rows_so_far.pop(number, 0)
+        if rows:  # they are handed out as they come: an answer may be larger than memory
+            reason = f"{reason}; the {rows:,} rows before that are in the output"
+        self._hooks.on_reject(number, reason)
+
+    def _erred(self, host: Host, work: Work[None], index: int, error: ServerError) -> None:
+        reason = f"{error.name}: {with_reasons(error.message)}"
+        if error.code == ErrorCode.FUNCTION_FAILURE or (
+            error.code == ErrorCode.READ_FAILURE and work.tries + 1 >= READ_FAILURES_MAX
+        ):
+            self._refused(work, index, reason)
+        elif self._effect.repeatable or self._not_begun(error.code):
+            super()._erred(host, work, index, error)
+        else:
+            self._doubt(int(work.order[index]), reason)
+
+    def _not_begun(self, code: int) -> bool:
+        """Whether the error says that nothing was written.
+
+        Of a statement with several partitions, the first may have been before the error.
+        """
+        return code in _NOT_BEGUN or (code == ErrorCode.UNAVAILABLE and self._effect.single)
+
+    def _unanswered(self, work: Work[None], indexes: NDArray[np.int64], reason: str) -> None:
+        if self._effect.repeatable:
+            self._again(work, indexes, reason)
+            return
+        for number in work.order[indexes].tolist():
+            self._doubt(number, reason)
+
+    def _doubt(self, number: int, reason: str) -> None:
+        self.stats.in_doubt += 1
+        self._hooks.on_doubt(number, reason)
+
+    def _again(
+        self, work: Work[None], indexes: NDArray[np.int64], reason: str, *, judged: bool = False
+    ) -> None:
+        if not self._effect.repeatable and work.tries >= self._options.retries_max:
+            # To give the unit back would be to repeat its other rows.
+            for index in indexes.tolist():
+                self._refused(work, index, f"tried {work.tries + 1} times: {reason}")
+            return
+        super()._again(work, indexes, reason, judged=judged)
+        self.stats.retries += len(indexes)
+
+    def _still_tells(self, wire: Wire[Work[None]], now_s: float) -> bool:
+        # Answers may be large, and the caller away with the last ones for long: as long as some
+        # come, the one that is waited for may be behind them.
+        return wire.used_at_s >= now_s

@@ -1,0 +1,304 @@
+"""Where parts are kept: a folder on a disk, or one behind a URL that fsspec knows.
+
+A file appears whole or not at all. On a disk it is written under a name of its own
+(`.<name>.tmp`), brought to the disk, and then renamed; in an object store it appears when its
+upload is completed; other stores rename too. What is left of a process that died: the temporary
+file, which `parts.remove_orphans` removes, or an upload that was never completed, which an object
+store drops by its own rules.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.storage.access import (
+    OBJECT_STORES,
+    WEB_SCHEMES,
+    check_place,
+    check_url,
+    is_url,
+    scheme_of,
+    shown,
+)
+from ringhaul.storage.errors import told
+from ringhaul.storage.stores import open_store
+
+#: Small writes (Parquet's) are gathered; large ones pass by.
+_BUFFER_BYTES = 2**20
+#: What an upload holds before it sends it. S3 takes 10,000 of them for one object: 160 GB.
+_UPLOAD_BYTES = 16 * 2**20
+
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
+
+#: Tells in words why a folder behind a URL cannot be used.
+_told_of_store = partial(told, refused=OutputUnusable, away=OutputUnavailable)
+
+
+class NewFile(Protocol):
+    """A file that nobody sees yet."""
+
+    def write(self, data: Any, /) -> None:
+        """Write all of `data`."""
+
+    def publish(self) -> None:
+        """Make the file durable, and visible under its name."""
+
+    def discard(self) -> None:
+        """Leave nothing of it. Does nothing once it is published."""
+
+
+class Folder(Protocol):
+    """A folder of files. Its methods raise `OutputUnusable` and `OutputUnavailable`."""
+
+    def create(self, name: str) -> NewFile:
+        """Begin a file; makes the folder if it is not there."""
+
+    def sizes(self) -> dict[str, int]:
+        """Name and bytes of each file in the folder, temporary ones too; {} if there is none."""
+
+    def read(self, name: str) -> bytes | None:
+        """A whole file; None if there is none."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+
+
+def open_folder(url: str) -> Folder:
+    """The folder that a path or a URL names. Opens nothing.
+
+    Behind a URL this belongs after the fork of a worker: clients of stores do not survive one.
+    Raises `UsageError` for a URL that may not be opened, that nothing is written to, or whose
+    package is not installed.
+    """
+    check_place(url)
+    if is_url(url):
+        check_url(url)
+    path = local_path(url)
+    if path is not None:
+        return LocalFolder(path)
+    if scheme_of(url) in WEB_SCHEMES:
+        raise UsageError(f"{shown(url)}: nothing is written to a web server; give s3:// or gs://")
+    return RemoteFolder(url)
+
+
+def local_path(url: str) -> str | None:
+    """The path of a folder on a disk, given as such or as file://; None: it is behind a URL."""
+    if not is_url(url):
+        return url
+    return unquote(urlsplit(url).path) if scheme_of(url) == "file" else None
+
+
+def try_writing(url: str) -> None:
+    """Write and remove a small file. Raises `OutputUnusable`, `OutputUnavailable`, `UsageError`."""
+    folder = open_folder(url)
+    name = f".ringhaul-{secrets.token_hex(8)}"
+    file = folder.create(name)
+    try:
+        file.write(b"ringhaul looks whether it can write here\n")
+        file.publish()
+    except BaseException:
+        file.discard()
+        raise
+    folder.remove(name)
+
+
+class LocalFolder:
+    """A folder on a disk of this host, or one mounted here."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def create(self, name: str) -> NewFile:
+        with _told(self._path):
+            check_place(self._path)  # again: a link may lead elsewhere by now
+            os.makedirs(self._path, exist_ok=True)
+            return _LocalFile(self._path, name)
+
+    def sizes(self) -> dict[str, int]:
+        with _told(self._path):
+            try:
+                entries = list(os.scandir(self._path))
+            except FileNotFoundError:
+                return {}
+            sizes = {}
+            for entry in entries:
+                with suppress(FileNotFoundError):  # gone since: another attempt's
+                    sizes[entry.name] = entry.stat().st_size
+            return sizes
+
+    def read(self, name: str) -> bytes | None:
+        with _told(self._path):
+            try:
+                with open(os.path.join(self._path, name), "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                return None
+
+    def remove(self, name: str) -> None:
+        with _told(self._path), suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._path, name))
+
+
+class _LocalFile:
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder = folder
+        self._final = os.path.join(folder, name)
+        self._temporary = os.path.join(folder, f".{name}.tmp")
+        # A link in its place is not followed: it would lead out of the folder.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        descriptor = os.open(self._temporary, flags, 0o666)
+        self._file = os.fdopen(descriptor, "wb", buffering=_BUFFER_BYTES)
+
+    def write(self, data: Any, /) -> None:
+        with _told(self._folder):
+            self._file.write(data)
+
+    def publish(self) -> None:
+        with _told(self._folder):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.rename(self._temporary, self._final)
+            sync_folder(self._folder)
+
+    def discard(self) -> None:
+        with suppress(OSError):  # what could not be written cannot be flushed
+            self._file.close()
+        with suppress(OSError):
+            os.unlink(self._temporary)
+
+
+def sync_folder(path: str) -> None:
+    """Make a rename durable: the name is kept in the folder, not in the file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class RemoteFolder:
+    """A folder behind a URL, such as `s3://bucket/exports/orders`."""
+
+    def __init__(self, url: str) -> None:
+        self._store, self._path = open_store(url)
+        self._url = url
+        self._uploads = scheme_of(url) in OBJECT_STORES
+
+    def create(self, name: str) -> NewFile:
+        with _told_of_store(self._url):
+            if self._uploads:  # needs no folder; to make one would make the bucket too
+                file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
+                return _Upload(self._url, file)
+            self._store.makedirs(self._path, exist_ok=True)
+            temporary, final = self._of(f".{name}.tmp"), self._of(name)
+            return _RenamedFile(self._url, self._store, temporary, final)
+
+    def sizes(self) -> dict[str, int]:
+        with _told_of_store(self._url):
+            self._store.invalidate_cache(self._path)
+            try:
+                entries = self._store.ls(self._path, detail=True)
+            except FileNotFoundError:
+                return {}
+            files = [entry for entry in entries if entry["type"] == "file"]
+            return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
+
+    def read(self, name: str) -> bytes | None:
+        with _told_of_store(self._url):
+            try:
+                return bytes(self._store.cat_file(self._of(name)))
+            except FileNotFoundError:
+                return None
+
+    def remove(self, name: str) -> None:
+        with _told_of_store(self._url), suppress(FileNotFoundError):
+            self._store.rm_file(self._of(name))
+
+    def _of(self, name: str) -> str:
+        return f"{self._path.rstrip('/')}/{name}"
+
+
+class _Upload:
+    """A file of an object store: closing it completes the upload."""
+
+    def __init__(self, url: str, file: Any) -> None:
+        self._url = url
+        self._file = file
+
+    def write(self, data: Any, /) -> None:
+        with _told_of_store(self._url):
+            self._file.write(data)
+
+    def publish(self) -> None:
+        with _told_of_store(self._url):
+            self._file.close()
+
+    def discard(self) -> None:
+        if not self._file.closed:
+            with suppress(Exception):  # clients of stores raise what they like
+                self._file.discard()
+            # Closed without its close(), which would complete the upload; so would `__del__`.
+            self._file.closed = True
+
+
+class _RenamedFile:
+    """A file of a store that works like a disk."""
+
+    def __init__(self, url: str, store: Any, temporary: str, final: str) -> None:
+        self._url, self._store = url, store
+        self._temporary, self._final = temporary, final
+        self._file = store.open(temporary, "wb")
+
+    def write(self, data: Any, /) -> None:
+        with _told_of_store(self._url):
+            self._file.write(data)
+
+    def publish(self) -> None:
+        with _told_of_store(self._url):
+            self._file.close()
+            self._store.mv(self._temporary, self._final)
+
+    def discard(self) -> None:
+        with suppress(Exception):
+            self._file.close()
+        with suppress(Exception):
+            self._store.rm_file(self._temporary)
+
+
+@contextmanager
+def _told(folder: str) -> Iterator[None]:
+    """Tell in words why a folder cannot be used, and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in NO_ROOM:
+            raise OutputUnusable(
+                f"{folder}: no space is left; make room there, or name another folder"
+            ) from error
+        if error.errno == errno.EFBIG:
+            raise OutputUnusable(
+                f"{folder}: a part is larger than a file may be there (see ulimit -f); "
+                "ask for smaller parts with --max-file-size"
+            ) from error
+        if error.errno in _CLOSED or isinstance(error, PermissionError):
+            raise OutputUnusable(
+                f"{folder}: cannot be written: {reason}; let the workers' user write there, or "
+                "name another folder"
+            ) from error
+        if error.errno in _GONE or isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise OutputUnusable(
+                f"{folder}: is no folder that can be written: {reason}; every worker must see the "
+                "same folder under this name"
+            ) from error
+        raise OutputUnavailable(f"{folder}: {reason}") from error

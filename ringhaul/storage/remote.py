@@ -1,0 +1,434 @@
+"""Files behind URLs: which there are, whether they are still the same, and their bytes.
+
+`s3://` and `gs://` (and what else fsspec knows, if it is allowed) have objects, globs and folders;
+`http://` and `https://` have single files. Bytes are read by ranges, in few large requests that
+run ahead of the reader: one request for each MiB would wait longer than it reads.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import threading
+from collections import deque
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
+from ringhaul.storage.access import (
+    WEB_SCHEMES,
+    check_url,
+    is_url,
+    same_version,
+    scheme_of,
+    shown,
+)
+from ringhaul.storage.errors import told
+from ringhaul.storage.lanes import LaneReader
+
+#: Of one request, once a reader reads on. A unit of 64 MiB is eight of them; S3 gives some 80 MB/s
+#: on one connection after 20 to 50 ms of silence, so that little of the time is silence.
+PIECE_BYTES = 8 << 20
+#: The first request of who may want only the beginning, such as a header; each further one asks
+#: for four times as much.
+FIRST_BYTES = 256 << 10
+#: Requests that run ahead of the reader. With the piece that is being read, 32 MiB at most.
+AHEAD = 3
+#: Where a store keeps what tells one content of an object from another, best first.
+_VERSION_FIELDS = ("ETag", "etag", "generation", "LastModified", "updated", "mtime", "created")
+
+#: Tells in words why a source behind a URL cannot be read.
+_told = partial(told, refused=SourceMissing, away=SourceUnavailable)
+
+
+class RemoteFile(NamedTuple):
+    """A file behind a URL."""
+
+    path: str  #: its URL
+    size_bytes: int
+    #: Changes when the file does: ETag, generation or time of the last change. "": not known.
+    version: str
+    #: Its server gives parts of it.
+    ranges: bool = True
+
+
+def is_remote(path: str) -> bool:
+    """Whether a source is a URL of something that is no file of this host."""
+    return is_url(path) and scheme_of(path) != "file"
+
+
+def stat_file(url: str) -> RemoteFile:
+    """One file. Raises `SourceMissing` (none, no right to it, ...) and `SourceUnavailable`."""
+    check_url(url)
+    if scheme_of(url) in WEB_SCHEMES:
+        from ringhaul.storage.web import stat_web
+
+        return RemoteFile(*stat_web(url))
+    store, path = _store(url)
+    with _told(url):
+        info = store.info(path)
+    if info["type"] != "file":
+        raise SourceMissing(f"{shown(url)}: is no object but a folder")
+    return _file(url, path, info)
+
+
+class Listing(NamedTuple):
+    """What a URL names, sorted."""
+
+    files: list[RemoteFile]
+    #: URLs of the folders that a glob matches.
+    folders: list[str]
+
+
+def list_files(url: str) -> list[RemoteFile]:
+    """The files that a URL names: see `list_matches`."""
+    return list_matches(url).files
+
+
+def list_matches(url: str) -> Listing:
+    """What a URL names: an object; what a glob matches; all files below a folder.
+
+    Names that begin with a dot are left out, unless they are named. Empty if there is none.
+    Raises `UsageError`, `SourceMissing` (no bucket, no right to list it) and `SourceUnavailable`.
+    """
+    check_url(url)
+    if scheme_of(url) in WEB_SCHEMES:
+        if "*" in url.partition("?")[0] or url.endswith("/"):
+            raise UsageError(
+                f"{shown(url)}: a web server does not list its files: name each of them"
+            )
+        return Listing([stat_file(url)], [])
+    store, path = _store(url)
+    with _told(url):
+        found = _infos(store, path, folder=url.endswith("/"))
+        if not found:
+            _look_at_bucket(store, url, path)
+    listed = sorted(found.items())
+    return Listing(
+        [_file(url, name, info) for name, info in listed if info["type"] == "file"],
+        [_url(url, name) for name, info in listed if info["type"] == "directory"],
+    )
+
+
+def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
+    """Names and what the store tells of them."""
+    if not folder:
+        with suppress(FileNotFoundError):
+            info = store.info(path)
+            if info["type"] == "file":
+                return {path: info}
+    if not glob.has_magic(path):
+        below = store.find(path.rstrip("/") + "/", detail=True)
+        return {
+            name: info
+            for name, info in below.items()
+            if info["type"] == "file"
+            and not any(part.startswith(".") for part in name[len(path) :].split("/"))
+            and not name.endswith("/")  # how some tools show a folder
+        }
+    named = {part for part in path.split("/") if part.startswith(".")}
+    try:
+        matches = store.glob(path, detail=True)
+    except ValueError as error:  # such as of `**` within a name
+        raise UsageError(f"{path}: {error}") from error
+    return {
+        name: info
+        for name, info in matches.items()
+        if named or not any(part.startswith(".") for part in name.split("/"))
+    }
+
+
+def _look_at_bucket(store: Any, url: str, path: str) -> None:
+    """Raise `SourceMissing` for a bucket that is not there: a glob in it just finds nothing."""
+    bucket = path.partition("/")[0]
+    try:
+        store.info(bucket)
+    except FileNotFoundError as error:
+        if error.__cause__ is not None:  # an empty bucket is not found either, without a cause
+            raise SourceMissing(f"{shown(url)}: there is no bucket {bucket}") from error
+
+
+def _file(url: str, path: str, info: dict[str, Any]) -> RemoteFile:
+    return RemoteFile(_url(url, path), int(info["size"]), _version(info))
+
+
+def _url(url: str, path: str) -> str:
+    """The URL of a store's path. Not by `unstrip_protocol`: the scheme stays the one that was
+    given in `url`, and allowed."""
+    return f"{url.partition('://')[0]}://{path.lstrip('/')}"
+
+
+def _version(info: dict[str, Any]) -> str:
+    value = next((info[name] for name in _VERSION_FIELDS if info.get(name)), "")
+    if isinstance(value, datetime):
+        value = value.timestamp()
+    # Times to the second: a listing and a single look do not tell them equally fine.
+    return str(int(value) if isinstance(value, float) else value).strip('"')
+
+
+def check_unchanged(file: RemoteFile) -> None:
+    """Raise `SourceChanged` unless the file is still the one that was found."""
+    try:
+        now = stat_file(file.path)
+    except SourceMissing as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise SourceChanged(f"{shown(file.path)}: the file is gone") from error
+    if now.size_bytes != file.size_bytes:
+        raise SourceChanged(
+            f"{shown(file.path)}: the file is {now.size_bytes:,} bytes now "
+            f"and was {file.size_bytes:,} when the job began; "
+            "start again once nothing writes to it"
+        )
+    if not same_version(now.version, file.version):
+        raise SourceChanged(
+            f"{shown(file.path)}: the file was replaced since the job began "
+            f"({file.version} then, {now.version} now); start again with a new job"
+        )
+
+
+def read_small(url: str) -> bytes | None:
+    """A small file, whole; None if there is none. Raises as `stat_file` does."""
+    try:
+        file = stat_file(url)
+    except SourceMissing:
+        return None
+    with open_stream(file) as opened:
+        return opened.read()
+
+
+def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteReader:
+    """Open a file at its beginning, to be read from any place; nothing is read before it is asked.
+
+    `window_bytes`: all bytes from the first that is read to this place are wanted: read ahead from
+    the beginning on, and not beyond. None: read ahead for those who read on, up to the file's end.
+    Reading raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
+    """
+    check_url(file.path)
+    ranges: Ranges
+    if scheme_of(file.path) in WEB_SCHEMES:
+        from ringhaul.storage.web import WebFile, WebRanges
+
+        ranges = WebRanges(WebFile(*file))
+    else:
+        ranges = _StoreRanges(file.path)
+    return RemoteReader(ranges, file.size_bytes, window_bytes)
+
+
+def open_stream(file: RemoteFile) -> io.RawIOBase:
+    """Open a file that is read once, from its beginning on. Raises as `open_ranges`."""
+    if scheme_of(file.path) not in WEB_SCHEMES:
+        return open_ranges(file)
+    check_url(file.path)
+    from ringhaul.storage.web import WebFile, WebStream
+
+    return _Streamed(WebStream(WebFile(*file)))
+
+
+class Ranges(Protocol):
+    """Where a reader gets its bytes from."""
+
+    def fetch(self, start: int, end: int) -> bytes:
+        """The bytes [start, end), all of them. Called from several threads."""
+
+    def close(self) -> None: ...
+
+
+class _StoreRanges:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._store, self._path = _store(url)
+
+    def fetch(self, start: int, end: int) -> bytes:
+        with _told(self._url):
+            data = bytes(self._store.cat_file(self._path, start=start, end=end))
+        if len(data) != end - start:
+            raise SourceChanged(f"{shown(self._url)}: the file ended early; something shortened it")
+        return data
+
+    def close(self) -> None:
+        pass  # the process's client stays
+
+
+class Piece:
+    """A request that is on its way: for the bytes [start, end)."""
+
+    def __init__(self, ranges: Ranges, start: int, end: int) -> None:
+        self.start, self.end = start, end
+        self._ranges = ranges
+        self._data = b""
+        self._error: BaseException | None = None
+        # A daemon: a process that ends waits for no request.
+        self._thread = threading.Thread(target=self._fetch, name="read-ahead", daemon=True)
+        self._thread.start()
+
+    def _fetch(self) -> None:
+        try:
+            self._data = self._ranges.fetch(self.start, self.end)
+        except BaseException as error:
+            self._error = error
+
+    def data(self) -> bytes:
+        """Its bytes, waited for. Raises what the request did."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._data
+
+
+class _ByRead(io.RawIOBase):
+    """A file whose `read` is its own; the rest of reading follows from it."""
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readable(self) -> bool:
+        return True
+
+
+class RemoteReader(_ByRead):
+    """A file that is read by ranges, in pieces that grow, and run ahead once they are large."""
+
+    def __init__(self, ranges: Ranges, size_bytes: int, window_bytes: int | None = None) -> None:
+        self._ranges, self._size_bytes = ranges, size_bytes
+        self._window = size_bytes
+        self._first_bytes = FIRST_BYTES
+        self._at = 0
+        self._held, self._held_start = b"", 0
+        self._ahead: deque[Piece] = deque()
+        self._next_bytes = FIRST_BYTES
+        if window_bytes is not None:
+            self.expect(window_bytes)
+
+    def expect(self, window_bytes: int) -> None:
+        """All up to this place is wanted, and little beyond it. 0: places here and there."""
+        self._window = min(window_bytes, self._size_bytes)
+        self._first_bytes = self._next_bytes = PIECE_BYTES if window_bytes else FIRST_BYTES
+
+    def request(self, start: int, end: int) -> Piece:
+        """Ask for some bytes apart from what is read here."""
+        return Piece(self._ranges, start, end)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes, of those at hand first; none only at the end."""
+        if size < 0:
+            return self.readall()
+        if size == 0 or self._at >= self._size_bytes:
+            return b""
+        begin = self._at - self._held_start
+        if not 0 <= begin < len(self._held):
+            self._next(size)
+            begin = 0
+        data = self._held[begin : begin + size]
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size_bytes}[whence]
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._ahead.clear()
+            self._held = b""
+            self._ranges.close()
+        super().close()
+
+    def _next(self, size: int) -> None:
+        """Hold the piece that begins where the reader stands."""
+        if self._at != self._held_start + len(self._held):  # it jumped
+            self._next_bytes = self._first_bytes
+        if not self._ahead or self._ahead[0].start != self._at:
+            self._ahead.clear()
+            self._ask(self._at, size)
+        # Whoever has read so far on reads on: ask for what follows while this is waited for.
+        while self._next_bytes == PIECE_BYTES and len(self._ahead) <= AHEAD:
+            start = self._ahead[-1].end
+            if start >= self._window:
+                break
+            self._ask(start, PIECE_BYTES)
+        piece = self._ahead.popleft()
+        self._held = b""  # before the next one is taken, not beside it
+        self._held, self._held_start = piece.data(), piece.start
+
+    def _ask(self, start: int, size: int) -> None:
+        if start < self._window:
+            end = min(start + max(size, self._next_bytes), self._window)
+            self._next_bytes = min(self._next_bytes * 4, PIECE_BYTES)
+        else:  # what is asked for outright
+            end = min(start + max(size, FIRST_BYTES), self._size_bytes)
+        self._ahead.append(Piece(self._ranges, start, end))
+
+
+class WholeReads(_ByRead):
+    """A file for pyarrow, which takes a short read for the file's end.
+
+    `io.BufferedReader` would do, but for its ending large reads by small ones: requests, here.
+    """
+
+    def __init__(self, file: RemoteReader | LaneReader) -> None:
+        self._file = file
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            return self.readall()
+        data = self._file.read(size)
+        while len(data) < size and (more := self._file.read(size - len(data))):
+            data += more
+        return data
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class _Streamed(_ByRead):
+    """A stream as a file, which only goes forward."""
+
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+        self._at = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            return self.readall()
+        data = self._stream.read(size)
+        self._at += len(data)
+        return data
+
+    def tell(self) -> int:
+        return self._at
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def _store(url: str) -> tuple[Any, str]:
+    from ringhaul.storage.stores import open_store  # fsspec: not for jobs of plain files
+
+    return open_store(url)
