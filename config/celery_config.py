@@ -105,7 +105,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "task_ignore_result": True,
         "result_backend": None,
         # A unit may wait for its job's pace for as long as it takes; ours leave waits out
-        # (tasks/time_limits.py, ADR 0014).
+        # (tasks/child/time_limits.py, ADR 0014).
         "task_soft_time_limit": None,
         "task_time_limit": None,
         # Queues by name; what is not routed is not lost in Celery's own default queue.

@@ -226,7 +226,9 @@ class EmbeddedWorker:
             path.unlink(missing_ok=True)
 
     def _start(self) -> None:
-        from tasks.keeper import PARENT_PID_VARIABLE  # Celery: not for commands that only look
+        from tasks.parent.housekeeping import (
+            PARENT_PID_VARIABLE,  # Celery: not for commands that only look
+        )
 
         # A session of its own: Ctrl-C in the terminal is for the command to handle.
         self._process = subprocess.Popen(

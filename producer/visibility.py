@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: A worker that is there answers in half a second, that it has begun to look.
 BEGIN_S = 3.0
-#: One that has begun answers by itself, with what it has seen by then (`tasks.looking`).
+#: One that has begun answers by itself, with what it has seen by then (`tasks.parent.preflight`).
 END_S = 12.0
 _PAUSE_S = 0.02
 #: Of many files some are looked at, evenly spread: a thousand on a mount take a second.

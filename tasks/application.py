@@ -8,7 +8,7 @@ same. Flags of the `ringhaul` command reach its workers through the environment.
 from __future__ import annotations
 
 import os
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 from celery import Celery
@@ -16,8 +16,7 @@ from celery.loaders.app import AppLoader
 from kombu.transport import TRANSPORT_ALIASES
 
 from config.celery_config import WORKER_ENVIRONMENT, celery_settings
-from config.settings import Settings, load_settings
-from tasks.keeper import Keeper
+from tasks.settings import process_settings
 
 # Celery reads these when its own modules are imported.
 for _name, _value in WORKER_ENVIRONMENT.items():
@@ -26,12 +25,6 @@ for _name, _value in WORKER_ENVIRONMENT.items():
 
 # Whatever is in the broker, a message costs no worker: see `transport`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "tasks.transport:UnitTransport"
-
-
-@cache
-def process_settings() -> Settings:
-    """The settings of this process, read once."""
-    return load_settings().settings
 
 
 class InstalledLoader(AppLoader):  # type: ignore[misc]
@@ -49,13 +42,14 @@ class UnitCelery(Celery):  # type: ignore[misc]
     @cached_property
     def Worker(self) -> Any:
         """The class of the worker's parent process."""
-        return self.subclass_with_self("tasks.stopping:UnitWorker")
+        return self.subclass_with_self("tasks.parent.shutdown:UnitWorker")
 
 
 app = UnitCelery(
     "ringhaul",
     loader=InstalledLoader,
-    include=["tasks.load", "tasks.verify", "tasks.read", "tasks.ask", "tasks.signals"],
+    include=["tasks.units", "tasks.signals"],
 )
 app.add_defaults(lambda: celery_settings(process_settings()))
-app.steps["worker"].add(Keeper)
+# By name, since the step publishes messages through this application.
+app.steps["worker"].add("tasks.parent.housekeeping:Keeper")

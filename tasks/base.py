@@ -11,7 +11,8 @@ from celery import Task
 from celery.worker.request import Request
 
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-from tasks.trails import TRAILS
+from tasks.parent.trails import TRAILS
+from tasks.settings import process_settings
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +38,6 @@ class UnitRequest(Request):  # type: ignore[misc]
             error = error.exc
         if isinstance(error, WorkerLostError) and self.worker_pid:
             token = attempt_token(self.id, self.hostname, self.worker_pid)
-            from tasks.application import process_settings  # which lists the tasks
-
             facts = self.kwargs
             try:
                 ledger = open_ledger(process_settings(), PARENT_PATIENCE_MS)

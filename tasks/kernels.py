@@ -18,7 +18,7 @@ def warm_up() -> None:
         from ringhaul.formats import write
         from ringhaul.statements import replies
 
-        for name in ("tasks.reading", "tasks.asking", "tasks.verifying"):
+        for name in ("tasks.child.scan", "tasks.child.statements", "tasks.child.verify"):
             importlib.import_module(name)
         decode.warm_up()
         spell.warm_up()

@@ -79,7 +79,8 @@ def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
     A message that gets lost costs time, not data: the sweep issues the unit again.
     Raises `LedgerUnavailable` when the broker does not serve.
     """
-    from tasks.application import app  # the task modules and this one know each other
+
+    from tasks.application import app  # Celery, which a command imports once its worker starts
 
     label = issued.queue or QUEUE_LOAD
     task = _TASKS.get(issued.kind or "load", TaskNames.READ_UNIT)

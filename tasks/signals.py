@@ -21,12 +21,12 @@ from celery.signals import (
 from config.logs import set_up_logging
 from ringhaul.errors import UsageError
 from ringhaul.plain_text import as_lines
-from tasks import child
-from tasks.application import process_settings
-from tasks.nodename import set_nodename
+from tasks.child import process
+from tasks.node_name import set_nodename
+from tasks.parent.shutdown import UNITS
+from tasks.parent.trails import TRAILS
 from tasks.profiling import Profiler, start_profiler
-from tasks.stopping import UNITS
-from tasks.trails import TRAILS
+from tasks.settings import process_settings
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +115,8 @@ def on_process_shutdown_profile(**_: Any) -> None:
 
 @worker_process_init.connect(weak=False)
 def on_process_init(**_: Any) -> None:
-    """Open this child's session. A failure is told and kept: see `child`."""
-    fresh = child.start_child(process_settings())
+    """Open this child's session. A failure is told and kept: see `process`."""
+    fresh = process.start_child(process_settings())
     try:
         fresh.session()
     except Exception as error:  # Celery would swallow it without a word of what to do
@@ -126,4 +126,4 @@ def on_process_init(**_: Any) -> None:
 @worker_process_shutdown.connect(weak=False)
 def on_process_shutdown(**_: Any) -> None:
     """Close the session while the process still can."""
-    child.current_child(process_settings()).close()
+    process.current_child(process_settings()).close()

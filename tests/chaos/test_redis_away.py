@@ -17,7 +17,7 @@ from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.records.unit import LoadUnit
-from tasks.stopping import FAREWELL_S
+from tasks.parent.shutdown import FAREWELL_S
 from tests.acceptance.command import wait_until
 from tests.chaos.conftest import StartWorker
 from tests.chaos.rig import (

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from config.settings import Settings, load_settings
-from tasks.application import app, process_settings
+from tasks.application import app
+from tasks.settings import process_settings
 
 #: `settle(CLUSTER_PORT=1)`: the settings of a process with this environment, and the test's broker.
 Settle = Callable[..., Settings]

@@ -14,7 +14,7 @@ from producer.feed import Feeder
 from producer.local.stack import Endpoints
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
-from tasks.child import Child, WrongCluster
+from tasks.child.process import Child, WrongCluster
 from tests.integration.conftest import Settle
 from tests.integration.load.conftest import make_table
 from tests.loads import load_job, load_source

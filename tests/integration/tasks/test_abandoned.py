@@ -17,9 +17,9 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.states import JobState
 from ringhaul.output.job import Output
 from ringhaul.scan.job import ReadJob
-from tasks.abandoned import GONE_MS, LOOKS_MIN, REASON
 from tasks.application import app
-from tasks.keeper import Keeper
+from tasks.parent.abandoned_jobs import GONE_MS, LOOKS_MIN, REASON
+from tasks.parent.housekeeping import Keeper
 from tasks.private_queues import note_queues, private_queue
 from tests.integration.tasks.conftest import Connected
 from tests.loads import table_schema

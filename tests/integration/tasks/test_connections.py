@@ -18,7 +18,7 @@ from ringhaul.cql.types import parse_type
 from ringhaul.load.statement import insert_statement
 from ringhaul.scan.ranges import FULL_RING
 from ringhaul.scan.scan import RangeScan, ScanOptions
-from tasks.child import Child
+from tasks.child.process import Child
 from tests.acceptance.command import wait_until
 from tests.integration.load.conftest import make_table, read_table, run_file
 from tests.proxy import Proxy, proxied

@@ -13,10 +13,10 @@ from ringhaul.ledger import keys
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger, Refusal
 from ringhaul.records.job import LoadJob
-from tasks.child import Child
+from tasks.child.process import Child
+from tasks.child.unit import Attempt, Done, work
 from tasks.names import TaskNames
 from tasks.publish import publish_next
-from tasks.work import Attempt, Done, work
 from tests.integration.tasks.conftest import Connected
 from tests.loads import load_job, load_source, table_schema
 

@@ -16,8 +16,8 @@ from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
 from ringhaul.storage import preflight
-from tasks import looking
-from tasks.looking import Looking
+from tasks.parent import preflight as parent_preflight
+from tasks.parent.preflight import Looking
 
 ME = Worker("here", 1, 2, (QUEUE_LOAD,))
 
@@ -87,7 +87,7 @@ def test_a_look_that_hangs_is_left_alone(
     hanging.write_text(
         'import os, time\nos.write(1, b\'{"at": "/mnt/dead"}\\n\')\ntime.sleep(600)\n'
     )
-    monkeypatch.setattr(looking, "PATHS_S", 1.0)
+    monkeypatch.setattr(parent_preflight, "PATHS_S", 1.0)
     right = preflight.__file__
     monkeypatch.setattr(preflight, "__file__", str(hanging))
     stuck = ask(caller, tmp_path)

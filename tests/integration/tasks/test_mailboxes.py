@@ -9,7 +9,7 @@ from typing import Any
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.application import app
 from tasks.connect import open_ledger
-from tasks.mailboxes import take_out_gone
+from tasks.parent.mailboxes import take_out_gone
 from tests.integration.conftest import Settle
 
 PREFIX = "ringhaul:mq:"

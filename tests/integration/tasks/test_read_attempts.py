@@ -27,10 +27,10 @@ from ringhaul.scan.ranges import FULL_RING, pack_ranges
 from ringhaul.statements import job as ask
 from ringhaul.statements.finish import publish_ask_manifest
 from ringhaul.statements.job import AskJob, SpanUnit, split_extra
-from tasks.asking import run_ask
-from tasks.child import Child
-from tasks.reading import run_read
-from tasks.work import Attempt, Done, Runner, work
+from tasks.child.process import Child
+from tasks.child.scan import run_read
+from tasks.child.statements import run_ask
+from tasks.child.unit import Attempt, Done, Runner, work
 from tests.integration.load.conftest import make_table
 from tests.loads import load_job, load_source
 

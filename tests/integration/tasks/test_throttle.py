@@ -11,7 +11,7 @@ from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import NO_LIMITS, Limits
-from tasks.throttle import CREDIT_S, JobThrottle
+from tasks.child.throttle import CREDIT_S, JobThrottle
 
 JOB = "ld-000001"
 

@@ -9,8 +9,8 @@ import pytest
 
 from ringhaul.dataplane.pacing import Pacing
 from ringhaul.ledger.pace import Limits, Pace
-from tasks.child import Child
-from tasks.work import Attempt, Done, work
+from tasks.child.process import Child
+from tasks.child.unit import Attempt, Done, work
 from tests.integration.tasks.conftest import Connected
 from tests.loads import load_job, load_source, table_schema
 
@@ -20,7 +20,7 @@ JOB = "ld-000001"
 @pytest.fixture
 def hasty(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> Child:
     """A child whose units may work for half a second, and a job with one."""
-    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.05)
+    monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.05)
     settings = connected.settings
     worker = settings.worker.model_copy(update={"time_limit_soft_s": 0.5})
     connected.settings = settings.model_copy(update={"worker": worker})

@@ -21,10 +21,10 @@ from ringhaul.load.report import build_report
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import UnitResult
 from ringhaul.statements.job import AskJob
-from tasks.child import Child
-from tasks.load import run_load
-from tasks.work import Attempt, Done
-from tasks.work import work as work_on
+from tasks.child.load import run_load
+from tasks.child.process import Child
+from tasks.child.unit import Attempt, Done
+from tasks.child.unit import work as work_on
 from tests.integration.conftest import Settle
 from tests.integration.load.conftest import read_table
 from tests.integration.tasks.conftest import MakeJob
@@ -205,7 +205,7 @@ def test_a_unit_that_is_done_again_leaves_lists_as_they_are(
 def test_a_unit_of_a_paused_job_is_given_back_at_once(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
     make_job(JOB, ["1,a", "2,b"], unit_bytes=1)
 
     def paused(attempt: Attempt) -> Done:
@@ -229,7 +229,7 @@ def test_a_unit_of_a_paused_job_is_given_back_at_once(
 def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
     child: Child, cassandra_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
     job = AskJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
@@ -263,7 +263,7 @@ def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
 def test_limits_are_heard_with_the_claim_and_at_each_tick(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.work.RENEW_S_MAX", 0.0)
+    monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
     make_job(JOB, ["1,a", "2,b"])
     child.ledger.throttle(JOB, Pace(limits=Limits(in_flight=5)))
 
@@ -289,7 +289,7 @@ def test_what_may_pass_gives_the_unit_back_and_in_the_end_fails_the_job(
     child: Child, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a keyspace that has too few nodes for the consistency asked for
-    monkeypatch.setattr("tasks.work.RETRY_DELAY_MS", 0)
+    monkeypatch.setattr("tasks.child.unit.RETRY_DELAY_MS", 0)
     child.bounds = replace(child.bounds, retries_max=0)
     make_job(JOB, ["1,a"], consistency="TWO")
     # When the unit is tried until the job gives up
@@ -337,7 +337,7 @@ def test_a_worker_without_a_session_says_so_in_the_job(
     reason: str,
 ) -> None:
     # Given a worker that cannot open a session, and a job
-    monkeypatch.setattr("tasks.work.NO_SESSION_WAIT_S", 0.0)
+    monkeypatch.setattr("tasks.child.unit.NO_SESSION_WAIT_S", 0.0)
     child = Child(
         settle(
             CLUSTER_CONTACT_POINTS="127.0.0.1",

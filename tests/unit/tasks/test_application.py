@@ -156,6 +156,8 @@ def test_the_application_has_the_tasks_that_messages_name(tmp_path: Path) -> Non
 
 
 def test_every_worker_keeps_the_jobs() -> None:
-    from tasks.keeper import Keeper
+    from celery.utils.imports import symbol_by_name
 
-    assert Keeper in app.steps["worker"]
+    from tasks.parent.housekeeping import Keeper
+
+    assert Keeper in map(symbol_by_name, app.steps["worker"])

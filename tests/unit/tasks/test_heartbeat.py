@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.heartbeat import Heartbeat
+from tasks.parent.heartbeat import Heartbeat
 
 
 def test_each_beat_makes_the_file_young_and_the_end_removes_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 #: Two children, each told over a pipe to begin or end; what the parent sees after each step.
 SCRIPT = """
 import os, signal
-from tasks.stopping import UnitsInProgress
+from tasks.parent.shutdown import UnitsInProgress
 
 units = UnitsInProgress()
 assert not units.any(), "not opened"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.time_limits import TimeLimits, UnitTooLong
+from tasks.child.time_limits import TimeLimits, UnitTooLong
 
 #: A process whose unit waits for longer than the hard limit, looking often, and then does as told.
 PROCESS = """
 import sys, time
-from tasks.time_limits import TimeLimits
+from tasks.child.time_limits import TimeLimits
 waited_s = 0.0
 with TimeLimits(0.5, 0.6, lambda: waited_s) as limits:
     for _ in range(20):

@@ -27,12 +27,12 @@ from ringhaul.errors import (
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.reading import JobMissing, Live
-from tasks.child import Child, SessionUnavailable, WrongCluster
-from tasks.failpoints import reach
-from tasks.nodename import worker_host
+from tasks.child.failpoints import reach
+from tasks.child.process import Child, SessionUnavailable, WrongCluster
+from tasks.child.throttle import JobThrottle
+from tasks.child.time_limits import TimeLimits
+from tasks.node_name import worker_host
 from tasks.publish import publish_next
-from tasks.throttle import JobThrottle
-from tasks.time_limits import TimeLimits
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from ringhaul.statements.job import AskJob, AskResult
 from ringhaul.statements.run import AskHooks, run_ask_unit
-from tasks.work import Attempt, Done
+from tasks.child.unit import Attempt, Done
 
 
 def run_ask(attempt: Attempt) -> Done:

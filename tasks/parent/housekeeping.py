@@ -33,15 +33,15 @@ from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.states import JobState
 from ringhaul.ledger.sweep import sweep_running
 from ringhaul.ledger.workers import Worker, Workers
-from tasks.abandoned import Abandoned
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
-from tasks.heartbeat import Heartbeat
-from tasks.looking import ASK_EVERY_S, WATCH_EVERY_S, Looking
-from tasks.mailboxes import take_out_gone
-from tasks.nodename import worker_host
+from tasks.node_name import worker_host
+from tasks.parent.abandoned_jobs import Abandoned
+from tasks.parent.heartbeat import Heartbeat
+from tasks.parent.mailboxes import take_out_gone
+from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, Looking
+from tasks.parent.trails import TRAILS
 from tasks.private_queues import note_queues, remove_forgotten
 from tasks.publish import publisher, windows
-from tasks.trails import TRAILS
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(worker, **options)
 
     def start(self, worker: Any) -> None:
-        from tasks.application import process_settings  # the application lists this step
+        from tasks.settings import process_settings  # the application lists this step
 
         settings = process_settings()
         self._every_s, self._lease_s = settings.worker.sweep_s, settings.worker.lease_s

@@ -32,10 +32,10 @@ from ringhaul.dataplane.pool import Plane
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.write import Target, WriteBounds
+from tasks.child.throttle import JobThrottle
 from tasks.connect import cluster_config, open_ledger, use_storage
 from tasks.kinds import Job, job_of
-from tasks.nodename import worker_host
-from tasks.throttle import JobThrottle
+from tasks.node_name import worker_host
 
 if TYPE_CHECKING:
     from ringhaul.cql.types import CqlType

@@ -15,10 +15,10 @@ from ringhaul.scan.run import CHECKPOINT_S, ReadHooks, ReadOutcome, run_read_uni
 from ringhaul.scan.scan import ScanOptions
 from ringhaul.scan.sinks import Given, UnitOf
 from ringhaul.scan.statement import scan_statement
-from tasks.child import Child
-from tasks.failpoints import checkpoint_s
+from tasks.child.failpoints import checkpoint_s
+from tasks.child.process import Child
+from tasks.child.unit import Attempt, Done
 from tasks.transforms import transforms_of
-from tasks.work import Attempt, Done
 
 
 def run_read(attempt: Attempt) -> Done:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.verify import VerifyPlan, run_verify_unit
-from tasks.load import run_records
-from tasks.work import Attempt, Done
+from tasks.child.load import run_records
+from tasks.child.unit import Attempt, Done
 
 
 def run_verify(attempt: Attempt) -> Done:

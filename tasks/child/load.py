@@ -1,33 +1,19 @@
-"""The load task: what is particular to units of a load."""
+"""One attempt of a load's unit: from the claim to what is committed."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
-
-from celery import Task
+from typing import cast
 
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
 from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit, UnitResult
-from tasks.application import app, process_settings
-from tasks.base import UnitTask, attempt_token
-from tasks.child import Child, current_child
-from tasks.names import TaskNames
+from tasks.child.process import Child
+from tasks.child.unit import Attempt, Done
 from tasks.transforms import transforms_of
-from tasks.work import Attempt, Done, work
-
-
-@app.task(name=TaskNames.LOAD_UNIT, base=UnitTask, bind=True)
-def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
-    """Load one unit, once. The answer is for Flower; the truth is in the ledger."""
-    child = current_child(process_settings())
-    token = attempt_token(self.request.id, self.request.hostname, os.getpid())
-    return work(child, job, unit, epoch, token, run_load)
 
 
 def run_load(attempt: Attempt) -> Done:

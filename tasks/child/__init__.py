@@ -1,0 +1,1 @@
+"""What runs in a pool process of a worker: the units."""

@@ -1,0 +1,1 @@
+"""What runs in a worker's own process, beside its pool: heartbeat, sweep, preflight, shutdown."""

@@ -1,0 +1,59 @@
+"""The unit tasks, one for each way of working on a unit. Arguments are facts, never data.
+
+What runs a unit is imported by its first one: reading and comparing bring compiled kernels, which a
+worker that only loads does not need.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from celery import Task
+
+from tasks.application import app
+from tasks.base import UnitTask, attempt_token
+from tasks.child.load import run_load
+from tasks.child.process import current_child
+from tasks.child.unit import Attempt, Done, work
+from tasks.names import TaskNames
+from tasks.settings import process_settings
+
+
+@app.task(name=TaskNames.LOAD_UNIT, base=UnitTask, bind=True)
+def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
+    """Load one unit, once. The return value is for Flower; the ledger has the result."""
+    return _work(self, job, unit, epoch, run_load)
+
+
+@app.task(name=TaskNames.VERIFY_UNIT, base=UnitTask, bind=True)
+def verify_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
+    """Compare one unit of records with the table, once."""
+    from tasks.child.verify import run_verify
+
+    return _work(self, job, unit, epoch, run_verify)
+
+
+@app.task(name=TaskNames.READ_UNIT, base=UnitTask, bind=True)
+def read_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
+    """Read one unit of token ranges (unload, count, query), once."""
+    from tasks.child.scan import run_read
+
+    return _work(self, job, unit, epoch, run_read)
+
+
+@app.task(name=TaskNames.ASK_UNIT, base=UnitTask, bind=True)
+def ask_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
+    """Run the statements of one unit (lookup, exec), once."""
+    from tasks.child.statements import run_ask
+
+    return _work(self, job, unit, epoch, run_ask)
+
+
+def _work(
+    task: Task, job: str, unit: int, epoch: int, run: Callable[[Attempt], Done]
+) -> dict[str, Any]:
+    child = current_child(process_settings())
+    token = attempt_token(task.request.id, task.request.hostname, os.getpid())
+    return work(child, job, unit, epoch, token, run)
