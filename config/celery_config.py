@@ -138,7 +138,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "enable_utc": True,
         # Ours: what is settled and what runs is in the ledger, nothing is on beat's host. (Celery's
         # own keeps a shelve, which is pickle.)
-        "beat_scheduler": "producer.schedule_celery:ScheduleScheduler",
+        "beat_scheduler": "producer.schedule.celery_scheduler:ScheduleScheduler",
     }
     tls = broker_tls(broker)
     if tls is not None:

@@ -13,7 +13,7 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.secrets import mask
-from producer.stdout import let_go_of_stdout
+from producer.outputs.stdout import let_go_of_stdout
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
@@ -26,6 +26,8 @@ from ringhaul.errors import (
 )
 from ringhaul.plain_text import as_lines
 
+#: Set for a step of a schedule: another beat may go on with it, in a folder of another name.
+STEP_VARIABLE = "_RINGHAUL_STEP"
 #: Of standard output: its disk is full, or it was closed before we began (`startup`).
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
 
@@ -72,11 +74,8 @@ def run_told(command: Callable[[], object]) -> int:
 def _exit_code(error: RinghaulError | ConfigError) -> int:
     """In a step of a schedule a setting or a host is nothing that its files are to blame for: the
     step may be tried again when that is mended."""
-    if isinstance(error, ConfigError | SetupUnusable):
-        from producer.asked import STEP_VARIABLE  # what few commands need to import
-
-        if os.environ.get(STEP_VARIABLE):
-            return EXIT_FATAL
+    if isinstance(error, ConfigError | SetupUnusable) and os.environ.get(STEP_VARIABLE):
+        return EXIT_FATAL
     return error.exit_code
 
 

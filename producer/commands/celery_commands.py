@@ -15,9 +15,10 @@ from typing import NoReturn
 import rich_click as click
 
 from config.settings import Loaded
-from producer.embedded import EmbeddedBroker, is_embedded
-from producer.options import config_option, settle
-from producer.plain_streams import show_as_written
+from producer.commands.options import config_option
+from producer.outputs.plain_streams import show_as_written
+from producer.request.settings import is_embedded, settle
+from producer.services.embedded import EmbeddedBroker
 from producer.startup import stay
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 
@@ -60,27 +61,11 @@ def worker_command(
         raise UsageError("--profile-dir needs --profile cprofile or --profile pyspy")
     with ExitStack() as stack:
         if loaded.settings.worker.profile != "off":
-            from producer.profiles import profiles_told
+            from producer.services.profiles import profiles_told
 
             stack.enter_context(profiles_told(loaded.settings, _say))
-        _celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
-    _end()
-
-
-@click.command("beat", context_settings=PASS_ON)
-@config_option
-@click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
-def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
-    """Start scheduled jobs when they are due. Two are safer than one. Options: `celery beat`."""
-    from config.celery_config import BEAT_ARGUMENTS
-    from producer.schedule_file import find_schedule_file, read_schedule_file
-
-    loaded = settle({}, config_file)
-    path = find_schedule_file(loaded.settings)
-    if path is not None:
-        read_schedule_file(path)  # what is wrong with it is told now, and not at night
-    _celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
-    _end()
+        run_celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
+    end_process()
 
 
 @click.command("flower", context_settings=PASS_ON)
@@ -92,8 +77,8 @@ def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) ->
 
     loaded = settle({}, config_file)
     own = _flower_files(flower_options, loaded.settings.state_dir)
-    _celery(loaded, ["flower", *FLOWER_ARGUMENTS, *own, *flower_options])
-    _end()
+    run_celery(loaded, ["flower", *FLOWER_ARGUMENTS, *own, *flower_options])
+    end_process()
 
 
 def _flower_files(options: Sequence[str], state_dir: Path) -> list[str]:
@@ -108,7 +93,7 @@ def _flower_files(options: Sequence[str], state_dir: Path) -> list[str]:
     ]
 
 
-def _celery(
+def run_celery(
     loaded: Loaded, arguments: list[str], run: Callable[[list[str]], None] | None = None
 ) -> None:
     """Hand over to Celery's command line in this process."""
@@ -160,7 +145,7 @@ def _run_worker(arguments: list[str]) -> None:
     worker.main(args=arguments, prog_name="ringhaul worker", standalone_mode=False, obj=context)
 
 
-def _end() -> NoReturn:
+def end_process() -> NoReturn:
     """End as Python does and not at once: Celery leaves things to its exit, such as a pid file."""
     sys.exit(EXIT_COMPLETE)
 

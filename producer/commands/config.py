@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.options import config_option
+from producer.commands.options import config_option
 
 
 @click.group("config")

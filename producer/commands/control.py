@@ -7,13 +7,9 @@ from typing import Any
 
 import rich_click as click
 
+from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
-from producer.options import (
-    connection_options,
-    following_options,
-    given_options,
-    ledger_options,
-)
+from producer.request.values import given_options
 from producer.startup import take_sigterm
 
 
@@ -22,7 +18,7 @@ from producer.startup import take_sigterm
 @ledger_options
 def pause_command(job: str, config_file: Path | None) -> int:
     """Hold a running job: its workers let go of it within 2 s. `resume` lets it go on."""
-    from producer.ledgers import reading_ledger
+    from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
     with reading_ledger(config_file) as ledger:
@@ -37,7 +33,7 @@ def pause_command(job: str, config_file: Path | None) -> int:
 @ledger_options
 def cancel_command(job: str, config_file: Path | None) -> int:
     """End a running job. Its workers stop within 2 s; `resume` goes on from there, where it can."""
-    from producer.ledgers import reading_ledger
+    from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
     with reading_ledger(config_file) as ledger:
@@ -65,12 +61,12 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @connection_options
 def resume_command(**options: Any) -> int:
     """Let a paused job go on, or run what an ended one did not get to, with its old options."""
-    from producer.unpause import unpause
+    from producer.run.unpause import unpause
 
     take_sigterm()
     if unpause(options, given_options()):
         return 0
-    from producer.run_resume import run_resume
+    from producer.run.resume import run_resume
 
     return run_resume(options)
 
@@ -107,6 +103,6 @@ def throttle_command(job: str, config_file: Path | None, **options: Any) -> int:
 
     The limits given are the job's from then on, in the place of those it had.
     """
-    from producer.throttling import run_throttle
+    from producer.run.throttle import run_throttle
 
     return run_throttle(job, config_file, options)

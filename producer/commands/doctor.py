@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from producer.options import ledger_options
+from producer.commands.options import ledger_options
 
 if TYPE_CHECKING:
     from config.settings import Settings
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 @ledger_options
 def doctor_command(as_json: bool, config_file: Path | None) -> int:
     """Look at the broker, the cluster and the workers, and say what to do. Changes nothing."""
-    from producer.embedded import is_embedded
-    from producer.options import settle
+    from producer.request.settings import is_embedded, settle
     from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_REJECTS
     from ringhaul.ledger.server_checks import Check, Level
 
@@ -56,7 +55,7 @@ def doctor_command(as_json: bool, config_file: Path | None) -> int:
 
 
 def _broker(settings: Settings) -> dict[str, list[Check]]:
-    from producer.ledgers import READ_PATIENCE_MS
+    from producer.services.ledger import READ_PATIENCE_MS
     from ringhaul.errors import RinghaulError
     from ringhaul.ledger.server import read_server
     from ringhaul.ledger.server_checks import Check, Level, check_server

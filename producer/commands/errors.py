@@ -9,8 +9,9 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.options import given_options, ledger_options
-from producer.together import refuse_together
+from producer.commands.options import ledger_options
+from producer.request.conflicts import refuse_together
+from producer.request.values import given_options
 
 
 @click.command("errors")
@@ -34,9 +35,9 @@ def errors_command(
     --export writes their original bytes, under the header of the source, so that the file can be
     mended and loaded again with the same options.
     """
-    from producer.ledgers import reading_ledger
-    from producer.rejects import export_rejects, not_kept, reject_lines, shown_rejects
-    from producer.words import count_text
+    from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
+    from producer.services.ledger import reading_ledger
+    from producer.text import count_text
     from ringhaul.plain_text import as_line
 
     given = given_options()

@@ -1,4 +1,4 @@
-"""`ringhaul load`: options in, exit code out. The work is in `producer.run_load`."""
+"""`ringhaul load`: options in, exit code out. The work is in `producer.run.load`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import rich_click as click
 
+from producer.commands.options import connection_options, following_options, sharing_options
 from producer.commands.record_options import record_options
-from producer.known_job import begins_job
-from producer.options import connection_options, following_options, given_options, sharing_options
-from producer.presets import with_preset
+from producer.request.presets import with_preset
+from producer.request.values import given_options
+from producer.run.existing_job import begins_job
 
 
 @click.command("load")
@@ -67,12 +68,12 @@ def load_command(**options: Any) -> int:
     SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2 and .xz are
     unpacked while they are read.
     """
-    from producer.beginning import begin_load
+    from producer.services.start import begin_load
 
     options, settled = with_preset(options, given_options())
     with ExitStack() as stack:
         begun = begin_load(stack, options)
         # Only now: its imports take as long as what was begun.
-        from producer.run_load import run_load
+        from producer.run.load import run_load
 
         return run_load(options, begun, settled)

@@ -8,13 +8,13 @@ from typing import Any
 
 import rich_click as click
 
-from producer.known_job import begins_job
-from producer.options import (
+from producer.commands.options import (
     connection_options,
     following_options,
     sharing_options,
     skip_failed_option,
 )
+from producer.run.existing_job import begins_job
 
 #: Forms of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
@@ -59,11 +59,11 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @begins_job("count")
 def count_command(**options: Any) -> int:
     """Count rows: all of them, by token range, by host, or in the largest partitions."""
-    from producer.beginning import begin_read
+    from producer.services.start import begin_read
 
     with ExitStack() as stack:
         begun = begin_read(stack, options, "count")
-        from producer.run_query import run_count  # while what was begun comes up
+        from producer.run.query import run_count  # while what was begun comes up
 
         return run_count(options, begun)
 
@@ -82,10 +82,10 @@ def query_command(**options: Any) -> int:
 
     Every worker folds its token ranges, the partial results meet in Redis, each counted once.
     """
-    from producer.beginning import begin_read
+    from producer.services.start import begin_read
 
     with ExitStack() as stack:
         begun = begin_read(stack, options, "query")
-        from producer.run_query import run_query  # while what was begun comes up
+        from producer.run.query import run_query  # while what was begun comes up
 
         return run_query(options, begun)

@@ -3,10 +3,13 @@ written. `load` and `verify` have them in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import rich_click as click
 
-from producer.options import Command
-from producer.presets import dialect_options
+from producer.commands.options import Command
+from ringhaul.formats.escapes import STYLES
+from ringhaul.formats.presets import PRESETS
 
 
 def _need_a_source(
@@ -17,6 +20,39 @@ def _need_a_source(
         words = "Give one, or --urlfile FILE"
         raise click.MissingParameter(words, ctx=context, param=parameter)
     return sources
+
+
+def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Command]:
+    """`--dialect`, `--escape-style` and `--line-end` of input. `about`: in front of help texts."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(
+            [
+                click.option(
+                    f"--{prefix}dialect",
+                    type=click.Choice(list(PRESETS)),
+                    help=f"{about}As this program writes it; other options win.",
+                ),
+                click.option(
+                    f"--{prefix}escape-style",
+                    type=click.Choice(list(STYLES)),
+                    default="plain",
+                    show_default=True,
+                    help=f"{about}What stands behind the escape character.",
+                ),
+                click.option(
+                    f"--{prefix}line-end",
+                    type=click.Choice(["any", "lf"]),
+                    default="any",
+                    show_default=True,
+                    help=f"{about}What ends a record; lf: a CR is data.",
+                ),
+            ]
+        ):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def record_options(command: Command) -> Command:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from producer.options import given_options, ledger_options
+from producer.commands.options import ledger_options
+from producer.request.values import given_options
 from ringhaul.plain_text import as_line
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def status_command(
     job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
 ) -> int:
     """The jobs of this broker, or one of them. The exit code of one job is that of its command."""
-    from producer.ledgers import reading_ledger
+    from producer.services.ledger import reading_ledger
     from ringhaul.errors import UsageError
 
     if job is not None and "limit" in given_options():
@@ -43,9 +44,10 @@ def status_command(
 
 
 def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: ignore[no-untyped-def]
-    from producer.closing import read_closing
-    from producer.endings import publish_watched
-    from producer.follow import Shown, follow_job, print_closing
+    from producer.report.reporter import Shown, print_closing
+    from producer.report.summary import read_closing
+    from producer.run.finish import publish_watched
+    from producer.run.follow import follow_job
     from ringhaul.errors import OutputUnavailable, OutputUnusable
     from ringhaul.ledger.audit import JobDamaged
 
@@ -66,7 +68,7 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
             shown.say(str(error))
 
     if follow and not status.finished:
-        from producer.gone import knowing
+        from producer.run.gone import knowing
         from tasks.kinds import job_of
 
         with knowing(job_id, job_of(ledger.job_spec(job_id))):
@@ -85,8 +87,8 @@ def _one(ledger, job_id: str, follow: bool, as_json: bool) -> int:  # type: igno
 
 
 def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    from producer.snapshot import RateMeter
-    from producer.words import rate_text, time_text
+    from producer.report.snapshot import RateMeter
+    from producer.text import rate_text, time_text
 
     snapshots = []
     for status in ledger.jobs(limit):

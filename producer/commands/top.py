@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from producer.options import ledger_options
+from producer.commands.options import ledger_options
 
 
 @click.command("top")
@@ -15,6 +15,6 @@ from producer.options import ledger_options
 @ledger_options
 def top_command(once: bool, as_json: bool, config_file: Path | None) -> int:
     """Watch jobs, hosts and the units that take longest, every second. q or Ctrl-C ends it."""
-    from producer.top import run_top
+    from producer.run.top import run_top
 
     return run_top(config_file, once=once, as_json=as_json)

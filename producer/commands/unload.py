@@ -1,4 +1,4 @@
-"""`ringhaul unload`: options in, exit code out. The work is in `producer.run_read`."""
+"""`ringhaul unload`: options in, exit code out. The work is in `producer.run.job`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import rich_click as click
 
-from producer.known_job import begins_job
-from producer.options import (
+from producer.commands.options import (
     connection_options,
     following_options,
     output_options,
     sharing_options,
     skip_failed_option,
 )
+from producer.run.existing_job import begins_job
 
 
 @click.command("unload")
@@ -79,10 +79,10 @@ def unload_command(**options: Any) -> int:
     Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
     can be loaded again with `ringhaul load`.
     """
-    from producer.beginning import begin_read
+    from producer.services.start import begin_read
 
     with ExitStack() as stack:
         begun = begin_read(stack, options, "unload", own_workers=options["output"] == "-")
-        from producer.run_unload import run_unload  # while what was begun comes up
+        from producer.run.unload import run_unload  # while what was begun comes up
 
         return run_unload(options, begun)

@@ -1,29 +1,19 @@
-"""`ringhaul verify`: options in, exit code out. The work is in `producer.run_load`: a verification
+"""`ringhaul verify`: options in, exit code out. The work is in `producer.run.load`: a verification
 is a load that compares rows instead of writing them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 import rich_click as click
 
+from producer.commands.options import connection_options, following_options, sharing_options
 from producer.commands.record_options import record_options
-from producer.known_job import begins_job
-from producer.options import connection_options, following_options, given_options, sharing_options
-from producer.presets import with_preset
-
-#: Options of a load that are about writing, as they are where nobody gives them.
-_NOT_GIVEN = {
-    **{"ttl": 0, "ttl_field": None, "timestamp": None, "timestamp_field": None},
-    **{"strategy": None, "dry_run": False, "profile_dir": None},
-}
-
-
-def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a verification as those of a load."""
-    return {**_NOT_GIVEN, **options}
+from producer.request.load import as_of_a_load
+from producer.request.presets import with_preset
+from producer.request.values import given_options
+from producer.run.existing_job import begins_job
 
 
 @click.command("verify")
@@ -53,13 +43,13 @@ def verify_command(**options: Any) -> int:
     SOURCE and the options are those of a load. Records that a load would change something with are
     listed by `ringhaul errors JOB`, and exported by it to be loaded.
     """
-    from producer.beginning import begin_load
+    from producer.services.start import begin_load
 
     options, settled = with_preset(options, given_options())
     asked = as_of_a_load(options)
     with ExitStack() as stack:
         begun = begin_load(stack, asked, "verify")
         # Only now: its imports take as long as what was begun.
-        from producer.run_load import run_load
+        from producer.run.load import run_load
 
         return run_load(asked, begun, settled, "verify")

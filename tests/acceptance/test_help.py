@@ -14,7 +14,7 @@ import pytest
 import rich_click as click
 
 from config.sections import setting_keys
-from producer.__main__ import cli
+from producer.cli import cli
 from producer.local.valkey import EmbeddedValkey
 from tests.acceptance.command import Ringhaul
 from tests.acceptance.refusals import assert_refused

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from cassandra.cluster import Session
 
-from producer.words import count_text
+from producer.text import count_text
 from tests.acceptance.command import Finished, Ringhaul, resume_at_full_speed, wait_until
 from tests.acceptance.oracle import (
     assert_report,

@@ -17,7 +17,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from producer.words import count_text
+from producer.text import count_text
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger
 from tests.acceptance.command import Finished, Ringhaul, wait_until

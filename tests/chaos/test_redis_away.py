@@ -10,8 +10,8 @@ import pytest
 
 from config.celery_config import QUEUE_LOAD
 from config.sections import BrokerSettings
-from producer.feed import Feeder
 from producer.local.valkey import EmbeddedValkey
+from producer.run.feed import Feeder
 from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger

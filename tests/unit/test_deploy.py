@@ -27,7 +27,8 @@ from config.celery_config import (
 from config.layers import env_name
 from config.sections import setting_keys
 from config.settings import load_settings
-from producer.__main__ import COMMANDS, cli
+from producer.cli import cli
+from producer.commands.registry import COMMANDS
 from tests.deployment import (
     COMPOSE_FILE,
     DEPLOY,

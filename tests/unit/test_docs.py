@@ -15,8 +15,8 @@ import rich_click as click
 import ringhaul.errors
 from config.names import env_name
 from config.sections import setting_keys
-from producer.__main__ import cli
-from producer.closing import EXIT_CODES
+from producer.cli import cli
+from producer.report.outcome import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
 CLI = (ROOT / "docs" / "cli.md").read_text()

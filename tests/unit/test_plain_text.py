@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from config.logs import set_up_logging
 from config.sections import LoggingSettings
-from producer import plain_streams
-from producer.result_table import _drawn
+from producer.outputs import plain_streams
+from producer.report.result_table import _drawn
 from ringhaul.cql.types import parse_type
 from ringhaul.plain_text import as_line, as_lines
 from tests.acceptance.command import Ringhaul

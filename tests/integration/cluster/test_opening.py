@@ -8,7 +8,7 @@ import time
 import pytest
 
 from config.settings import Settings, load_settings
-from producer.opening import Opening
+from producer.services.cluster import Opening
 from ringhaul.cluster.connect import ClusterConfig
 from ringhaul.errors import ClusterUnavailable
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from config.settings import load_settings
-from producer.schedule_beat import Beat
+from producer.schedule.scheduler import Beat
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import connect
 from ringhaul.ledger.ledger import Ledger

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from producer.feed import BATCH_UNITS, Feeder, split_sources
-from producer.words import count_text
+from producer.plan.units import split_sources
+from producer.run.feed import BATCH_UNITS, Feeder
+from producer.text import count_text
 from ringhaul.formats.split import Position
 from ringhaul.ledger.connection import LedgerRefused
 from ringhaul.ledger.ledger import Ledger
@@ -176,7 +177,7 @@ def unsplittable(ledger: Ledger, path: Path) -> LoadJob:
 def test_between_tries_to_say_why_the_job_cannot_go_on_there_is_a_pause(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("producer.feed.FAIL_PAUSE_S", 0.2)
+    monkeypatch.setattr("producer.run.feed.FAIL_PAUSE_S", 0.2)
     unwilling = Unwilling(ledger, redis.ResponseError("ERR something odd"), 3)
     feeder = feed(unwilling, unsplittable(ledger, tmp_path / "in.csv"))
     asked_at_s = unwilling.asked_at_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from producer.run_read import Plan, _check_units, create_job
+from producer.run.job import Plan, _check_units, create_job
 from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import bucket_key, job_key
 from ringhaul.ledger.ledger import Ledger

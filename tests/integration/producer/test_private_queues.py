@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from producer.embedded import EmbeddedWorker
+from producer.services.embedded import EmbeddedWorker
 from ringhaul.ledger import keys
 from ringhaul.ledger.labels import QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
@@ -19,7 +19,7 @@ from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import publisher
 from tests.integration.conftest import Settle
-from tests.integration.tasks.test_mailboxes import listening
+from tests.integration.tasks.parent.test_mailboxes import listening
 
 PREFIX = "ringhaul:mq:"
 

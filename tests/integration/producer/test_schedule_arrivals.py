@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from config.settings import load_settings
-from producer.schedule_look import ArrivalLook
-from producer.schedule_run import RunWork, step_environment
+from producer.schedule.arrivals import ArrivalLook
+from producer.schedule.run import RunWork, step_environment
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 from ringhaul.ledger.schedules import Claim, ScheduleBook
@@ -243,7 +243,7 @@ def test_a_file_that_cannot_be_read_does_not_hold_up_others(
     with open(os.fsencode(folder) + b"/in/caf\xe9.csv", "w") as odd:
         odd.write("id\n1\n")
     # Given a file that is closed to us, which none is to root
-    monkeypatch.setattr("producer.schedule_look.take_checksum", checksum_but_of(closed))
+    monkeypatch.setattr("producer.schedule.arrivals.take_checksum", checksum_but_of(closed))
     schedule = parse_schedules(rig.file.read_text(), "s")["a"]
     look = ArrivalLook(rig.book, schedule, folder)
     for _ in range(4):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from producer.stdin_spool import drop_if_done, spool_path
+from producer.inputs.stdin_spool import spool_path
+from producer.run.spool_cleanup import drop_if_done
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_FATAL,

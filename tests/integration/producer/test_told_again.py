@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from config.settings import load_settings
-from producer import endings
 from producer.commands.status import _one
-from producer.endings import publish_end, publish_watched
-from producer.known_job import _tell_end
-from producer.run_resume import _resume_read
-from producer.stdout_parts import StdoutParts
+from producer.outputs.stdout_parts import StdoutParts
+from producer.run import finish
+from producer.run.existing_job import _tell_end
+from producer.run.finish import publish_end, publish_watched
+from producer.run.resume import _resume_read
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
@@ -263,7 +263,7 @@ def test_who_watches_lets_the_command_of_the_job_write_first(
         else:
             ledger.caller.command("HSET", *over, 1)
 
-    monkeypatch.setattr(endings, "sleep", meanwhile)
+    monkeypatch.setattr(finish, "sleep", meanwhile)
     publish_watched(ledger, status, said.append)
     assert path.exists() is not written
     assert said == ([] if written else [f"the result is in {path}"])
@@ -341,7 +341,7 @@ def test_that_it_cannot_be_written_is_told_though_redis_goes_away_meanwhile(
         admin.config_set("min-replicas-to-write", 1)  # it takes no more writes
         raise OutputUnusable("the disk is full")
 
-    monkeypatch.setattr(endings, "_write", refuse)
+    monkeypatch.setattr(finish, "_write", refuse)
     try:
         with pytest.raises(OutputUnusable, match="the disk is full"):
             publish_end(ledger.with_patience(100), status)

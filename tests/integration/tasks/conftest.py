@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from producer.feed import Feeder
 from producer.local.stack import Endpoints
+from producer.run.feed import Feeder
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.job import LoadJob
 from tasks.child.process import Child, WrongCluster

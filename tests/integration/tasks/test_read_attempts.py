@@ -12,10 +12,10 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.concurrent import execute_concurrent_with_args
 
-from producer.ask_summary import ask_closing
 from producer.commands.errors import errors_command
-from producer.rejects import job_rejects, reject_lines
-from producer.run_read import Plan, create_job
+from producer.report.rejects import job_rejects, reject_lines
+from producer.report.statement_summary import ask_closing
+from producer.run.job import Plan, create_job
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
 from ringhaul.ledger.ledger import Commit, new_token

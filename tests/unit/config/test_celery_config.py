@@ -8,7 +8,7 @@ from celery.app.defaults import DEFAULTS
 
 from config.celery_config import celery_settings
 from config.settings import ConfigError, load_settings
-from producer.embedded import default_workers
+from producer.services.embedded import default_workers
 
 URL = "redis://me:pw@host:6379/1"
 
@@ -61,7 +61,7 @@ def test_a_worker_consumes_the_queue_of_its_data_centre_too() -> None:
         ("result_accept_content", ["json"]),
         ("task_serializer", "json"),
         ("timezone", "UTC"),
-        ("beat_scheduler", "producer.schedule_celery:ScheduleScheduler"),
+        ("beat_scheduler", "producer.schedule.celery_scheduler:ScheduleScheduler"),
     ],
 )
 def test_reliability_settings(name: str, value: object) -> None:

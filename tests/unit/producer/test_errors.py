@@ -10,8 +10,7 @@ import click
 import pytest
 
 from config.errors import ConfigError
-from producer.asked import STEP_VARIABLE
-from producer.errors import run_told
+from producer.errors import STEP_VARIABLE, run_told
 from ringhaul.errors import (
     ClusterError,
     ClusterUnavailable,

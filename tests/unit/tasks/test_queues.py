@@ -3,7 +3,7 @@
 import pytest
 
 from config.celery_config import QUEUE_LOAD, dc_queue
-from producer.crew import route_warning
+from producer.services.workers import route_warning
 from ringhaul.ledger.workers import Worker
 from tasks.publish import queue_of
 

@@ -1,0 +1,209 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from producer.request.settings import NO_BROKER, settle
+from ringhaul.formats.escapes import STYLES
+from ringhaul.formats.presets import PRESETS
+from ringhaul.ledger.shares import NORMAL, WEIGHTS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+#: How progress can be shown.
+PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
+
+
+#: The object of a context in which the command of a schedule's step is only parsed: it will run in
+#: another folder, and at another time.
+AS_STEP = object()
+
+
+def connection_options(command: Command) -> Command:
+    """Where the cluster and the broker are. Passwords are never flags."""
+    for option in reversed(
+        [
+            click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
+            click.option("--port", type=int, help="Native protocol port (9042)."),
+            click.option("--local-dc", metavar="NAME", help="Use the nodes of this data centre."),
+            click.option("--user", metavar="NAME", help="User to log in as."),
+            click.option(
+                "--password-file", metavar="FILE", help="File whose first line is the password."
+            ),
+            _broker_option(
+                "Redis of the workers, e.g. redis://host:6379/0; none: workers of our own."
+            ),
+            config_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def ledger_options(command: Command) -> Command:
+    """Where a job is looked at or steered: `--config`, and `--broker`, which the command does not
+    see: it is among the settings by then."""
+
+    @wraps(command)
+    def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
+        if broker is not None:
+            settle({"broker.url": broker}, config_file)
+        return command(config_file=config_file, **options)
+
+    option: Callable[[Any], Any] = _broker_option(
+        "Redis of the job, e.g. redis://host:6379/0; none: that of our own."
+    )
+    decorated: Command = option(config_option(run))
+    return decorated
+
+
+def _broker_option(help_text: str) -> Callable[[Command], Command]:
+    option: Callable[[Command], Command] = click.option(
+        "--broker", metavar=f"URL|{NO_BROKER}", help=help_text
+    )
+    return option
+
+
+def following_options(command: Command) -> Command:
+    """How a command that runs a job follows it, and shows it."""
+    for option in reversed(
+        [
+            click.option(
+                "-c",
+                "--workers",
+                type=click.IntRange(1),
+                help="Embedded worker processes [the cores it may use].",
+            ),
+            click.option(
+                "--on-interrupt",
+                type=click.Choice(["cancel", "detach"]),
+                help="What Ctrl-C does [embedded: cancel, otherwise detach].",
+            ),
+            click.option(
+                "--progress",
+                type=click.Choice(PROGRESS_KINDS),
+                default="auto",
+                show_default=True,
+                help="auto: a bar on a terminal, else a line every 30 s.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout."),
+            click.option("-q", "--quiet", is_flag=True, help="Only errors."),
+            click.option(
+                "--summary",
+                type=click.Path(dir_okay=False, writable=True, path_type=Path),
+                callback=_in_a_folder,
+                help="Write the summary as JSON.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be made, before there is a job. One that is there is click's."""
+    if context.obj is AS_STEP:
+        return path
+    if path is not None and not path.exists():
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {path.parent}")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise click.BadParameter(f"folder {path.parent} is not writable")
+    return path
+
+
+def skip_failed_option(command: Command) -> Command:
+    """What becomes of token ranges that no replica can read."""
+    option = click.option(
+        "--skip-failed-ranges",
+        "skip_failed",
+        is_flag=True,
+        help="Leave out what no replica can read, list it, and exit with 1.",
+    )
+    return option(command)
+
+
+def sharing_options(command: Command) -> Command:
+    """How much of the cluster and of the workers a job takes; see `sharing`."""
+    for option in reversed(
+        [
+            click.option(
+                "--rate",
+                type=click.IntRange(1),
+                metavar="ROWS/S",
+                help="Limit of the whole job; `ringhaul throttle` changes it.",
+            ),
+            click.option(
+                "--priority",
+                type=click.Choice(list(WEIGHTS)),
+                default=NORMAL,
+                show_default=True,
+                help="Share of the workers, beside other jobs.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """The form in which rows are written."""
+    for option in reversed(
+        [
+            click.option(
+                "--format",
+                type=click.Choice(["csv", "jsonl", "parquet"]),
+                help="Of the files [csv].",
+            ),
+            click.option(
+                "--compression",
+                metavar="NAME",
+                help="csv, jsonl: none gzip zstd bz2 xz [none]; parquet: zstd snappy none [zstd].",
+            ),
+            click.option(
+                "--header/--no-header",
+                default=None,
+                help="CSV: the columns' names in front of each file [yes].",
+            ),
+            click.option("-d", "--delimiter", metavar="CHAR", help="CSV: between fields [,]."),
+            click.option("--quote", metavar="CHAR", help='CSV: around fields that need it ["].'),
+            click.option("--null", metavar="TEXT", help="CSV: stands for null [empty]."),
+            click.option(
+                "--escape",
+                metavar="CHAR",
+                help="CSV: before what has a meaning, not quotes [none].",
+            ),
+            click.option(
+                "--escape-style",
+                type=click.Choice(list(STYLES)),
+                help="CSV: how control characters are spelt behind it [plain].",
+            ),
+            click.option(
+                "--dialect",
+                type=click.Choice(list(PRESETS)),
+                help="CSV: as this program reads it; other options win.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def config_option(command: Command) -> Command:
+    """`--config FILE`, for commands that read settings."""
+    option = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Read this file instead of ringhaul.toml.",
+    )
+    decorated: Command = option(command)
+    return decorated

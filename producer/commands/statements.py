@@ -1,0 +1,222 @@
+"""`ringhaul lookup` and `ringhaul exec`: options in, exit code out. The work is in
+`producer.run.statements`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import rich_click as click
+
+from producer.commands.options import (
+    Command,
+    connection_options,
+    following_options,
+    output_options,
+    sharing_options,
+)
+from producer.commands.record_options import dialect_options
+from producer.request.presets import with_values_preset
+from producer.request.values import given_options
+from producer.run.existing_job import begins_job
+from ringhaul.option_names import VALUES_PREFIX
+
+
+def values_options(command: Command) -> Command:
+    """How the file of keys or of values is written: options of `load`, by other names."""
+    for option in reversed(
+        [
+            click.option(
+                "--values-format",
+                type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
+                default="auto",
+                show_default=True,
+                help="Of the input; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+            ),
+            click.option(
+                "--values-header/--no-values-header",
+                default=True,
+                help="The first record of the input names its fields [yes].",
+            ),
+            click.option(
+                "--values-delimiter",
+                default=",",
+                show_default=True,
+                metavar="CHAR",
+                help="Input: between fields; \\t: tab.",
+            ),
+            click.option(
+                "--values-quote",
+                default='"',
+                show_default=True,
+                metavar="CHAR",
+                help="Input: around fields; empty: none.",
+            ),
+            click.option(
+                "--values-escape",
+                default="",
+                metavar="CHAR",
+                help="Input: escape character besides doubled quotes.",
+            ),
+            dialect_options(VALUES_PREFIX, "Input: "),
+            click.option(
+                "--values-comment",
+                default="",
+                metavar="CHAR",
+                help="Input: lines that begin with it are left out.",
+            ),
+            click.option(
+                "--values-null",
+                "values_null_strings",
+                multiple=True,
+                metavar="TEXT",
+                help="Input: unquoted text that means null [empty]; may be repeated.",
+            ),
+            click.option(
+                "--values-encoding",
+                default="utf-8",
+                show_default=True,
+                metavar="NAME",
+                help="Of the text in the input.",
+            ),
+            click.option(
+                "--values-allow-nul", is_flag=True, help="Input: take NUL bytes as they are."
+            ),
+            click.option(
+                "--values-timestamp-format",
+                "values_timestamp_formats",
+                multiple=True,
+                metavar="PATTERN",
+                help="Input: strftime pattern of timestamps, tried before ISO 8601.",
+            ),
+            click.option(
+                "--values-epoch-unit",
+                default="",
+                metavar="UNIT",
+                help="Input: of whole-number timestamps: s ms us ns [ms, no date-like].",
+            ),
+            click.option(
+                "--values-timezone",
+                default="UTC",
+                show_default=True,
+                metavar="NAME",
+                help="Input: of timestamps without a zone.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def answer_options(command: Command) -> Command:
+    """What both commands do with the answers."""
+    for option in reversed(
+        [
+            click.option(
+                "-o",
+                "--output",
+                default="-",
+                show_default=True,
+                metavar="DIR|URL|-",
+                help="An empty or new folder, a URL of one, or - for standard output.",
+            ),
+            click.option(
+                "--max-rows-per-file",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Begin a new file after N.",
+            ),
+            click.option(
+                "--max-file-size",
+                metavar="BYTES",
+                help="Begin a new file after about so much, e.g. 256M.",
+            ),
+            click.option(
+                "--order",
+                type=click.Choice(["input", "any"]),
+                default="input",
+                show_default=True,
+                help="Answers in the order of the input, or as they come.",
+            ),
+            click.option("--consistency", metavar="LEVEL", help="Of the requests [LOCAL_QUORUM]."),
+        ]
+    ):
+        command = option(command)
+    decorate: Callable[[Command], Command] = output_options
+    return decorate(command)
+
+
+@click.command("lookup")
+@click.option("-k", "--keyspace", metavar="NAME", help="Keyspace of the table.")
+@click.option("-t", "--table", required=True, metavar="NAME", help="Table, or KEYSPACE.TABLE.")
+@click.option(
+    "--keys",
+    required=True,
+    metavar="FILE|-",
+    help="The keys, in a file or on standard input.",
+)
+@click.option(
+    "--key",
+    metavar="A,B,...",
+    help="Columns of a key: the partition key, and first clustering columns [partition key].",
+)
+@click.option("--columns", metavar="A,B,...", help="Columns that are wanted [all].")
+@values_options
+@answer_options
+@sharing_options
+@following_options
+@connection_options
+@begins_job("lookup")
+def lookup_command(**options: Any) -> int:
+    """The rows of a list of keys, asked for at the nodes that hold them."""
+    from producer.services.start import begin_read
+
+    options = with_values_preset(options, given_options())
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "lookup", own_workers=options["output"] == "-")
+        from producer.run.statements import run_lookup  # while what was begun comes up
+
+        return run_lookup(options, begun)
+
+
+@click.command("exec")
+@click.argument("statement", metavar="STATEMENT")
+@click.option(
+    "--params",
+    metavar="FILE|-",
+    help="Values of the markers, in a file or on standard input.",
+)
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="NAME:FIRST..LAST[/STEP]",
+    help="Values of a marker: day:2024-01-01..2024-12-31, bucket:0..999; combined if several.",
+)
+@click.option(
+    "--nulls",
+    type=click.Choice(["unset", "tombstone"]),
+    default="unset",
+    show_default=True,
+    help="Of a field without a value, unset: leave its column as it is; tombstone: bind null.",
+)
+@values_options
+@answer_options
+@sharing_options
+@following_options
+@connection_options
+@begins_job("exec")
+def exec_command(**options: Any) -> int:
+    """Run a CQL statement with ? markers once for each row of values.
+
+    SELECT, INSERT, UPDATE, DELETE and counters. What must not be done twice is never sent twice.
+    """
+    from producer.services.start import begin_read
+
+    options = with_values_preset(options, given_options())
+    with ExitStack() as stack:
+        begun = begin_read(stack, options, "exec")
+        from producer.run.statements import run_exec  # while what was begun comes up
+
+        return run_exec(options, begun, given_options())

@@ -1,0 +1,163 @@
+"""A folder that an unload wrote is loaded as it was written: its manifest tells the CSV's dialect.
+
+What the user gives on the command line comes first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from producer.text import count_text
+from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.formats.suffixes import format_of, suffixes_of
+from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.sources.find import named
+from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
+from ringhaul.storage.remote import read_small
+
+#: Options of `load` that a manifest knows, and how they are called in messages.
+_SAID = {
+    "delimiter": "delimiter {!r}",
+    "quote": "quote {!r}",
+    "null_strings": "null {0[0]!r}",
+    "escape": "escape {!r}",
+    "escape_style": "escape style {}",
+    "header": "no header",
+}
+
+
+#: What is not among the options of every command.
+_USUAL = {"escape": "", "escape_style": "plain", "line_end": "any"}
+
+
+def manifest_options(
+    options: Mapping[str, Any], given: Collection[str]
+) -> tuple[dict[str, Any], str]:
+    """Options of `load` that the manifests of its sources stand for, and what to tell of them.
+
+    `given`: the options that the user gave, which stay as they are. Raises `UsageError` where
+    sources of one load are written in different ways, and what `read_small` does.
+    """
+    found = _found(options["sources"])
+    lacks = _lacking(found)
+    known = {
+        source: written
+        for source, written in found.items()
+        if written is not None and written.format.kind == "csv"
+    }
+    if not known:
+        return {}, lacks
+    wanted = {source: _changes(written, options, given) for source, written in known.items()}
+    first, changes = next(iter(wanted.items()))
+    others = [source for source, other in wanted.items() if other != changes]
+    others += [
+        source
+        for source, written in found.items()
+        if written is None and _may_be_csv(source, options)
+    ]
+    if others and any(_told(changes) for changes in wanted.values()):
+        odd = first if _told(changes) else others[0]
+        other = others[0] if odd == first else first
+        raise UsageError(
+            f"{shown(odd)} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
+            f"{shown(other)} is not: take them one after the other, or give the options"
+        )
+    told = _told(changes)
+    said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
+    return changes, "\n".join(text for text in (said if told else "", lacks) if text)
+
+
+def _lacking(found: Mapping[str, Manifest | None]) -> str:
+    """A warning of unloads that left out what could not be read; "" if there is none."""
+    return "\n".join(
+        f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
+        f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
+        "first are " + ", ".join(one.place for one in written.missing[:3])
+        for source, written in found.items()
+        if written is not None and written.missing
+    )
+
+
+def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
+    """The sources, in place of a glob what it matches, each with the manifest that it has."""
+    found: dict[str, Manifest | None] = {}
+    for source in sources:
+        try:
+            files, places = named(source)
+        except UsageError:
+            continue  # The sources' own look tells, with the place in a list of them.
+        found |= dict.fromkeys(files)
+        found |= {place: _written(place) for place in places}
+    return found
+
+
+def _written(source: str) -> Manifest | None:
+    """The manifest of a folder that ringhaul has written.
+
+    Raises `SourceUnavailable` and `SourceChanged`: without it the rows could be taken for others.
+    """
+    if not _may_have_manifest(source):
+        return None
+    try:
+        manifest = _read_web(source) if _is_web(source) else read_manifest(source)
+    except (UsageError, OutputUnusable, OutputUnavailable):
+        # Something else has this name, or there is no such folder: the sources' own look tells.
+        return None
+    return manifest
+
+
+def _may_have_manifest(source: str) -> bool:
+    if not is_url(source):
+        return Path(source, MANIFEST).is_file()
+    if _is_web(source):
+        return source.endswith("/")
+    # To look below each object of a list would double the requests.
+    return not source.lower().endswith(suffixes_of("auto"))
+
+
+def _is_web(source: str) -> bool:
+    return is_url(source) and scheme_of(source) in WEB_SCHEMES
+
+
+def _read_web(folder: str) -> Manifest | None:
+    """As `read_manifest`, which knows only folders that can be written to. None: there is none, or
+    none of ours. `folder`: with a slash at its end. Raises as `read_small` does."""
+    try:
+        fields = json.loads(read_small(folder + MANIFEST) or b"null")
+        return Manifest.from_json(fields) if fields["version"] == VERSION else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _changes(
+    written: Manifest, options: Mapping[str, Any], given: Collection[str]
+) -> dict[str, Any]:
+    """The options that would have to be given to load what was written."""
+    fmt = written.format
+    wanted: dict[str, Any] = {
+        "delimiter": fmt.delimiter,
+        "quote": fmt.quote,
+        "null_strings": (fmt.null,),
+        "escape": fmt.escape or "",
+        "escape_style": fmt.escape_style or "plain",
+        "line_end": "any",
+        "header": fmt.header,
+        "allow_nul": True,
+    }
+    if not fmt.header:
+        wanted["columns"] = ",".join(name for name, _ in written.columns)
+    usual = {**_USUAL, **options, "null_strings": options["null_strings"] or ("",)}
+    return {
+        name: value for name, value in wanted.items() if name not in given and value != usual[name]
+    }
+
+
+def _told(changes: Mapping[str, Any]) -> list[str]:
+    return [words.format(changes[name]) for name, words in _SAID.items() if name in changes]
+
+
+def _may_be_csv(source: str, options: Mapping[str, Any]) -> bool:
+    return format_of(source, options["file_format"]) == "csv"

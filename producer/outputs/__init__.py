@@ -1,0 +1,1 @@
+"""Files and streams that a command itself writes."""

@@ -1,0 +1,1 @@
+"""From a request to a job: sources, columns, units. Connects to the cluster, changes nothing."""

@@ -1,0 +1,24 @@
+"""Warn of a file that does not look like the dialect by which it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from producer.plan.files import first_block
+from producer.request.load import LoadRequest
+from ringhaul.formats.doubts import find_doubts
+from ringhaul.formats.header import SourceEmpty
+from ringhaul.formats.suffixes import format_of
+from ringhaul.sources.files import SourceFile
+
+
+def source_doubts(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
+    """Return the warnings about the first CSV file; the others are taken to be like it."""
+    for file in files:
+        if format_of(file.path, request.file_format) != "csv":
+            continue
+        with suppress(SourceEmpty):  # beside others that are not
+            doubts = find_doubts(first_block(file, request.dialect), request.dialect)
+            return [f"warning: {file.path}: {doubt}" for doubt in doubts]
+    return []

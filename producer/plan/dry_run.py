@@ -1,0 +1,214 @@
+"""`load --dry-run`: read and convert a sample, show mapping and plan, write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from producer.outputs.stdout import prints_to_stderr
+from producer.plan.unit_count import CountedUnits, count_units
+from producer.text import bytes_text, count_text
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.formats.split import Position
+from ringhaul.load.statement import insert_statement
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import parquet_metadata, read_records
+from ringhaul.records.rows import Part, RowEncoder
+from ringhaul.records.unit import TO_THE_END
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
+
+SAMPLE_BYTES = 1 << 20
+#: Looked at for records that --skip-rows does not pass over: those of a long unit.
+SAMPLE_BLOCKS_MAX = 100
+SAMPLE_SOURCES = 3
+REJECTS_SHOWN = 5
+#: Of what transforms give.
+ROWS_SHOWN = 3
+RESULT_CHARACTERS_MAX = 160
+
+
+def dry_run_json(
+    job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()
+) -> dict[str, Any]:
+    """What the load would do, and what a sample of each of the first sources shows, for programs.
+
+    `slots`: worker processes that share it. `transforms`: those that the job names. Fields are only
+    ever added.
+    """
+    table, source = job.table, job.sources[0]
+    given = source.results or source.fields
+    counted = count_units(job)
+    return {
+        "message_type": "plan",
+        "kind": "load",
+        "table": table.name,
+        "files": len(job.sources),
+        "bytes": job.total_bytes,
+        "transforms": list(job.transforms),
+        "where": job.where or None,
+        "consistency": job.consistency,
+        "mapping": [
+            {
+                "field": field,
+                "column": column,
+                "type": table.type_of(column),
+                "key": _part_of_key(table, column),
+            }
+            for field, column in source.mapping
+        ],
+        "timestamp_field": source.timestamp_field,
+        "ttl_field": source.ttl_field,
+        "not_loaded": [name for name in given if name not in source.loaded],
+        "statement": insert_statement(
+            table,
+            [column for _, column in source.mapping],
+            job.ttl_s,
+            ttl_bound=source.ttl_field is not None,
+        ),
+        "units": counted.total,
+        "units_more": not counted.all_of_them,
+        "unit_bytes": job.unit_bytes,
+        "worker_processes": slots,
+        "strategy": job.strategy,
+        "first_timestamp_us": job.base_us,
+        "samples": [
+            _sample_json(job, sampled, _wanted_start(job, index, counted), transforms)
+            for index, sampled in enumerate(job.sources[:SAMPLE_SOURCES])
+        ],
+    }
+
+
+def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
+    """The same for people."""
+    plan = dry_run_json(job, slots, transforms)
+    through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
+    only = f" where {plan['where']}" if plan["where"] else ""
+    lines = [
+        f"would load {count_text(plan['files'], 'file')} ({bytes_text(plan['bytes'])}) "
+        f"{through}into {plan['table']}{only} at {plan['consistency']}; nothing was written",
+        "",
+        f" {'field':<24} {'column':<24} {'type':<12} key",
+    ]
+    for pair in plan["mapping"]:
+        key = pair["key"] or ""
+        lines.append(f" {pair['field']:<24} {pair['column']:<24} {pair['type']:<12} {key}".rstrip())
+    for field, meant in job.sources[0].row_fields:
+        lines.append(f" {field:<24} ({meant.told})")
+    if plan["not_loaded"]:
+        lines.append(f" not loaded: {', '.join(plan['not_loaded'])}")
+    lines += [
+        "",
+        f" statement  {plan['statement']}",
+        f" plan       {'about ' if plan['units_more'] else ''}"
+        f"{count_text(plan['units'], 'unit')} of about "
+        f"{bytes_text(plan['unit_bytes'])} for "
+        f"{count_text(plan['worker_processes'], 'worker process', 'worker processes')}, "
+        f"strategy {plan['strategy']}",
+        f" timestamps {_timestamps_told(plan)}",
+    ]
+    for shown in plan["samples"]:
+        lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
+    return "\n".join(lines)
+
+
+def _timestamps_told(plan: dict[str, Any]) -> str:
+    by_place = f"from {plan['first_timestamp_us']} us, one more for each record"
+    field = plan["timestamp_field"]
+    return by_place if field is None else f"of {field}; where it is empty {by_place}"
+
+
+def _part_of_key(table: TableSchema, column: str) -> str | None:
+    if column in table.clustering_key:
+        return "clustering"
+    return "partition" if column in table.partition_key else None
+
+
+@prints_to_stderr()
+def _sample_json(
+    job: LoadJob, source: LoadSource, start: Position | None, transforms: tuple[Transform, ...]
+) -> dict[str, Any]:
+    parts = [] if start is None else sample(job, source, start, transforms)
+    rejects = [reject for part in parts for reject in part.rejects]
+    results = _results(job, source, start, transforms) if transforms and start is not None else ()
+    return {
+        "path": source.file.path,
+        "records": sum(part.records for part in parts),
+        "rows": sum(len(rows) for part in parts for rows in part.rows),
+        "dropped": sum(part.dropped for part in parts),
+        "filtered": sum(part.filtered for part in parts),
+        "rejected": len(rejects),
+        "problems": [
+            {
+                "file": reject.file,
+                "line": reject.line,
+                "stage": reject.stage,
+                "column": reject.column,
+                "reason": reject.reason,
+            }
+            for reject in rejects[:REJECTS_SHOWN]
+        ],
+        "results": list(results),
+    }
+
+
+def _results(
+    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
+) -> Iterator[dict[str, str]]:
+    """The first rows that transforms give, by column."""
+    from producer.plan.transforms import first_records
+    from ringhaul.transform.chain import Chain
+
+    pieces, _ = Chain(transforms, source.results).apply(first_records(job, source, start))
+    shown = 0
+    for piece in pieces:
+        for row in range(min(len(piece.rows), ROWS_SHOWN - shown)):
+            yield {name: str(column[row]) for name, column in piece.columns.items()}
+            shown += 1
+
+
+def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> Iterator[str]:
+    line = f" sample     {shown['path']}: {count_text(shown['records'], 'record')}"
+    if transforms or where:
+        line += f", {count_text(shown['rows'], 'row')}"
+    if transforms:
+        line += f", {shown['dropped']:,} dropped"
+    if where:
+        line += f", {shown['filtered']:,} filtered"
+    yield f"{line}, {shown['rejected']:,} rejected"
+    for problem in shown["problems"]:
+        place = f"{problem['file']}:{problem['line']} {problem['column'] or problem['stage']}"
+        yield f"   {place}: {problem['reason']}"
+    for row in shown["results"]:
+        values = (f"{name}={value}" for name, value in row.items())
+        yield f"   {', '.join(values)}"[:RESULT_CHARACTERS_MAX]
+
+
+def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
+    """Where the records that are wanted of a source begin, or shortly before; None: none is."""
+    for unit in counted.units:
+        if unit.source == index:
+            return Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
+    source = job.sources[index]
+    if counted.all_of_them:
+        return None
+    if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
+        return None
+    # Which of the records of a later one are wanted is not known without counting those before.
+    ordinal = job.ordinal_first if index else 0
+    return Position(source.start_offset_bytes, ordinal, source.start_line)
+
+
+def sample(
+    job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
+) -> list[Part]:
+    """What would become of the records of the first block from `start` on that has wanted ones."""
+    encoder = RowEncoder(job, source, transforms)
+    blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
+    for block in islice(blocks, SAMPLE_BLOCKS_MAX):
+        parts = list(encoder.parts(block))
+        if any(part.records for part in parts):
+            return parts
+    return []

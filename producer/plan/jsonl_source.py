@@ -1,0 +1,141 @@
+"""Plan a JSON Lines source: which members there are, and the columns that they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from producer.plan.files import _refuse_columns, each_file, first_block
+from producer.request.load import LoadRequest
+from ringhaul.cluster.schema import TableSchema, nearest
+from ringhaul.cql.nested import parse_json
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.jsonl_read import line_dialect, record_texts
+from ringhaul.formats.split import Block
+from ringhaul.records.job import LoadSource
+from ringhaul.records.mapping import find_fields, map_names, refuse_other_case
+from ringhaul.sources.files import SourceFile
+
+
+def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+    """A source of JSON Lines: its fields are whatever may be named in it."""
+    _refuse_columns(request, file, "a name with each value")
+    dialect = line_dialect(request.dialect)
+    block = first_block(file, dialect)
+    row = request.wanted_row_fields
+    if request.transforms:
+        return LoadSource(
+            file=file,
+            fields=tuple(request.columns or _names_in(block, file, dialect)),
+            mapping=(),
+            format="jsonl",
+            any_fields=request.dialect.allow_extra_fields,
+        )
+    if request.by_name:
+        fields = tuple(table.column_names)
+        mapping = find_fields(fields, table, source=file.path)
+    else:
+        fields, mapping = map_names(
+            table,
+            mapping=request.mapping,
+            skip=request.skip_columns,
+            source=file.path,
+            taken=row,
+        )
+    first = next(record_texts(block, dialect))
+    _check_first(request, first, fields, file, table)
+    return LoadSource(
+        file=file,
+        fields=fields,
+        mapping=mapping,
+        format="jsonl",
+        any_fields=request.dialect.allow_extra_fields or request.by_name or bool(request.mapping),
+        timestamp_field=row.timestamp,
+        ttl_field=row.ttl,
+    )
+
+
+def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
+    """Raise `UsageError` for a field with write times or TTLs that no file of JSON Lines has in its
+    first records: a name that is misspelt would be null in all of them. One file that has it will
+    do, as writers leave out what is null; every file of another format was found to have it.
+
+    The same for a field of --mapping that has the like of its name beside it; others may be rare.
+    """
+    wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}
+    mapped = () if request.transforms else tuple(request.mapping)
+    wanted.update(mapped)
+    wanted.discard(None)
+    if not wanted or any(source.format != "jsonl" for source in sources):
+        return
+    first, *others = (source.file for source in sources)
+    dialect = line_dialect(request.dialect)
+
+    def names_of(file: SourceFile) -> list[str]:
+        return _names_of(first_block(file, dialect), dialect)
+
+    names, where = names_of(first), f"{first.path}: in its"
+    if others and not wanted <= {*names}:
+        for found in each_file(others, names_of):
+            names += found
+        where = f"{first.path} and {len(others):,} more: in their"
+    there = list(dict.fromkeys(names))
+    request.row_fields(there, f"{where} first records", positions=False)
+    free = [name for name in there if name not in mapped and name not in request.skip_columns]
+    for name in mapped:
+        if name not in there and (meant := nearest(name, free)):
+            raise UsageError(
+                f"{where} first records no field is named {name!r} (--mapping){meant} If not, "
+                "leave that one out by --skip-columns"
+            )
+
+
+def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
+    """`_names_of`. Raises `UsageError` if there are none."""
+    names = _names_of(block, dialect)
+    if not names:
+        raise UsageError(
+            f"{file.path}: none of its first {block.records_count:,} lines is a JSON object"
+        )
+    return names
+
+
+def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
+    """The names that stand in the records of a block, in the order in which they come up."""
+    names: dict[str, None] = {}
+    for text in record_texts(block, dialect):
+        try:
+            names |= dict.fromkeys(dict(parse_json(text)))
+        except (ValueError, TypeError):
+            continue  # a reject, once it is read
+    return list(names)
+
+
+def _check_first(
+    request: LoadRequest,
+    text: bytes,
+    fields: Sequence[str],
+    file: SourceFile,
+    table: TableSchema,
+) -> None:
+    """Refuse a file whose first record, `text`, shows that all of it is something else."""
+    if text.lstrip()[:1] == b"[":
+        raise UsageError(
+            f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "
+            f"on each line (jq -c '.[]' makes them of it)"
+        )
+    try:
+        names = list(parse_json(text))
+    except (ValueError, TypeError):
+        return  # a reject, once it is read
+    if names and not set(names) & set(fields):
+        if request.by_name:
+            find_fields(list(map(str, names)), table, source=f"{file.path}: in the first record")
+        if not request.mapping:
+            refuse_other_case(
+                names, table, skip=request.skip_columns, source=file.path, takes_columns=False
+            )
+        raise UsageError(
+            f"{file.path}: the first record names no column of {table.name} (it has "
+            f"{', '.join(map(str, names[:8]))}; the table has {', '.join(table.column_names[:12])})"
+        )

@@ -1,0 +1,142 @@
+"""From what the user asked for to a `LoadJob`: sources, headers, mapping, timestamps.
+
+Everything that can be wrong is found here, before the job exists and before any row is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cassandra.cluster import Session
+
+from config.settings import Settings
+from producer.plan.files import each_file
+from producer.plan.sources import plan_sources, with_empty
+from producer.request.load import LoadRequest, parse_timestamp_us
+from ringhaul.cluster.consistency import Use, check_consistency
+from ringhaul.cluster.schema import find_table
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.reading import parquet_metadata
+from ringhaul.sources.estimate import Estimate, estimate, most_records
+from ringhaul.sources.files import SourceFile
+
+if TYPE_CHECKING:
+    from ringhaul.transform.chain import Transform
+
+UNIT_BYTES_MIN = 1 << 20
+UNIT_BYTES_MAX = 64 << 20
+UNITS_PER_SLOT = 4
+#: What a unit takes at its share of `--rate`: what is done again when its worker is stopped. A load
+#: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
+UNIT_PACED_S = 120
+UNIT_BYTES_PACED_MIN = 16 << 10
+
+
+def plan_load(
+    request: LoadRequest,
+    files: Sequence[SourceFile],
+    session: Session,
+    settings: Settings,
+    slots: int,
+) -> LoadJob:
+    """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work.
+
+    `request`: one that `check_request` has let pass.
+    """
+    metadata = session.cluster.metadata
+    table = find_table(metadata, request.keyspace, request.table)
+    check_consistency(session, table.keyspace, Use(writes=request.kind == "load"))
+    transforms = _transforms(request, settings)
+    planned = plan_sources(request, files, table)
+    sources = tuple(source for source in planned if source is not None)
+    total_bytes = sum(file.size_bytes for file in files)
+    by_file = {source.file: source for source in sources}
+    estimates = each_file(list(by_file), lambda file: _estimate(by_file[file], request.dialect))
+    records = sum(found.records for found in estimates)
+    first = request.skip_rows
+    end = ORDINAL_END if request.max_rows is None else first + request.max_rows
+    job = LoadJob(
+        table=table,
+        cluster_name=metadata.cluster_name,
+        sources=sources,
+        dialect=request.dialect,
+        text=request.text,
+        base_us=_base_us(request, most_records(estimates)),
+        unit_bytes=request.unit_bytes
+        or unit_bytes_auto(
+            total_bytes, slots, records_count=records, rows_per_s=request.rows_per_s
+        ),
+        ttl_s=request.ttl_s,
+        nulls=request.nulls,
+        consistency=settings.cluster.consistency,
+        strategy=request.strategy,
+        ordinal_first=first,
+        ordinal_end=end,
+        block_bytes=settings.load.block_bytes,
+        transforms=tuple(request.transforms),
+        where=request.where,
+        kind=request.kind,
+    )
+    if transforms:
+        from producer.plan.transforms import with_results
+
+        job = with_results(job, request, transforms)
+    if job.where:
+        _check_where(job)
+    return replace(job, sources=with_empty(request, files, planned, job.sources))
+
+
+def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
+    """Those that are asked for. Raises `UsageError` for what this host does not allow."""
+    if not request.transforms:
+        return ()
+    from producer.plan.transforms import plan_transforms  # what most loads do not need to import
+
+    return plan_transforms(request.transforms, settings)
+
+
+def _check_where(job: LoadJob) -> None:
+    """Raise `UsageError` for a condition that records of some source cannot be told by."""
+    from ringhaul.records.condition import record_condition
+
+    for mapping in {source.mapping for source in job.sources}:
+        record_condition(job.where, job.table, [column for _, column in mapping])
+
+
+def unit_bytes_auto(
+    total_bytes: int, slots: int, *, records_count: int = 0, rows_per_s: int = 0
+) -> int:
+    """Unit size so that every worker process gets several units and none lasts for minutes.
+
+    `records_count`: about how many there are. `rows_per_s`: the limit on the job, which its worker
+    processes share; 0: none.
+    """
+    size = min(max(total_bytes // (UNITS_PER_SLOT * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
+    if not rows_per_s:
+        return size
+    record_bytes = total_bytes / max(1, records_count)
+    paced_bytes = int(rows_per_s / slots * UNIT_PACED_S * record_bytes)
+    return min(size, max(paced_bytes, UNIT_BYTES_PACED_MIN))
+
+
+def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
+    """About how many records a source holds."""
+    if source.format == "parquet":
+        rows_count = int(parquet_metadata(source.file).num_rows)
+        return Estimate(rows_count, rows_count)
+    return estimate(source.file, dialect)
+
+
+def _base_us(request: LoadRequest, records_max: int) -> int:
+    """The row timestamp of the first record.
+
+    Without --timestamp, as far before now as there may be records: the last one is then not
+    later than the job's start, and never beats what an application writes from now on.
+    """
+    if request.timestamp is None:
+        return time.time_ns() // 1000 - records_max
+    return parse_timestamp_us(request.timestamp)

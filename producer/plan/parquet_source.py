@@ -1,0 +1,86 @@
+"""Plan a Parquet source: its columns, and those of the table that they fill."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from producer.plan.files import _refuse_columns
+from producer.request.load import LoadRequest
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.cql.typed import refusal
+from ringhaul.errors import SourceCorrupt, UsageError
+from ringhaul.records.job import LoadSource
+from ringhaul.records.mapping import RowFields, find_fields, map_fields, refuse_other_case
+from ringhaul.sources.files import SourceFile, open_parquet
+
+
+def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
+    """A Parquet file, whose columns have names and types."""
+    _refuse_columns(request, file, "the names of its columns")
+    try:
+        with open_parquet(file) as opened:
+            schema = opened.schema_arrow
+    except SourceCorrupt as error:
+        raise UsageError(str(error)) from error
+    for name, count in Counter(schema.names).items():
+        if count > 1:
+            raise UsageError(f"{file.path}: {name!r} names {count} columns of it")
+    if request.transforms:
+        return LoadSource(file=file, fields=tuple(schema.names), mapping=(), format="parquet")
+    row = request.row_fields(schema.names, file.path)
+    mapping = _columns_of(request, schema.names, row, file, table)
+    for name, column in mapping:
+        arrow = schema.field(name).type
+        why = refusal(table.parsed_type(column), arrow)
+        if why is not None:
+            within = f" ({why})" if table.parsed_type(column).of else ""
+            skip = f"leave it out with --skip-columns {shlex.quote(name)}, or "
+            leave_out = "" if request.by_name else skip
+            raise UsageError(
+                f"{file.path}: column {name!r} has the type {arrow}, which does not become "
+                f"{table.type_of(column)} of {table.name}.{column}{within}; {leave_out}write the "
+                "file with another type"
+            )
+    source = LoadSource(
+        file=file,
+        fields=tuple(schema.names),
+        mapping=mapping,
+        format="parquet",
+        timestamp_field=row.timestamp,
+        ttl_field=row.ttl,
+    )
+    for name, meant in source.row_fields:
+        why = meant.refusal(schema.field(name).type)
+        if why is not None:
+            raise UsageError(f"{file.path}: {meant.option} {name}: {why}")
+    return source
+
+
+def _columns_of(
+    request: LoadRequest,
+    names: Sequence[str],
+    row: RowFields,
+    file: SourceFile,
+    table: TableSchema,
+) -> tuple[tuple[str, str], ...]:
+    """Which column of a Parquet file goes into which of the table."""
+    if request.by_name:
+        return find_fields(names, table, source=file.path)
+    known, skip = table.column_names, request.skip_columns
+    if not request.mapping and not set(names) & set(known):
+        refuse_other_case(names, table, skip=skip, source=file.path, takes_columns=False)
+        raise UsageError(
+            f"{file.path}: no column of it is one of {table.name} (it has "
+            f"{', '.join(names[:12])}; the table has {', '.join(known[:12])})"
+        )
+    return map_fields(
+        names,
+        table,
+        mapping=request.mapping,
+        skip=skip,
+        source=file.path,
+        takes_columns=False,
+        taken=row,
+    )

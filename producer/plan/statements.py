@@ -1,0 +1,157 @@
+"""Plan a lookup or an exec: its statement, the markers that fields fill, its units."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
+from cassandra.connection import ConnectionException
+from cassandra.protocol import ErrorMessage
+
+from config.settings import Loaded
+from producer.plan.sources import plan_sources, with_empty
+from producer.request.load import LoadRequest
+from ringhaul.cluster.errors import tell
+from ringhaul.cluster.schema import ColumnSchema, TableSchema
+from ringhaul.cql.types import CqlType, Fields
+from ringhaul.errors import UsageError
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.sources.files import SourceFile
+from ringhaul.statements.exec import Statement
+from ringhaul.statements.job import SpanUnit
+from ringhaul.statements.parameter_ranges import Span
+from tasks.connect import cluster_config
+
+#: Bounds of a unit: of a file in bytes, of ranges in rows. Small, since a unit that must not be
+#: done twice is in doubt as a whole when its worker dies.
+UNIT_BYTES = (64 << 10, 4 << 20)
+
+
+UNIT_ROWS = (1_000, 100_000)
+
+
+UNITS_PER_SLOT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What `lookup` and `exec` differ in."""
+
+    kind: str
+    markers: tuple[tuple[str, str], ...]  #: name and CQL type of each
+    result: tuple[tuple[str, CqlType], ...]
+    never_null: tuple[str, ...] = ()  #: of the result, as far as the schema tells
+    user_types: tuple[tuple[str, Fields], ...] = ()
+    facts: Mapping[str, Any]  #: further fields of the `AskJob`
+    target: str
+    keyspace: str | None = None  #: of an exec, if it is known: where its rows are
+    dated: bool = False  #: rows are written, at times that are fixed
+    nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
+
+
+def _values(
+    request: LoadRequest,
+    asked: _Asked,
+    sources: Sequence[SourceFile],
+    spans: Sequence[Span],
+    slots: int,
+) -> LoadJob:
+    """The rows of values, as a load of them into a table of the markers would be."""
+    names = [name for name, _ in asked.markers]
+    if spans and sorted(span.name for span in spans) != sorted(names):
+        raise UsageError(
+            f"--range is given for {', '.join(span.name for span in spans)}, and the markers are "
+            f"{', '.join(names)}"
+        )
+    table = TableSchema(
+        keyspace=request.keyspace,
+        table=request.table,
+        columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in asked.markers),
+        partition_key=(),
+        clustering_key=(),
+        user_types=asked.user_types,
+    )
+    total = sum(file.size_bytes for file in sources)
+    return LoadJob(
+        table=table,
+        cluster_name="",
+        sources=_planned(request, sources, table),
+        dialect=request.dialect,
+        text=request.text,
+        base_us=0,
+        unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
+        nulls=asked.nulls,
+        block_bytes=256 << 10,
+    )
+
+
+def _planned(
+    request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
+) -> tuple[LoadSource, ...]:
+    """The files, as a load would read them; none where the values are those of ranges."""
+    if not files:
+        return ()
+    planned = plan_sources(request, files, table)
+    return with_empty(request, files, planned, [source for source in planned if source])
+
+
+def _may_be_null(asked: _Asked) -> list[str]:
+    """Names of the answers' columns; none where the one that there is always has a value."""
+    names = [name for name, _ in asked.result]
+    return [] if len(names) == 1 and names[0] in asked.never_null else names
+
+
+def _never_null(statement: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of an exec's answers that always have a value: a whole row as JSON, a count, whether
+    a condition held, and `names`, of markers and of the key. AS may give their names to others."""
+    if re.search(r"\bas\b", statement, re.IGNORECASE):
+        return ()
+    counts = ("count",) if re.search(r"\bcount\s*\(", statement, re.IGNORECASE) else ()
+    return ("[applied]", "[json]", *counts, *names)
+
+
+def _span_units(rows: int, slots: int) -> list[str]:
+    each = _between(rows // (UNITS_PER_SLOT * slots), UNIT_ROWS)
+    return [SpanUnit(first, min(first + each, rows)).pack() for first in range(0, rows, each)]
+
+
+def _between(size: int, bounds: tuple[int, int]) -> int:
+    return max(bounds[0], min(size, bounds[1]))
+
+
+def _timestamp_us(asked: _Asked) -> int:
+    """The write timestamp of the first row: from now on, as that of any statement, so that it wins
+    over what was written before. No worker writes so many rows a second that a later one's, 1 us
+    after that before it, would be in the future. 0: the server's time."""
+    fixed = asked.dated and asked.facts.get("repeatable", True)
+    return time.time_ns() // 1000 if fixed else 0
+
+
+def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:
+    try:
+        return Statement.prepare(session, text)
+    except (DriverException, NoHostAvailable, ConnectionException, ErrorMessage) as error:
+        where = cluster_config(loaded.settings).where
+        raise tell(error, where=where, user=loaded.settings.cluster.user) from error
+
+
+def _refuse_same_names(names: Sequence[str]) -> None:
+    """Raise `UsageError` for answers of which two columns have one name: no JSON object and no
+    Parquet file can have both."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two columns of the answers are called {name!r}: name one with AS")
+
+
+def _named_once(names: Sequence[str]) -> list[str]:
+    """Markers by their names; the second `day` of a statement is `day_2`."""
+    found: list[str] = []
+    for name in names:
+        count = sum(other == name for other in names[: len(found)])
+        found.append(f"{name}_{count + 1}" if count else name)
+    return found

@@ -1,0 +1,193 @@
+"""What transforms make of the records of each source, looked at before a load begins.
+
+The functions run here as they will in the workers, on the first records of each kind of source: so
+a command whose host does not allow them, or whose columns go nowhere, ends before a row is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from config.settings import Settings
+from producer.outputs.stdout import prints_to_stderr
+from producer.plan.files import LOOK_BYTES
+from producer.request.load import LoadRequest
+from producer.text import count_text
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import SetupUnusable, UsageError
+from ringhaul.formats.split import Position
+from ringhaul.records.fields import field_reader
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.mapping import map_fields
+from ringhaul.records.reading import parquet_metadata, read_records
+from ringhaul.records.shape import misfit, source_batch
+from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.files import open_parquet
+from ringhaul.transform import RECORD
+from ringhaul.transform.chain import Chain, Transform, declared_columns
+from ringhaul.transform.errors import TransformError
+from ringhaul.transform.loading import check_names
+from tasks.transforms import transforms_of
+
+#: Looked at for a record that can be read and is asked for.
+BLOCKS_MAX = 1600
+
+
+@prints_to_stderr()
+def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
+    """The transforms of these names. Raises `SetupUnusable` for what this host does not allow."""
+    check_names(names)
+    try:
+        return transforms_of(settings, names)
+    except TransformError as error:
+        raise SetupUnusable(str(error)) from error
+
+
+@prints_to_stderr()
+def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform, ...]) -> LoadJob:
+    """The job, each source of which knows what its transforms give and where that goes.
+
+    Raises `UsageError` where nothing comes of the first records, or what has no column.
+    """
+    kinds = [(source.format, source.fields, _types(source)) for source in job.sources]
+    alike: dict[Any, list[LoadSource]] = {}
+    for kind, source in zip(kinds, job.sources, strict=True):
+        alike.setdefault(kind, []).append(source)
+    known = {
+        kind: _with_result(job, *_example(job, sources), request, transforms)
+        for kind, sources in alike.items()
+    }
+    sources = (
+        replace(
+            source,
+            mapping=known[kind].mapping,
+            results=known[kind].results,
+            timestamp_field=known[kind].timestamp_field,
+            ttl_field=known[kind].ttl_field,
+        )
+        for kind, source in zip(kinds, job.sources, strict=True)
+    )
+    return replace(job, sources=tuple(sources))
+
+
+def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, pa.RecordBatch]:
+    """The first of the sources that has a record, with its first ones; none has: the first."""
+    examples = ((source, first_records(job, source)) for source in sources)
+    empty = next(examples)
+    if empty[1].num_rows:
+        return empty
+    return next((example for example in examples if example[1].num_rows), empty)
+
+
+def first_records(
+    job: LoadJob, source: LoadSource, wanted_from: Position | None = None
+) -> pa.RecordBatch:
+    """The first records of a source as a transform gets them; those that cannot be read are not
+    among them.
+
+    `wanted_from`: the first from there on that the job asks for, and not those it passes over.
+    """
+    if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
+        start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
+        first = 0 if wanted_from is None else job.ordinal_first
+        fields = field_reader(job, source)
+        for block in islice(read_records(source, job, start, TO_THE_END, LOOK_BYTES), BLOCKS_MAX):
+            asked = block.position.ordinal + np.arange(block.records_count) >= first
+            if block.defect is None and asked.any():
+                return source_batch(source, fields.parse(block, asked))[0]
+    return pa.RecordBatch.from_pylist([], schema=_schema(source))
+
+
+def _with_result(
+    job: LoadJob,
+    source: LoadSource,
+    batch: pa.RecordBatch,
+    request: LoadRequest,
+    transforms: tuple[Transform, ...],
+) -> LoadSource:
+    """The source with what comes of `batch`, its first records."""
+    if RECORD in source.fields:
+        raise UsageError(
+            f"{source.file.path}: a field is named {RECORD}, as the column is by which transforms "
+            "tell records; name the fields by --columns"
+        )
+    chain = Chain(transforms, declared_columns(transforms))
+    try:
+        pieces, errors = chain.apply(batch)
+        if not pieces and not errors:  # all are left out by one of several
+            pieces, _ = chain.apply(batch.slice(0, 0))
+    except TransformError as error:
+        raise UsageError(f"{source.file.path}: {error}") from error
+    columns: dict[str, Any] = {}
+    for piece in pieces:
+        columns = {**piece.columns, **columns}
+    results = tuple(name for piece in pieces for name in piece.columns)
+    results = tuple(dict.fromkeys(results))
+    if errors and not any(len(piece.rows) for piece in pieces):
+        raise UsageError(
+            f"{source.file.path}: nothing comes of the first "
+            f"{count_text(batch.num_rows, 'record')}: {errors[min(errors)]}"
+        )
+    if not results:
+        raise UsageError(
+            f"{source.file.path}: {transforms[-1].name} leaves out the first {batch.num_rows:,} "
+            "records, so that its columns are not known: name them by @each_row(columns=[...])"
+        )
+    source = _mapped(results, source, request, job.table)
+    _check_types(columns, source, job.table)
+    return source
+
+
+def _mapped(
+    results: tuple[str, ...], source: LoadSource, request: LoadRequest, table: TableSchema
+) -> LoadSource:
+    place = f"{source.file.path}: after {' and '.join(request.transforms)}"
+    row = request.row_fields(results, place)
+    known = table.column_names
+    if not request.mapping and not set(results) & set(known):
+        raise UsageError(
+            f"{place}: no column is one of {table.name} (there are {', '.join(results[:12])}; the "
+            f"table has {', '.join(known[:12])})"
+        )
+    mapping = map_fields(
+        results, table, mapping=request.mapping, skip=request.skip_columns, source=place, taken=row
+    )
+    return replace(
+        source, mapping=mapping, results=results, timestamp_field=row.timestamp, ttl_field=row.ttl
+    )
+
+
+def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSchema) -> None:
+    for name, column in source.mapping:
+        why = misfit(table.parsed_type(column), columns[name])
+        if why is not None:
+            raise UsageError(
+                f"{source.file.path}: the transforms give {name!r} for {table.type_of(column)} of "
+                f"{table.name}.{column}, and {why}"
+            )
+    for name, meant in source.row_fields:
+        values = columns[name]
+        why = None if isinstance(values, list) else meant.refusal(values.type)
+        if why is not None:
+            raise UsageError(
+                f"{source.file.path}: the transforms give {name!r} for {meant.told}, and {why}"
+            )
+
+
+def _types(source: LoadSource) -> pa.Schema | None:
+    """The types of the fields; None: all are text."""
+    return _schema(source) if source.format == "parquet" else None
+
+
+def _schema(source: LoadSource) -> pa.Schema:
+    if source.format == "parquet":
+        with open_parquet(source.file) as opened:
+            schema: pa.Schema = opened.schema_arrow.remove_metadata()
+            return schema
+    return pa.schema([pa.field(name, pa.string()) for name in source.fields])

@@ -1,0 +1,105 @@
+"""How many units a load has: counted at its beginning, and beyond that reckoned from sizes."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+
+from producer.plan.files import first_block
+from producer.plan.units import split_sources
+from ringhaul.formats.header import SourceEmpty
+from ringhaul.formats.split import Block
+from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
+from ringhaul.records.unit import LoadUnit
+
+#: Some 0.1 s of splitting; of what is behind URLs, a second or so.
+READ_BYTES_MAX = 32 * 2**20
+COUNTED_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class CountedUnits:
+    """The first units of a job."""
+
+    units: list[LoadUnit]
+    all_of_them: bool
+    total: int  #: all units; where not all are counted, about so many
+
+
+class _Enough(Exception):
+    """As much is read as a count is worth."""
+
+
+def count_units(job: LoadJob) -> CountedUnits:
+    """The units in the first `READ_BYTES_MAX` of a job's text, decoded, and at most `COUNTED_MAX`.
+
+    Raises as `split_sources` does.
+    """
+    read_bytes = 0
+
+    def limit(more_bytes: int) -> None:
+        nonlocal read_bytes
+        read_bytes += more_bytes
+        if read_bytes > READ_BYTES_MAX:
+            raise _Enough
+
+    units: list[LoadUnit] = []
+    try:
+        for unit in split_sources(job, on_read=limit):
+            if len(units) == COUNTED_MAX:
+                raise _Enough
+            units.append(unit)
+    except _Enough:
+        return CountedUnits(units, False, max(1, len(units), _total(job, units)))
+    return CountedUnits(units, True, len(units))
+
+
+def _total(job: LoadJob, units: list[LoadUnit]) -> int:
+    last = units[-1] if units else None
+    total = len(units)
+    for index, source in enumerate(job.sources):
+        done_bytes = source.start_offset_bytes
+        if last is not None and index == last.source:
+            if source.file.whole:
+                continue
+            if source.format == "parquet":  # whose offsets are numbers of row groups
+                done_bytes = sum(unit.length_bytes for unit in units if unit.source == index)
+            else:
+                done_bytes = last.offset_bytes + last.length_bytes
+        if last is None or index >= last.source:
+            total += _units_in(job, source, source.file.size_bytes - done_bytes, units)
+    return min(total, _wanted_max(job))
+
+
+def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[LoadUnit]) -> int:
+    """About how many units there are in the bytes of a source that are left."""
+    if source.file.whole:
+        return 1
+    unit_bytes = job.unit_bytes
+    if source.format == "parquet":  # a unit is a row group
+        groups = [u.length_bytes for u in units if job.sources[u.source].format == "parquet"]
+        unit_bytes = sum(groups) // len(groups) if groups else left_bytes
+    return math.ceil(left_bytes / max(1, unit_bytes))
+
+
+def _first_block(job: LoadJob) -> Block | None:
+    """The first records of the first source of text that has any."""
+    for source in job.sources:
+        if source.format != "parquet" and not source.file.whole:
+            with suppress(SourceEmpty):
+                return first_block(source.file, source.dialect(job))
+    return None
+
+
+def _wanted_max(job: LoadJob) -> int:
+    """About how many units hold as many records as are wanted, by the first ones of the input."""
+    source = job.sources[0]
+    if job.ordinal_end == ORDINAL_END or source.format == "parquet" or source.file.whole:
+        return ORDINAL_END
+    block = _first_block(job)
+    if block is None:
+        return ORDINAL_END
+    record_bytes = block.size_bytes / max(1, block.records_count)
+    wanted_bytes = (job.ordinal_end - job.ordinal_first) * record_bytes
+    return math.ceil(wanted_bytes / job.unit_bytes)

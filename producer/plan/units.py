@@ -1,0 +1,109 @@
+"""Split sources into units."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from ringhaul.formats.parquet_read import row_groups
+from ringhaul.formats.split import Position, Stream, split_units
+from ringhaul.records.job import LoadJob, LoadSource
+from ringhaul.records.reading import open_records, parquet_metadata
+from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
+
+#: Bytes of a whole file that are counted between two looks at whether the job has ended.
+COUNT_BYTES = 16 * 2**20
+
+
+class _Stopped(Exception):
+    """The job has ended: nobody wants its units."""
+
+
+def split_sources(
+    job: LoadJob,
+    stopped: threading.Event | None = None,
+    on_read: Callable[[int], None] | None = None,
+) -> Iterator[LoadUnit]:
+    """All units of a job in order, as they are found.
+
+    A compressed file is one unit. It is only read here when a later file needs to know the
+    number of its records, and its unit is handed out before that. Such a read ends by an exception
+    when `stopped` is set. `on_read` is told of the bytes of text that are read each time, decoded;
+    what it raises ends the splitting.
+    """
+    ordinal = 0
+    last = len(job.sources) - 1
+    for index, source in enumerate(job.sources):
+        if ordinal >= job.ordinal_end:
+            return
+        start = Position(source.start_offset_bytes, ordinal, source.start_line)
+        if source.file.whole:
+            yield LoadUnit(index, start.offset_bytes, TO_THE_END, ordinal, start.line, UNCOUNTED)
+            if index < last:
+                ordinal += _count_records(job, source, start, stopped, on_read)
+            continue
+        for unit in _split(job, source, start, job.unit_bytes, on_read):
+            if ordinal >= job.ordinal_end:
+                return
+            ordinal = unit.first_ordinal + unit.records_count
+            if ordinal > job.ordinal_first and unit.records_count:
+                yield unit._replace(source=index)
+
+
+class _Told:
+    """A stream whose reads are told."""
+
+    def __init__(self, stream: Stream, on_read: Callable[[int], None]) -> None:
+        self._stream, self._on_read = stream, on_read
+
+    def read(self, size: int, /) -> bytes:
+        data = self._stream.read(size)
+        self._on_read(len(data))
+        return data
+
+
+def _split(
+    job: LoadJob,
+    source: LoadSource,
+    start: Position,
+    unit_bytes: int,
+    on_read: Callable[[int], None] | None,
+) -> Iterator[LoadUnit]:
+    if source.format == "parquet":
+        for group in row_groups(parquet_metadata(source.file), start.ordinal):
+            yield LoadUnit(
+                0,
+                group.number,
+                group.size_bytes,
+                group.first_ordinal,
+                group.first_row,
+                group.rows_count,
+            )
+        return
+    dialect = source.dialect(job)
+    with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
+        stream = opened if on_read is None else _Told(opened, on_read)
+        for unit in split_units(stream, dialect, unit_bytes=unit_bytes, start=start):
+            yield LoadUnit(
+                0,
+                unit.offset_bytes,
+                unit.length_bytes,
+                unit.first_ordinal,
+                unit.first_line,
+                unit.records_count,
+            )
+
+
+def _count_records(
+    job: LoadJob,
+    source: LoadSource,
+    start: Position,
+    stopped: threading.Event | None,
+    on_read: Callable[[int], None] | None,
+) -> int:
+    count = 0
+    for unit in _split(job, source, start, COUNT_BYTES, on_read):
+        if stopped is not None and stopped.is_set():
+            raise _Stopped
+        count += unit.records_count
+    return count

@@ -1,0 +1,289 @@
+"""The end of a load or a verification: the closing table, the JSON summary and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import count
+from typing import Any
+
+from producer.inputs.stdin_spool import told_path
+from producer.report.outcome import (
+    Closing,
+    check_rejects,
+    check_sums,
+    error_json,
+    exit_code,
+    next_line,
+    sharing_json,
+    unfinished,
+)
+from producer.text import bytes_text, count_text, ms_text, rate_text, time_text
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+from ringhaul.load.report import LoadReport, SourceLine, build_report
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.records.unit import UnitResult
+
+#: Sources listed one by one in the closing table; the others are summed in one line.
+SOURCES_SHOWN = 10
+#: What lines of sources have in sum.
+_SUMMED = ("units", "records", "dropped", "filtered", "written", "rejected", "input_bytes")
+#: CPU per row says something from this many records on; below, it is the cost of starting.
+CPU_RECORDS_MIN = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """All there is to say about a job."""
+
+    status: JobStatus
+    job: LoadJob
+    report: LoadReport
+    reasons: Mapping[str, int]  #: "stage column" -> rejects
+    interrupted: bool = False  #: by Ctrl-C, in the command that shows this
+
+    @property
+    def rejected_unfinished(self) -> int:
+        """Rejects of units that had too many by themselves, and are not done."""
+        return max(sum(self.reasons.values()) - self.report.rejected, 0)
+
+    @property
+    def verifies(self) -> bool:
+        """Rows were compared with the table's, and not written."""
+        return self.job.kind == "verify"
+
+    @property
+    def missing(self) -> int:
+        """Of a verification: records without a row in the table."""
+        return self.reasons.get("missing", 0)
+
+    @property
+    def differing(self) -> int:
+        """Of a verification: records whose row in the table is another."""
+        return sum(n for kind, n in self.reasons.items() if kind.startswith("differs "))
+
+    @property
+    def exit_code(self) -> int:
+        """What the command that followed the job ends with."""
+        return exit_code(self.status, interrupted=self.interrupted)
+
+
+def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+    """How a load or a verification ended, computed from what the ledger holds."""
+    return summary_closing(read_summary(ledger, status, interrupted=interrupted))
+
+
+def summary_closing(summary: Summary) -> Closing:
+    """A summary in words, for people and for programs."""
+    return Closing(
+        exit_code=summary.exit_code,
+        figures=_figures(summary),
+        verdict=_verdict(summary),
+        data=summary_json(summary),
+    )
+
+
+def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Summary:
+    """Compute the summary from what the ledger holds."""
+    job_id = status.job
+    job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
+    results = (UnitResult.unpack(packed) for _, packed in ledger.results(job_id))
+    latencies = {int(index): count for index, count in ledger.latencies(job_id).items()}
+    reasons: dict[str, int] = {}
+    for _, blob in ledger.extras(job_id):
+        for reject in unpack_rejects(blob):
+            kind = f"{reject.stage} {reject.column}" if reject.column else reject.stage
+            reasons[kind] = reasons.get(kind, 0) + 1
+    paths = (told_path(source.file.path, job_id) for source in job.sources)
+    report = build_report(paths, results, latencies)
+    check_rejects(status, sum(reasons.values()), report.rejected)
+    sums = {"rows": report.written, "rejected": report.rejected, "bytes": report.input_bytes}
+    check_sums(ledger, status, {**sums, "retries": report.retries})
+    return Summary(status=status, job=job, report=report, reasons=reasons, interrupted=interrupted)
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """The summary for programs. Fields are only ever added."""
+    status, report = summary.status, summary.report
+    return {
+        "message_type": "summary",
+        "job": status.job,
+        "kind": summary.job.kind,
+        "table": summary.job.table.name,
+        "state": status.shown,
+        "exit_code": summary.exit_code,
+        "units": status.units,
+        "units_done": status.done,
+        "units_quarantined": status.bad,
+        "records": report.records,
+        "loaded": report.loaded,
+        "dropped": report.dropped,
+        "filtered": report.filtered,
+        "rows": report.written,
+        "rejected": report.rejected,
+        # Of units that were cut short by a stop: in the table, at least this many.
+        "rows_unfinished": status.live.rows if status.finished else 0,
+        # And rejects of theirs that are kept, with which a unit stopped the job.
+        "rejected_unfinished": summary.rejected_unfinished,
+        "bytes": report.input_bytes,
+        "retries": report.retries,
+        "repeated_units": report.repeated_units,
+        "elapsed_s": summary.status.elapsed_s,
+        "rows_per_s": report.written / status.worked_s if status.worked_s else None,
+        "cpu_us_per_row": report.cpu_us_per_row,
+        "worker_rss_bytes_max": report.rss_bytes_max,
+        "p50_ms": report.p50_ms,
+        "p99_ms": report.p99_ms,
+        "window_min": report.window_min,
+        "window_max": report.window_max,
+        "window_shrunk": report.window_shrunk,
+        "workers": report.workers,
+        "reject_reasons": dict(summary.reasons),
+        **_kind_json(summary),
+        **error_json(status),
+        **sharing_json(status),
+        "sources": [asdict(source) for source in report.sources],
+    }
+
+
+def _kind_json(summary: Summary) -> dict[str, Any]:
+    if summary.verifies:
+        return {"missing": summary.missing, "differing": summary.differing}
+    return {"first_timestamp_us": summary.job.base_us}
+
+
+def _figures(summary: Summary) -> list[str]:
+    """The closing table, and what is counted beside it."""
+    report = summary.report
+    lines = _shown(report.sources)
+    total = SourceLine("total")
+    for name in _SUMMED:
+        setattr(total, name, getattr(report, name))
+    width = max(16, *(len(line.path) for line in [*lines, total]))
+    rule = f" {'-' * width}  -------  -------------  ---------  ----------"
+    done, not_done = ("same", "not same") if summary.verifies else ("rows", "rejected")
+    text = [
+        f" {'source':<{width}}  {'units':>7}  {done:>13}  {not_done:>9}  {'size':>10}",
+        rule,
+    ]
+    text += [_line(line, width) for line in lines]
+    worked_s = summary.status.worked_s
+    speed = rate_text(report.written / worked_s) if worked_s else "-"
+    text += [
+        rule,
+        f"{_line(total, width)}   {time_text(summary.status.elapsed_s)}   {speed} rows/s",
+    ]
+    details = [
+        f"p50 {ms_text(report.p50_ms)}  p99 {ms_text(report.p99_ms)}",
+        count_text(report.retries, "retry", "retries"),
+        f"{count_text(len(report.workers), 'worker process', 'worker processes')}",
+    ]
+    if report.cpu_us_per_row is not None and report.records >= CPU_RECORDS_MIN:
+        details.append(f"client CPU {report.cpu_us_per_row:.1f} us/row")
+    if report.window_shrunk:
+        details.append(
+            f"window {report.window_min:,}-{report.window_max:,}, shrunk {report.window_shrunk:,}x"
+        )
+    if report.repeated_units:
+        details.append(f"{count_text(report.repeated_units, 'unit')} done again after a loss")
+    if summary.job.transforms or summary.job.where:
+        text.append(_records_line(summary))
+    text.append(f" {'   '.join(details)}")
+    if summary.reasons:
+        reasons = sorted(summary.reasons.items(), key=lambda pair: -pair[1])
+        text.append(" rejects  " + " | ".join(f"{kind} {count:,}" for kind, count in reasons[:8]))
+    return text
+
+
+def _verdict(summary: Summary) -> list[str]:
+    """How it ended, and the next command where there is one."""
+    status, report, job = summary.status, summary.report, summary.status.job
+    landed = _landed(summary)
+    rejected = report.rejected + summary.rejected_unfinished
+    # Units that were cut short are not counted, and have written some of their rows.
+    part = f"at least {landed}" if status.left or not status.sealed else landed
+    resume = next_line(f"resume {job}")
+    export = next_line(f"errors {job} --export {_export_name(summary.job)}")
+    match status.state:
+        case JobState.COMPLETE:
+            return [f" complete: {landed}"]
+        case JobState.PARTIAL:
+            if summary.verifies:
+                return [f" complete with differences: {landed}{_unlike(summary)}", export]
+            return [f" complete with rejects: {landed}, {report.rejected:,} rejected", export]
+        case JobState.STOPPED:
+            return [
+                f" stopped: more records were rejected than --max-errors allows; {part}, "
+                f"{rejected:,} rejected, from {status.done:,} of {status.units:,} units",
+                export,
+                *([f"{resume} --max-errors N"] if status.left or not status.sealed else []),
+            ]
+        case JobState.QUARANTINED:
+            return [
+                f" complete with quarantine: {landed}; {count_text(status.bad, 'unit')} kept "
+                "killing their worker and were given up",
+                resume,
+            ]
+        case JobState.CANCELLED:
+            return [f" cancelled: {part}", resume]
+        case JobState.FAILED:
+            return [f" failed: {status.last_error}", f" so far {part}", resume]
+        case JobState.RUNNING:
+            return unfinished(status, f"{part} so far")
+
+
+def _landed(summary: Summary) -> str:
+    rows, table = summary.report.written, summary.job.table.name
+    verb = "is" if rows == 1 else "are"
+    same = "the same " if summary.verifies else ""
+    return f"{count_text(rows, 'row')} {verb} {same}in {table}"
+
+
+def _unlike(summary: Summary) -> str:
+    """What became of the records that are not the same in the table."""
+    missing, differing = summary.missing, summary.differing
+    others = summary.report.rejected - missing - differing
+    told = [f", {differing:,} {'differs' if differing == 1 else 'differ'}"] if differing else []
+    told += [f", {missing:,} missing"] if missing else []
+    told += [f", {others:,} rejected"] if others else []
+    return "".join(told)
+
+
+def _export_name(job: LoadJob) -> str:
+    """A name for the rejects that no source has: those of `rejects.csv` may be exported again."""
+    taken = {os.path.basename(source.file.path) for source in job.sources}
+    names = (f"rejects{f'-{number}' if number > 1 else ''}.csv" for number in count(1))
+    return next(name for name in names if name not in taken)
+
+
+def _records_line(summary: Summary) -> str:
+    """What became of the records where they do not become a row each."""
+    job, report = summary.job, summary.report
+    figures = [f"{report.loaded:,} {'the same' if summary.verifies else 'loaded'}"]
+    if job.transforms:
+        figures.append(f"{report.dropped:,} dropped by {' and '.join(job.transforms)}")
+    if job.where:
+        figures.append(f"{report.filtered:,} filtered by --where")
+    return f" records  {report.records:,}: {', '.join(figures)}, {report.rejected:,} rejected"
+
+
+def _shown(sources: list[SourceLine]) -> list[SourceLine]:
+    if len(sources) <= SOURCES_SHOWN:
+        return sources
+    rest = SourceLine(f"... {len(sources) - SOURCES_SHOWN + 1:,} more")
+    for source in sources[SOURCES_SHOWN - 1 :]:
+        for name in _SUMMED:
+            setattr(rest, name, getattr(rest, name) + getattr(source, name))
+    return [*sources[: SOURCES_SHOWN - 1], rest]
+
+
+def _line(source: SourceLine, width: int) -> str:
+    return (
+        f" {source.path:<{width}}  {source.units:>7,}  {source.written:>13,}"
+        f"  {source.rejected:>9,}  {bytes_text(source.input_bytes):>10}"
+    )

@@ -1,0 +1,171 @@
+"""Progress on stderr: a bar for people, a logfmt line for logs, JSON Lines for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+from producer.outputs.stdout import print_message
+from producer.report.snapshot import Snapshot
+from producer.text import bytes_text, ms_text, rate_text, time_text
+from ringhaul.plain_text import as_line, as_lines
+
+#: How often a line is written where there is no bar.
+LINE_EVERY_S = 30.0
+#: A job that begins to be in trouble is told of at once, but not again before this.
+TROUBLE_EVERY_S = 10.0
+BAR_WIDTH = 30
+
+
+class Progress(Protocol):
+    """Shows snapshots. A context manager, so that a bar leaves the terminal as it was."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the job as it stands; called a few times a second."""
+
+    def note(self, text: str) -> None:
+        """One sentence that stays, such as a broker that is away."""
+
+
+def open_progress(kind: str, *, quiet: bool) -> Progress:
+    """The progress of `--progress auto|bar|plain|json|none`."""
+    if quiet or kind == "none":
+        return NoProgress()
+    if kind == "json":
+        return JsonProgress()
+    if kind == "bar" or (kind == "auto" and sys.stderr.isatty()):
+        return BarProgress()
+    return LineProgress()
+
+
+class NoProgress:
+    """Shows nothing but notes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def show(self, snapshot: Snapshot) -> None:
+        return None
+
+    def note(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class LineProgress(NoProgress):
+    """One logfmt line every 30 s, as for cron; and one as soon as something is tried again."""
+
+    def __init__(self) -> None:
+        self._due = time.monotonic() + LINE_EVERY_S
+        self._trouble_due = 0.0
+        self._told = False  # that something is tried again
+
+    def show(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        begins = snapshot.retrying is not None and not self._told
+        self._told = self._told and snapshot.retrying is not None
+        if now >= self._due or (begins and now >= self._trouble_due):
+            self._told = snapshot.retrying is not None
+            self._due = now + LINE_EVERY_S
+            self._trouble_due = now + TROUBLE_EVERY_S
+            print(logfmt(snapshot), file=sys.stderr, flush=True)
+
+
+class JsonProgress(NoProgress):
+    """A `status` message a second on stdout, as JSON Lines."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def show(self, snapshot: Snapshot) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + 1.0
+            print_message(json.dumps({"message_type": "status", **asdict(snapshot)}))
+
+
+class BarProgress(NoProgress):
+    """Lines that are redrawn in place."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True, highlight=False)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._live)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def show(self, snapshot: Snapshot) -> None:
+        from rich.text import Text
+
+        # Words of an error may hold brackets, which are no markup.
+        self._live.update(Text("\n".join(map(as_line, bar_lines(snapshot)))))
+
+    def note(self, text: str) -> None:
+        self._console.print(as_lines(text), markup=False)
+
+
+def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
+    """The two lines of the bar, and a third one while units are only tried again."""
+    filled = round(snapshot.share * BAR_WIDTH)
+    bar = "━" * filled + "─" * (BAR_WIDTH - filled)
+    # Reading has no rejects to look out for.
+    rejected = snapshot.bytes_total or snapshot.rejected
+    units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
+    end = "PAUSED" if snapshot.state == "PAUSED" else f"ETA {time_text(snapshot.eta_s)}"
+    retrying = (f" retrying {snapshot.retrying}",) if snapshot.retrying else ()
+    return (
+        f" {bar} {snapshot.share:4.0%}  {units} units   {time_text(snapshot.elapsed_s)}"
+        f"  {end}   {snapshot.workers} workers",
+        f" {snapshot.rows:,} rows"
+        + (f"   {snapshot.rejected:,} rejected" if rejected else "")
+        + f"   {rate_text(snapshot.rows_per_s)} rows/s   {bytes_text(snapshot.bytes_per_s)}/s"
+        f"   p50 {ms_text(snapshot.p50_ms)}  p99 {ms_text(snapshot.p99_ms)}"
+        f"   {snapshot.retries:,} retries",
+        *retrying,
+    )
+
+
+def logfmt(snapshot: Snapshot) -> str:
+    """One line for a log, in logfmt."""
+    pairs = {
+        "ts": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "job": snapshot.job,
+        "state": snapshot.state,
+        "pct": f"{100 * snapshot.share:.1f}",
+        "units": f"{snapshot.units_done}/{snapshot.units}",
+        "rows": snapshot.rows,
+        "rejected": snapshot.rejected,
+        "rows_s": round(snapshot.rows_per_s),
+        "bytes_s": round(snapshot.bytes_per_s),
+        "p50_ms": snapshot.p50_ms,
+        "p99_ms": snapshot.p99_ms,
+        "retries": snapshot.retries,
+        "eta_s": None if snapshot.eta_s is None else round(snapshot.eta_s),
+        "workers": snapshot.workers,
+        "retrying": snapshot.retrying and json.dumps(snapshot.retrying, ensure_ascii=False),
+    }
+    return " ".join(f"{name}={value}" for name, value in pairs.items() if value is not None)

@@ -1,0 +1,69 @@
+"""What a command that follows a job shows, and where."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from producer.outputs.stdout import print_message
+from producer.report.outcome import Closing
+from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How much is shown, and in which form."""
+
+    progress: str = "auto"
+    as_json: bool = False
+    quiet: bool = False
+    summary_file: Path | None = None
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Shown:
+        """From the options of a command; those it does not have stay as they are here."""
+        auto = "json" if options["as_json"] else "auto"
+        return cls(
+            progress=auto if options["progress"] == "auto" else options["progress"],
+            as_json=options["as_json"],
+            quiet=options["quiet"],
+            summary_file=options.get("summary"),
+        )
+
+    def say(self, text: str) -> None:
+        """One line on stderr, unless quiet."""
+        if not self.quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """One line on stderr that may call for somebody to do something."""
+        print(text, file=sys.stderr, flush=True)
+
+
+def print_closing(closing: Closing, shown: Shown) -> None:
+    """The closing table on stderr, or the summary as JSON on stdout; then to a file, too, whole.
+
+    Quiet: of a job that did not end well how it ended, of others nothing.
+    Raises `OutputUnusable` where the file cannot be written (disk full).
+    """
+    if shown.as_json:
+        print_message(json.dumps(closing.data))
+    elif not shown.quiet:
+        shown.say(closing.text)
+    elif closing.exit_code != EXIT_COMPLETE:
+        shown.warn(closing.alarm)
+    if shown.summary_file is None:
+        return
+    from producer.outputs.whole_file import replacing  # what few commands need to import
+
+    try:
+        with replacing(str(shown.summary_file)) as out:
+            out.write(json.dumps(closing.data, indent=2).encode() + b"\n")
+    except OSError as error:
+        raise OutputUnusable(
+            f"{shown.summary_file}: the summary cannot be written: {error.strerror or error}"
+        ) from error

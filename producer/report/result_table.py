@@ -1,0 +1,167 @@
+"""The result of a query or a count: a table for people, or CSV, JSON or Parquet for programs."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from producer.outputs.stdout import let_go_of_stdout
+from producer.outputs.whole_file import replacing
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import OutputUnusable
+from ringhaul.formats.suffixes import format_of
+from ringhaul.plain_text import as_line
+
+#: Rows of a table on a terminal; a result with more is meant for a file, which has them all.
+ROWS_SHOWN = 1000
+#: What a table shows in the place of null, as cqlsh does: an empty text shows nothing.
+NULL_SHOWN = "null"
+#: The path that means standard output.
+STDOUT = "-"
+
+
+def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str | None) -> None:
+    """Write the result to the file at `path`, or to standard output (None or "-").
+
+    `types`: of the columns, which have their Arrow forms or those of `numeric`. `form`: table, csv,
+    json (JSON Lines), parquet, or auto: a table on a terminal, else csv, and in a file what its
+    suffix says. Raises `OutputUnusable` (disk full), and BrokenPipeError where nobody reads
+    standard output.
+    """
+    if path == STDOUT:
+        path = None
+    rows_max = ROWS_SHOWN if path is None and sys.stdout.isatty() else table.num_rows
+    data = _bytes(table, types, _form(form, path), rows_max)
+    try:
+        if path is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            # Whole and on disk: the job counts as told then, and is forgotten some day.
+            with replacing(path) as out:
+                out.write(data)
+    except OSError as error:
+        if path is None:
+            if isinstance(error, BrokenPipeError):
+                raise
+            let_go_of_stdout()
+        where = path or "standard output"
+        raise OutputUnusable(
+            f"{where}: the result cannot be written: {error.strerror or error}"
+        ) from error
+
+
+def _form(form: str, path: str | None) -> str:
+    if form != "auto":
+        return form
+    if path is not None:
+        by_suffix = format_of(path)
+        return "json" if by_suffix == "jsonl" else by_suffix
+    return "table" if sys.stdout.isatty() else "csv"
+
+
+def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, rows_max: int) -> bytes:
+    if form == "table":
+        return _drawn(table, types, rows_max).encode()
+    if form == "json":
+        return _json_lines(table, types).encode()
+    sink = io.BytesIO()
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, sink)
+    else:
+        _write_csv(table, types, sink)
+    return sink.getvalue()
+
+
+def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
+    from ringhaul.cql.spell import json_of, json_strings
+
+    names = json_strings(pa.array(table.column_names, pa.string())).to_pylist()
+    columns = []
+    for name, cql_type, column in zip(names, types, table.columns, strict=True):
+        if cql_type.name == "varint":  # text, too, where they fit in none of Arrow's decimals
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+        elif column.type == cql_type.arrow():
+            texts = json_of(cql_type, column.combine_chunks()).to_pylist()
+        else:
+            texts = [_json_number(value) for value in column.to_pylist()]
+        columns.append([f"{name}: {'null' if text is None else text}" for text in texts])
+    return "".join(f"{{{', '.join(row)}}}\n" for row in zip(*columns, strict=True))
+
+
+def _json_number(value: Decimal | None) -> str | None:
+    """Digits after the point would be lost on many a reader, but in a string."""
+    if value is None or value.as_tuple().exponent == 0:
+        return None if value is None else str(value)
+    return f'"{value}"'
+
+
+def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> None:
+    """As `unload` writes it, but that a null alone in its row is a blank line."""
+    from ringhaul.formats.write.options import OutputFormat
+    from ringhaul.formats.write.writer import open_writer
+
+    names, spelt = table.column_names, _texts(table, types)
+    writer = open_writer(OutputFormat(), sink, names, [CqlType("text")] * len(names))
+    writer.write(pa.RecordBatch.from_arrays(spelt, names))
+    writer.close()
+
+
+def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
+    """Columns as wide as their widest value; numbers to the right."""
+    shown = _rows(table.slice(0, rows_max), types)
+    right = [_numeric(field.type) for field in table.schema]
+    names = [as_line(name) for name in table.column_names]
+    widths = [max([len(name), *(len(row[i]) for row in shown)]) for i, name in enumerate(names)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(cells, widths, right, strict=True)
+        ]
+        return (" " + "  ".join(padded)).rstrip()
+
+    lines = [line(names), " " + "  ".join("-" * width for width in widths)]
+    lines += [line(row) for row in shown]
+    if table.num_rows > rows_max:
+        lines.append(f" ... {table.num_rows - rows_max:,} more rows (--format csv shows all)")
+    return "\n".join(lines) + "\n"
+
+
+def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
+    """The texts of each row."""
+    columns = [
+        [as_line(text) for text in spelt.fill_null(NULL_SHOWN).to_pylist()]
+        for spelt in _texts(table, types)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _texts(table: pa.Table, types: Sequence[CqlType]) -> list[pa.StringArray]:
+    """The values of each column as `unload` spells them."""
+    from ringhaul.cql.spell import text_of
+
+    columns = []
+    for cql_type, column in zip(types, table.columns, strict=True):
+        if column.type == cql_type.arrow():
+            columns.append(text_of(cql_type, column.combine_chunks()))
+        else:  # varint and decimal as numbers
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+            columns.append(pa.array(texts, pa.string()))
+    return columns
+
+
+def _numeric(data_type: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(data_type)
+        or pa.types.is_floating(data_type)
+        or pa.types.is_decimal(data_type)
+    )

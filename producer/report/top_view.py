@@ -1,0 +1,241 @@
+"""What `ringhaul top` shows, as tables for people and as a document for programs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import ConsoleDimensions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from producer.report.snapshot import Snapshot
+from producer.text import count_text, rate_text, time_text
+from ringhaul.ledger.reading import JobStatus, UnitAtWork
+from ringhaul.ledger.workers import Worker
+from ringhaul.plain_text import as_line
+
+#: Units shown where there is room for them.
+UNITS_SHOWN = 10
+HOSTS_SHOWN = 20
+#: Lines that are no rows: the head, and of three tables a blank line and the names.
+LINES_BESIDE_ROWS = 1 + 3 * 2
+#: Between columns.
+GAP = 2
+_STYLES = {
+    "RUNNING": "green",
+    "PAUSED": "yellow",
+    "COMPLETE": "",
+    "PARTIAL": "yellow",
+    "STOPPED": "red",
+    "QUARANTINED": "red",
+    "FAILED": "red",
+    "CANCELLED": "dim",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One look at everything."""
+
+    jobs: Sequence[tuple[JobStatus, Snapshot]]  #: Those that run first.
+    workers: Sequence[Worker]
+    units: Sequence[UnitAtWork]  #: The slowest first.
+
+
+@dataclass(frozen=True)
+class Host:
+    """The workers of one host together."""
+
+    name: str
+    slots: int
+    busy: int
+
+
+def hosts_of(view: View) -> list[Host]:
+    """The hosts by name. One that works on units and sends no heartbeat any more has no slots."""
+    busy = Counter(unit.host for unit in view.units)
+    slots: Counter[str] = Counter()
+    for worker in view.workers:
+        slots[worker.host] += worker.slots
+    return [Host(name, slots[name], busy[name]) for name in sorted(slots | busy)]
+
+
+def as_document(view: View) -> dict[str, Any]:
+    """For programs. Fields are only ever added."""
+    return {
+        "message_type": "top",
+        "jobs": [
+            {
+                "job": status.job,
+                "kind": status.labels.get("kind"),
+                "table": status.labels.get("table"),
+                "state": status.shown,
+                "done": snapshot.share,
+                "units": status.units,
+                "units_done": status.done,
+                "units_running": status.leased,
+                "rows": snapshot.rows,
+                "rejected": snapshot.rejected,
+                "rows_per_s": snapshot.rows_per_s,
+                "bytes_per_s": snapshot.bytes_per_s,
+                "eta_s": snapshot.eta_s,
+                "priority": status.priority,
+                "limits": status.pace.to_json() if str(status.pace) else None,
+            }
+            for status, snapshot in view.jobs
+        ],
+        "hosts": [
+            {"host": host.name, "slots": host.slots, "busy": host.busy} for host in hosts_of(view)
+        ],
+        "units": [
+            {
+                "job": unit.job,
+                "unit": unit.unit,
+                "host": unit.host,
+                "worker": unit.worker,
+                "seconds": unit.seconds,
+                "attempt": unit.attempt,
+                "rows": unit.live.rows,
+            }
+            for unit in view.units[:UNITS_SHOWN]
+        ],
+    }
+
+
+def as_screen(
+    view: View | None, *, size: ConsoleDimensions, away: str = "", whole: bool = False
+) -> RenderableType:
+    """For people. `size`: of the screen, into which all fits unless `whole`; `away`: why there is
+    nothing newer."""
+    if view is None:
+        return Text(away, style="red")
+    hosts = hosts_of(view)
+    slots, busy = sum(host.slots for host in hosts), sum(host.busy for host in hosts)
+    states = Counter(status.shown for status, _ in view.jobs)
+    head = Text.assemble(
+        ("ringhaul top", "bold"),
+        f"   {states['RUNNING']} running, {states['PAUSED']} paused   "
+        f"{busy:,} of {slots:,} slots busy   {count_text(len(hosts), 'host')}",
+        (f"   {away}", "red") if away else "",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    hosts = hosts[:HOSTS_SHOWN]
+    units = view.units[:UNITS_SHOWN]
+    if not whole:
+        units = units[: max(1, size.height - LINES_BESIDE_ROWS - len(view.jobs) - len(hosts))]
+    tables = (_jobs(view), _hosts(hosts), _units(units))
+    return Group(head, *(_laid_out(*table, width=size.width) for table in tables))
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    #: What goes first where there is little room; 0: stays.
+    goes: int = 0
+    #: Cut short to this before anything goes; 0: kept whole.
+    short: int = 0
+    right: bool = False
+
+
+_Rows = Sequence[Sequence[str | Text]]
+
+
+def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> RenderableType:
+    """A table without lines, below a blank line."""
+    whole = [
+        max(cell_len(str(cell)) for cell in (column.name, *(row[i] for row in rows)))
+        for i, column in enumerate(columns)
+    ]
+    wide = [min(n, column.short or n) for n, column in zip(whole, columns, strict=True)]
+    kept = set(range(len(columns)))
+
+    def spare() -> int:
+        return width - sum(wide[i] + GAP for i in kept) + GAP
+
+    for i in sorted(kept, key=lambda i: -columns[i].goes):
+        if columns[i].goes and spare() < 0:
+            kept.remove(i)
+    # What was cut short shares the room that is left.
+    while spare() > 0 and (cut := [i for i in kept if wide[i] < whole[i]]):
+        for i in cut[: spare()]:
+            wide[i] += 1
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for i in sorted(kept):
+        table.add_column(
+            columns[i].name,
+            justify="right" if columns[i].right else "left",
+            width=wide[i],
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for row in rows:
+        # A text would be read as markup.
+        cells = [Text(as_line(cell)) if isinstance(cell, str) else cell for cell in row]
+        table.add_row(*(cells[i] for i in sorted(kept)))
+    return Group("", table)
+
+
+def _jobs(view: View) -> tuple[Sequence[_Column], _Rows]:
+    columns = (
+        _Column("JOB", short=12),
+        _Column("VERB", goes=5),
+        _Column("TARGET", goes=4, short=12),
+        _Column("STATE"),
+        _Column("DONE", right=True),
+        _Column("ROWS", goes=2, right=True),
+        _Column("ROWS/S", right=True),
+        _Column("ETA", right=True),
+        _Column("REJECTED", goes=1, right=True),
+        _Column("PRIORITY", goes=3),
+        _Column("LIMITS", short=12),
+    )
+    rows = [
+        (
+            status.job,
+            status.labels.get("kind", "-"),
+            status.labels.get("table", "-"),
+            Text(status.shown, style=_STYLES[status.shown]),
+            f"{snapshot.share:.0%}",
+            f"{snapshot.rows:,}",
+            rate_text(snapshot.rows_per_s),
+            time_text(snapshot.eta_s),
+            f"{snapshot.rejected:,}",
+            status.priority,
+            str(status.pace) or "-",
+        )
+        for status, snapshot in view.jobs
+    ]
+    return columns, rows
+
+
+def _hosts(hosts: Sequence[Host]) -> tuple[Sequence[_Column], _Rows]:
+    columns = (_Column("HOST", short=12), _Column("SLOTS", right=True), _Column("BUSY", right=True))
+    return columns, [(host.name, f"{host.slots:,}", f"{host.busy:,}") for host in hosts]
+
+
+def _units(units: Sequence[UnitAtWork]) -> tuple[Sequence[_Column], _Rows]:
+    columns = (
+        _Column("SLOWEST UNITS", short=13),
+        _Column("UNIT", right=True),
+        _Column("HOST", short=12),
+        _Column("TIME", right=True),
+        _Column("ATTEMPT", right=True),
+        _Column("ROWS", goes=1, right=True),
+    )
+    rows = [
+        (
+            unit.job,
+            f"{unit.unit:,}",
+            unit.host,
+            time_text(unit.seconds),
+            f"{unit.attempt}",
+            f"{unit.live.rows:,}",
+        )
+        for unit in units
+    ]
+    return columns, rows

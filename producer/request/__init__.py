@@ -1,0 +1,1 @@
+"""What a command was asked to do, checked before any service is reached."""

@@ -1,0 +1,71 @@
+"""Options that do not go together: one would be taken and do nothing. Pure.
+
+Pairs that a command line shows by itself. `embedded.py` has those that depend on whether there is a
+broker, `outputs.py` those of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from config.settings import Loaded
+from producer.request.settings import is_embedded
+from ringhaul.errors import UsageError
+
+_NO_JOB = "is of a job that runs, and --dry-run makes none: leave one of them out"
+_NOT_FOLLOWED = "is of a command that follows its job, and --detach does not: leave one of them out"
+#: Two options by their names in a command, and what there is to say.
+PAIRS = {
+    ("summary", "dry_run"): f"--summary {_NO_JOB}",
+    ("summary", "detach"): (
+        "--summary is written at the end of the job, and --detach does not wait for it: leave one "
+        "of them out (`ringhaul status -f JOB --json` has the summary then)"
+    ),
+    ("on_interrupt", "detach"): f"--on-interrupt {_NOT_FOLLOWED}",
+    ("progress", "detach"): f"--progress {_NOT_FOLLOWED}",
+    ("profile_dir", "dry_run"): f"--profile {_NO_JOB}",
+    ("detach", "dry_run"): f"--detach {_NO_JOB}",
+    ("on_interrupt", "dry_run"): f"--on-interrupt {_NO_JOB}",
+    ("progress", "dry_run"): f"--progress {_NO_JOB}",
+    ("export", "as_json"): (
+        "--export writes the rejected records, --json what is wrong with them: give one of them"
+    ),
+    ("limit", "export"): "--limit is of what is shown, and --export writes all: leave it out",
+}
+
+
+def refuse_together(given: Collection[str]) -> None:
+    """Raise `UsageError` for two that were both given; `given`: see `options.given_options`."""
+    for pair, why in PAIRS.items():
+        if set(pair) <= set(given):
+            raise UsageError(why)
+
+
+def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for --detach, at once or by Ctrl-C, where nobody would go on with the
+    job."""
+    if is_embedded(loaded) and (given := _detaching(options)):
+        raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
+
+
+def refuse_stdout_detach(options: Mapping[str, Any]) -> None:
+    """The same where the rows come out of the command, and its own workers end with it."""
+    if given := _detaching(options):
+        raise UsageError(f"{given}: this command writes standard output; give -o a folder")
+
+
+def _detaching(options: Mapping[str, Any]) -> str:
+    """The option by which a command leaves its job; empty: it does not."""
+    if options.get("detach"):
+        return "--detach"
+    return "--on-interrupt detach" if options["on_interrupt"] == "detach" else ""
+
+
+def refuse_workers_of_others(loaded: Loaded, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for -c where the workers are not this command's own."""
+    if not is_embedded(loaded) and options["workers"] is not None:
+        raise UsageError(
+            "-c is of embedded workers, and a broker is configured: those that stand are as many "
+            "as `ringhaul worker -c` started (--broker none: embedded workers all the same)"
+        )

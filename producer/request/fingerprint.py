@@ -1,0 +1,133 @@
+"""What a command asks for: which work is done, and where its files go. Its job keeps that, so that
+a command with the id of a job that is there can tell whether it asks for the same.
+
+How the work is done is left out, such as its pace, its consistency and how it is shown: those may
+differ from one try to the next. An option of what is done counts, unless it is among `_HOW`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from producer.errors import STEP_VARIABLE
+from producer.request.settings import CONNECTION_FLAGS
+from ringhaul.storage.access import is_url, shown
+
+#: Among a command's options: what it asks for, as text.
+ASKED = "asked"
+#: The same among a job's labels. Jobs of before have none.
+ASKED_LABEL = "asked"
+
+#: Options that say how the work is done, and how it is followed and shown.
+_HOW = frozenset(
+    (
+        *CONNECTION_FLAGS,
+        *("config_file", "job_id", "dry_run", "detach", "profile_dir"),
+        *("workers", "on_interrupt", "progress", "as_json", "quiet", "summary"),
+        *("rate", "priority", "consistency", "strategy", "unit_size", "max_errors"),
+        "result_format",
+    )
+)
+#: Options that name files or folders.
+_PLACES = frozenset(("sources", "urlfile", "keys", "params", "output"))
+#: Longer texts are cut: they are among what every look at the job reads.
+_CHARS_MAX = 400
+_CHARS_SHOWN = 200
+_PLAIN = re.compile(r"[^\s'\"]+")
+
+
+def asked_text(context: click.Context | None = None) -> str:
+    """What a command that was parsed, or the running one, asks for: JSON, option -> its value.
+
+    Options that were left at their default are not in it. Of URLs there is no secret in it.
+    """
+    context = context or click.get_current_context()
+    assert context is not None
+    values = dict(context.params)
+    if values.get("table") is not None and values.get("keyspace") is not None:
+        if "." not in values["table"]:
+            values["table"] = f"{values['keyspace']}.{values['table']}"
+        values["keyspace"] = None
+    left_out = _HOW
+    if "result_format" in values:  # a result goes wherever each command says
+        left_out |= {"output"}
+    found = {
+        _name(parameter): _text(parameter.name or "", values[parameter.name or ""])
+        for parameter in context.command.params
+        if parameter.name not in left_out
+        and _is_asked(parameter, values[parameter.name or ""], context)
+    }
+    return json.dumps(found)
+
+
+def differences(was: str, now: str) -> list[str]:
+    """What differs between two texts of `asked_text`, in words."""
+    before, here = json.loads(was), json.loads(now)
+    return [
+        f"{name} {_told(before, name)}, here {_told(here, name)}"
+        for name in dict.fromkeys((*before, *here))
+        if before.get(name) != here.get(name)
+    ]
+
+
+def _told(asked: Mapping[str, str], name: str) -> str:
+    return repr(asked[name]) if name in asked else "not given"
+
+
+def _is_asked(parameter: click.Parameter, value: Any, context: click.Context) -> bool:
+    if value is None or value == () or value == parameter.get_default(context):
+        return False
+    # A switch that is off, but for one whose other side is an option, too (--no-header).
+    return value is not False or bool(parameter.secondary_opts)
+
+
+def _name(parameter: click.Parameter) -> str:
+    """As messages call it: `--where`, `SOURCE`, `-o`."""
+    if isinstance(parameter, click.Argument):
+        return (parameter.metavar or parameter.opts[0]).rstrip(".")
+    return "-o" if parameter.name == "output" else max(parameter.opts, key=len)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    spell = _list if name == "urlfile" else _place if name in _PLACES else str
+    text = _joined(map(spell, value)) if isinstance(value, tuple) else spell(value)
+    if len(text) <= _CHARS_MAX:
+        return text
+    return f"{text[:_CHARS_SHOWN]}... ({len(text):,} characters, {_digest(text)})"
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Texts that can be told apart, quoted only where they need it for that."""
+    return " ".join(text if _PLAIN.fullmatch(text) else repr(text) for text in texts)
+
+
+def _place(text: str) -> str:
+    if is_url(text):
+        # Two URLs of a web server may differ in their queries alone.
+        return text if shown(text) == text else f"{shown(text)}({_digest(text)})"
+    if text == "-" or os.environ.get(STEP_VARIABLE):
+        return text
+    return os.path.abspath(text)
+
+
+def _list(text: str) -> str:
+    """The place of a list of files, and by its content which files these are."""
+    try:
+        content = "" if text == "-" else Path(text).read_text("utf-8", "surrogateescape")
+    except OSError:
+        return _place(text)  # told when it is read
+    return f"{_place(text)}({_digest(content)})" if content else _place(text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

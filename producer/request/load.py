@@ -1,0 +1,204 @@
+"""What a load was asked to do: its fields, checked before any file or server is touched."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from config.settings import Loaded
+from producer.request.input_format import dialect_of, text_of
+from producer.request.values import comma_list, refuse_blank
+from ringhaul.cql.text import TextFormat
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.records.mapping import RowFields, find_row_fields
+from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
+
+#: Options that say how text is written -> the field of a dialect, and the formats that are read by
+#: it. What only allows something is not among them: it may be allowed where it never is.
+_TEXT_OPTIONS = {
+    "delimiter": ("delimiter", {"csv"}),
+    "quote": ("quote", {"csv"}),
+    "escape": ("escape", {"csv"}),
+    "escape-style": ("escape_style", {"csv"}),
+    "line-end": ("line_end", {"csv"}),
+    "comment": ("comment", {"csv"}),
+    "null": ("null_strings", {"csv"}),
+    "encoding": ("encoding", {"csv", "jsonl"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRequest:
+    """The options of `ringhaul load` that make up a job."""
+
+    keyspace: str
+    table: str
+    kind: str = "load"  #: or verify: the rows are compared with the table's
+    file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
+    header: bool = True
+    columns: Sequence[str] = ()
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    skip_columns: Sequence[str] = ()
+    #: In place of `mapping`: each column is filled by the field of its name, others are left out.
+    by_name: bool = False
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+    text: TextFormat = field(default_factory=TextFormat)
+    skip_rows: int = 0
+    max_rows: int | None = None
+    nulls: str = "unset"
+    ttl_s: int = 0
+    timestamp: str | None = None
+    strategy: str = "pipeline"
+    unit_bytes: int = 0
+    rows_per_s: int = 0  #: What the job begins with; 0: no limit
+    max_errors: str = "1000"
+    transforms: Sequence[str] = ()  #: `module:function`, in their order
+    where: str = ""
+    #: Fields with the rows' write times and TTLs, by name or position.
+    timestamp_field: str | None = None
+    ttl_field: str | None = None
+
+    @property
+    def wanted_row_fields(self) -> RowFields:
+        """Those that were asked for, as they were."""
+        return RowFields(self.timestamp_field, self.ttl_field)
+
+    def row_fields(
+        self, fields: Sequence[str], source: str, *, positions: bool = True
+    ) -> RowFields:
+        """Those among the fields of a source. Raises `UsageError` for one that is not there."""
+        return find_row_fields(fields, self.wanted_row_fields, source=source, positions=positions)
+
+
+def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
+    """Raise `UsageError` for an option about how text is written that no file of these formats is
+    read by: whoever gives it takes the data for something else."""
+    dialect, usual = request.dialect, CsvDialect()
+    for option, (name, readers) in _TEXT_OPTIONS.items():
+        if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
+            known = "CSV or JSON Lines" if len(readers) > 1 else "CSV"
+            raise UsageError(
+                f"{dialect.option(option)} is of no use: nothing that is read is {known}; "
+                f"{dialect.option('format')}, or a file's suffix, says what it is"
+            )
+
+
+#: Row timestamps are int64; half of it leaves room for the ordinals of any input.
+TIMESTAMP_US_MAX = 2**62
+
+
+def check_request(request: LoadRequest) -> None:
+    """Raise `UsageError` or `QueryError` for what cannot work whatever the table and the files are:
+    to be told before any of them is asked."""
+    ErrorLimit.parse(request.max_errors)
+    if request.file_format != "auto":
+        refuse_unread(request, {request.file_format})
+    if not 0 <= request.ttl_s <= TTL_S_MAX:
+        raise UsageError(f"--ttl {request.ttl_s}: give 0 to {TTL_S_MAX} seconds (20 years)")
+    for meant, name in zip((WRITETIME, TTL), request.wanted_row_fields, strict=True):
+        refuse_blank(meant.option, name, "the name of a field")
+    if request.timestamp is not None:
+        parse_timestamp_us(request.timestamp)
+        if request.timestamp_field is not None:
+            raise UsageError(
+                "--timestamp and --timestamp-field both say when rows were written: give one"
+            )
+    if request.where:
+        from ringhaul.query.sql import parse_condition  # what most loads do not need to import
+
+        parse_condition(request.where)
+
+
+def parse_timestamp_us(text: str) -> int:
+    """Microseconds since the epoch from a number of them, an ISO 8601 date and time or `now`."""
+    if text == "now":
+        return time.time_ns() // 1000
+    if re.fullmatch("-?[0-9]+", text):
+        if abs(timestamp_us := int(text)) > TIMESTAMP_US_MAX:
+            raise UsageError(
+                f"--timestamp {text}: beyond what Cassandra can hold; give microseconds since 1970"
+            )
+        return timestamp_us
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--timestamp {text!r}: give microseconds since 1970, a date such as "
+            "2026-01-31T12:00:00Z, or now"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
+    """The request that the options make. Raises `UsageError` naming the option at fault."""
+    keyspace, _, table = options["table"].rpartition(".")
+    if keyspace and options["keyspace"] and keyspace != options["keyspace"]:
+        raise UsageError(f"--table names keyspace {keyspace}, --keyspace {options['keyspace']}")
+    keyspace = keyspace or options["keyspace"]
+    if not keyspace:
+        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    refuse_blank("--where", options["where"], "a condition")
+    refuse_blank("--columns", options["columns"], "some columns")
+    refuse_blank("--skip-columns", options["skip_columns"], "some columns")
+    refuse_blank("--mapping", options["mapping"], "FIELD=COLUMN")
+    load = loaded.settings.load
+    request = LoadRequest(
+        keyspace=keyspace,
+        table=table,
+        file_format=options["file_format"],
+        header=options["header"],
+        columns=comma_list(options["columns"]),
+        mapping=_mapping(options["mapping"]),
+        skip_columns=comma_list(options["skip_columns"]),
+        dialect=dialect_of(options),
+        text=text_of(options),
+        skip_rows=options["skip_rows"],
+        max_rows=options["max_rows"],
+        nulls=options["nulls"],
+        ttl_s=options["ttl"],
+        timestamp=options["timestamp"],
+        strategy=load.strategy,
+        unit_bytes=load.unit_bytes,
+        rows_per_s=options["rate"] or 0,
+        max_errors=load.max_errors,
+        transforms=options["transforms"],
+        where=options["where"] or "",
+        timestamp_field=options["timestamp_field"],
+        ttl_field=options["ttl_field"],
+    )
+    check_request(request)
+    return request
+
+
+def _mapping(text: str | None) -> dict[str, str]:
+    """`field=column,...` as a dict. Raises `UsageError` for a part without `=`."""
+    mapping: dict[str, str] = {}
+    for part in comma_list(text):
+        name, equals, column = part.partition("=")
+        if not equals or not name.strip() or not column.strip():
+            raise UsageError(f"--mapping {part!r}: give FIELD=COLUMN, several parted by commas")
+        if name.strip() in mapping:
+            raise UsageError(f"--mapping names field {name.strip()!r} twice")
+        mapping[name.strip()] = column.strip()
+    return mapping
+
+
+#: Options of a load that are about writing, as they are where nobody gives them.
+_NOT_GIVEN = {
+    **{"ttl": 0, "ttl_field": None, "timestamp": None, "timestamp_field": None},
+    **{"strategy": None, "dry_run": False, "profile_dir": None},
+}
+
+
+def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a verification as those of a load."""
+    return {**_NOT_GIVEN, **options}

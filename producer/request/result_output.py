@@ -1,0 +1,53 @@
+"""Where the result of a count or a query goes: what options say of it, what its job keeps of that,
+and whether it can go there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from producer.outputs.whole_file import check_replacing
+from producer.request.output import STDOUT, refuse_two_on_stdout
+from ringhaul.errors import UsageError
+from ringhaul.formats.suffixes import compression_of
+from ringhaul.output.job import ResultOutput
+
+
+def result_output(options: Mapping[str, Any], told: ResultOutput | None = None) -> ResultOutput:
+    """The output that -o and --format name; `told`: what holds where they are not given."""
+    told = told or ResultOutput()
+    path, form = options.get("output"), options["result_format"]
+    if path is not None:
+        told = replace(told, path="" if path == STDOUT else str(Path(path).absolute()))
+    return told if form is None else replace(told, form=form)
+
+
+def lasting(output: ResultOutput) -> ResultOutput:
+    """What a job keeps of an output. A pipe or a device is there for the command that names it: to
+    another process its name means nothing, or something else, as `/dev/fd/63` of a shell."""
+    path = Path(output.path)
+    return replace(output, path="") if path.exists() and not path.is_file() else output
+
+
+def check_result_output(output: ResultOutput, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for an output that cannot take a result, before there is one. `options`:
+    of the command, whose messages may want standard output, too."""
+    refuse_two_on_stdout({**options, "output": output.path or None})
+    if not output.path:
+        if output.form == "parquet" and sys.stdout.isatty():
+            raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")
+        return
+    path = Path(output.path)
+    if packed := compression_of(output.path):
+        raise UsageError(
+            f"-o {path}: a result is not compressed; name it without {packed}, or pipe it "
+            "(--format csv | gzip)"
+        )
+    if path.is_dir():
+        raise UsageError(f"-o {path} is a folder: give a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"-o {path}: there is no folder {path.parent}")
+    check_replacing(output.path)

@@ -1,0 +1,83 @@
+"""What a reading command was asked for: a table or a SELECT, its columns and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from producer.request.values import refuse_blank
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be read: a SELECT in full, or a table with what to take of it."""
+
+    sql: str | None = None
+    keyspace: str | None = None
+    table: str = ""
+    items: Sequence[str] = ()  #: as they stand in SQL; empty: all columns
+    where: str | None = None
+    counts: bool = False  #: rows are counted and not taken
+    by: str = "total"  #: of a count: total, range or host
+    top: int = 0  #: of a count: the partitions with most rows; 0: no such list
+
+    @property
+    def is_whole_table(self) -> bool:
+        """All columns of all rows are wanted."""
+        return self.sql is None and not self.items and self.where is None and not self.counts
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """Raise `QueryError` or `UsageError` for what cannot be read whatever the schema is: to be told
+    before a cluster is asked."""
+    sql = wanted.sql
+    if sql is None:
+        _names_of(wanted)
+        if wanted.is_whole_table:
+            return
+        refuse_blank("--where", wanted.where, "a condition")
+        from ringhaul.query.sql import parse_condition
+
+        parse_condition(wanted.where or "")
+        sql = f"SELECT {', '.join(wanted.items) or '*'} FROM k.t"
+    from ringhaul.query.select import parse_select
+
+    with suppress(_SchemaNeeded):
+        parse_select(sql, _need_schema)
+
+
+class _SchemaNeeded(Exception):
+    """A statement is right as far as it can be told without its table."""
+
+
+def _need_schema(_keyspace: str, _table: str) -> TableSchema:
+    raise _SchemaNeeded
+
+
+def _names_of(wanted: Wanted) -> tuple[str, str]:
+    """Keyspace and name of a table. Raises `UsageError` where the options do not tell them."""
+    named, _, name = wanted.table.rpartition(".")
+    if named and wanted.keyspace and named != wanted.keyspace:
+        raise UsageError(f"--table names keyspace {named}, --keyspace {wanted.keyspace}")
+    keyspace = named or wanted.keyspace
+    if not keyspace:
+        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    return keyspace, name
+
+
+def count_wanted(options: Mapping[str, Any]) -> Wanted:
+    """What the options of `count` want. Raises `UsageError` for two that do not go together."""
+    if options["top"] and options["by"] != "total":
+        raise UsageError("--top and --by are two different counts: give one of them")
+    return Wanted(
+        keyspace=options["keyspace"],
+        table=options["table"],
+        where=options["where"],
+        by=options["by"],
+        top=options["top"] or 0,
+        counts=True,
+    )

@@ -1,0 +1,114 @@
+"""Options that several commands share, and the way from flags to settings.
+
+Flags that are settings reach the embedded workers through the environment, the same road that
+every other worker gets its settings by; so they are put into this process's environment before
+anything of Celery is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from config.names import ENV_CONFIG, ENV_EMPTY, env_name
+from config.settings import Loaded, load_settings
+from producer.request.values import comma_list
+from ringhaul.errors import UsageError
+from tasks.connect import use_storage
+
+#: Flag -> setting, for the flags of `connection_options`.
+CONNECTION_FLAGS = {
+    "contact_points": "cluster.contact_points",
+    "port": "cluster.port",
+    "local_dc": "cluster.local_dc",
+    "user": "cluster.user",
+    "password_file": "cluster.password_file",
+    "broker": "broker.url",
+}
+#: The same, for flags of `load`.
+LOAD_FLAGS = {
+    "consistency": "cluster.consistency",
+    "strategy": "load.strategy",
+    "max_errors": "load.max_errors",
+    "unit_size": "load.unit_bytes",
+    "workers": "worker.concurrency",
+}
+#: A `--broker` that turns off the one that is configured, with all that is of it alone.
+NO_BROKER = "none"
+_OF_THE_BROKER = (
+    *("broker.url", "broker.password_file"),
+    *("broker.tls_ca", "broker.tls_cert", "broker.tls_key"),
+)
+#: Setting -> how it is written on a command line, for messages.
+_OPTIONS = {
+    key: f"--{flag.replace('_', '-')}" for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()
+} | {"worker.concurrency": "-c"}
+
+
+def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
+    """The settings with these flags (dotted key -> value), also put into the environment.
+
+    An empty text is the setting's empty value, whatever is configured. Raises `ConfigError` or
+    `UsageError` for a flag that cannot be used.
+    """
+    given = {key: value for key, value in flags.items() if value is not None}
+    if given.get("broker.url") == "":
+        raise UsageError(
+            "--broker is empty: give redis://host:port/database, or none for workers of our own"
+        )
+    if given.get("broker.url") == NO_BROKER:
+        given |= dict.fromkeys(_OF_THE_BROKER, "")
+    if _has_password(str(given.get("broker.url", ""))):
+        raise UsageError(
+            "--broker holds a password, which every user of this host can see; put the URL into "
+            "RINGHAUL_BROKER_URL or the password into a file (broker.password_file)"
+        )
+    loaded = load_settings(given, config_file, _OPTIONS)
+    use_storage(loaded.settings)
+    _leave_to_workers(given)
+    if config_file is not None:
+        os.environ[ENV_CONFIG] = str(config_file.absolute())
+    return loaded
+
+
+def _leave_to_workers(given: Mapping[str, Any]) -> None:
+    """Put flags into the environment, empty ones by name."""
+    empty = set(comma_list(os.environ.get(ENV_EMPTY)))
+    for key, value in given.items():
+        text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
+        os.environ[env_name(key)] = text
+        empty = empty - {key} if text else empty | {key}
+    if empty:
+        os.environ[ENV_EMPTY] = ",".join(sorted(empty))
+    else:
+        os.environ.pop(ENV_EMPTY, None)
+
+
+def _has_password(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).password)
+    except ValueError:  # no URL at all: the settings' own check says so
+        return "@" in url
+
+
+def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of `connection_options` by their setting."""
+    return {key: options[flag] for flag, key in CONNECTION_FLAGS.items()}
+
+
+def settings_with(options: Mapping[str, Any]) -> Loaded:
+    """The settings of a command with these options; nothing is changed, as `settle` does.
+
+    Raises `ConfigError` for one that cannot be used.
+    """
+    flags = {key: options.get(flag) for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()}
+    return load_settings(flags, None, _OPTIONS)
+
+
+def is_embedded(loaded: Loaded) -> bool:
+    """No broker was configured by anybody: flags, environment or file. Or `none` was, by one."""
+    configured = loaded.origins["broker.url"] not in ("default", "local stack")
+    return not (configured and loaded.settings.broker.url)

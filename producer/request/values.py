@@ -1,0 +1,44 @@
+"""Values of options: which were given, lists, blanks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import rich_click as click
+from click.core import ParameterSource
+
+from ringhaul.errors import UsageError
+from ringhaul.ledger.pace import Limits, Pace
+
+
+def sharing(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `sharing_options`, as `Ledger.create` takes them."""
+    return {
+        "pace": Pace(limits=Limits(rows_per_s=options["rate"] or 0)),
+        "priority": options["priority"],
+    }
+
+
+def given_options(context: click.Context | None = None) -> set[str]:
+    """The options that the user gave, by their names in `options`: of a command that was parsed, or
+    of the running one."""
+    context = context or click.get_current_context()
+    assert context is not None
+    return {
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+def refuse_blank(option: str, text: str | None, wanted: str) -> None:
+    """Raise `UsageError` for an option that is given without a text, as by a shell's variable that
+    is not set: it would mean what leaving it out means. `wanted`: what to give."""
+    if text is not None and not text.strip(" \t\r\n,"):
+        raise UsageError(f"{option} is empty: give {wanted}, or leave it out")
+
+
+def comma_list(text: str | None) -> list[str]:
+    """`a, b,c` as a list; empty parts are dropped."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -1,0 +1,1 @@
+"""A job's life seen from its command: create, feed, follow, finish, resume."""

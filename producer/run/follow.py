@@ -1,0 +1,87 @@
+"""Follow a job to its end and say how it went, or leave it: shared by all that run a job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from producer.report.next_command import next_command
+from producer.report.progress import open_progress
+from producer.report.reporter import Shown, print_closing
+from producer.report.snapshot import RateMeter
+from producer.report.summary import read_closing
+from producer.run.watch import Detached, Watch
+from producer.services.embedded import EmbeddedBroker, EmbeddedWorker
+from ringhaul.errors import EXIT_STILL_RUNNING
+from ringhaul.ledger.audit import JobDamaged
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.states import JobState
+
+if TYPE_CHECKING:
+    from producer.run.feed import Feeder
+
+
+def follow_job(
+    ledger: Ledger,
+    job_id: str,
+    bytes_total: int,
+    shown: Shown,
+    *,
+    on_look: Callable[[JobStatus], None] | None = None,
+    on_end: Callable[[JobStatus], None] | None = None,
+    feeder: Feeder | None = None,
+    broker: EmbeddedBroker | None = None,
+    worker: EmbeddedWorker | None = None,
+    on_interrupt: str = "detach",
+) -> int:
+    """Watch a job to its end, print the summary; the exit code.
+
+    `bytes_total`: of the input; 0 where progress goes by units. `on_look` is called at each look,
+    `on_end` when the job is over and before the summary is printed.
+    """
+    with open_progress(shown.progress, quiet=shown.quiet) as progress:
+        watch = Watch(
+            ledger,
+            job_id,
+            RateMeter(bytes_total),
+            progress,
+            feeder=feeder,
+            broker=broker,
+            worker=worker,
+            on_interrupt=on_interrupt,
+            on_look=on_look,
+        )
+        try:
+            status = watch.follow()
+        except Detached:
+            progress.note(
+                f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}"
+                f"   stop: {next_command(f'cancel {job_id}')}"
+            )
+            return EXIT_STILL_RUNNING
+    if on_end is not None:
+        with suppress(JobDamaged):  # the closing says so
+            on_end(status)
+    closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
+    print_closing(closing, shown)
+    return closing.exit_code
+
+
+def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
+    """Leave a job to the workers when all its units are handed out; the exit code.
+
+    A job of which no unit more can be handed out (a damaged file) has failed, and is told as such.
+    """
+    if feeder is not None:
+        feeder.join()
+        if ledger.status(job_id).state is JobState.FAILED:
+            closing = read_closing(ledger, job_id)
+            print_closing(closing, shown)
+            return closing.exit_code
+    ledger.make_durable()
+    shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
+    print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
+    return EXIT_STILL_RUNNING

@@ -1,0 +1,214 @@
+"""Run a reading job from its plan: create it, hand out its units, follow it. Shared by `unload`,
+`count`, `query`, `lookup` and `exec`, which differ in the plan and in what becomes of the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.report.reporter import Shown
+from producer.request.fingerprint import ASKED, ASKED_LABEL
+from producer.request.settings import is_embedded, settle
+from producer.request.values import sharing
+from producer.run.follow import follow_job, leave_job
+from producer.run.gone import knowing
+from producer.services.embedded import default_workers
+from producer.services.ledger import READ_PATIENCE_MS
+from producer.services.start import Beginning, own_worker
+from producer.services.workers import crew_for, standing_ledger
+from ringhaul.errors import EXIT_COMPLETE, UsageError
+from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.workers import Workers
+from ringhaul.storage.access import is_url
+from tasks.connect import open_ledger
+from tasks.private_queues import private_queue
+
+if TYPE_CHECKING:
+    from ringhaul.records.job import LoadJob
+    from ringhaul.scan.job import ReadJob
+    from ringhaul.sources.files import SourceFile
+    from ringhaul.statements.job import AskJob
+
+#: Units in one message to the ledger.
+BATCH_UNITS = 500
+
+
+def nothing() -> None:
+    """There is nothing to be done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A job that can be created, and what follows its end."""
+
+    job: ReadJob | AskJob
+    units: Sequence[str] = ()
+    #: Whose files make the units, beside the work; None: `units` has them all.
+    split: LoadJob | None = None
+    #: For people: the table, or what stands for it in lists of jobs.
+    target: str
+    #: For people, after the job's id.
+    headline: str
+    on_created: Callable[[], object] = nothing
+    on_look: Callable[[Ledger, JobStatus], None] | None = None
+    on_end: Callable[[Ledger, JobStatus], None] | None = None
+    #: The rows come out of this command, so that its own workers must read them.
+    own_workers: bool = False
+    #: Whose rows these are, if no table of the job tells; None: not known.
+    keyspace: str | None = None
+    error_limit: ErrorLimit | None = None  #: None: rejects never stop the job
+    told: str | None = None  #: printed instead of a run (--dry-run)
+
+
+def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
+    """Worker processes that will share the job."""
+    if own_workers or is_embedded(loaded):
+        return loaded.settings.worker.concurrency or default_workers()
+    return max(1, Workers(open_ledger(loaded.settings, READ_PATIENCE_MS).caller).slots())
+
+
+def run_read(
+    options: Mapping[str, Any],
+    begun: Beginning,
+    make_plan: Callable[[Session], Plan],
+    *,
+    files: Sequence[SourceFile] = (),
+    output: str = "",
+) -> int:
+    """Plan with the session that was opened meanwhile, then run or tell the plan; the exit code.
+
+    `files`, `output`: what workers will read, and where they will write; all hosts must see both.
+    """
+    from producer.services.preflight import (
+        Visibility,  # readers of files: of no use where there are none
+    )
+
+    ledger = standing_ledger(begun)
+    with Visibility(ledger) as visibility:
+        if not options.get("dry_run"):
+            visibility.ask(files, output)
+        import tasks.application  # noqa: F401 - Celery: read while hosts look and the session opens
+
+        session = begun.opening.session()
+        plan = make_plan(session)
+        # A worker of our own may be begun only now that the plan asks for it.
+        crew = crew_for(begun, None if plan.own_workers else ledger, session, _keyspace(plan))
+        begun.opening.close()
+        if plan.told is not None:
+            if crew.warning:
+                Shown.from_options(options).warn(crew.warning)
+            print(plan.told)
+            return EXIT_COMPLETE
+        if plan.job.output is not None and is_url(plan.job.output.url):
+            from ringhaul.storage.folders import try_writing
+
+            try_writing(plan.job.output.url)
+        if not plan.own_workers:
+            shown = Shown.from_options(options)
+            if crew.warning:
+                shown.warn(crew.warning)
+            visibility.judge(crew.workers, shown.warn)
+    with ExitStack() as stack, knowing(begun.job_id, plan.job):
+        return _run(stack, options, begun, plan, crew.label)
+
+
+def _keyspace(plan: Plan) -> str | None:
+    return plan.keyspace if plan.job.table is None else plan.job.table.keyspace
+
+
+def _run(
+    stack: ExitStack, options: Mapping[str, Any], begun: Beginning, plan: Plan, label: str
+) -> int:
+    loaded, job_id, worker = begun.loaded, begun.job_id, begun.worker
+    if plan.own_workers and worker is None:
+        worker = stack.enter_context(own_worker(loaded, job_id))
+    ledger = open_ledger(settle({}, None).settings)  # an embedded broker is among them by now
+    queue = label if worker is None else private_queue(job_id)
+    create_job(ledger, job_id, plan, queue, asked=options[ASKED], **sharing(options))
+    plan.on_created()
+    if options["job_id"] is not None:
+        _check_units(ledger, job_id, plan)
+    shown = Shown.from_options(options)
+    shown.say(f"{job_id}  {plan.headline}")
+    feeder = None
+    if plan.split is not None:
+        from producer.run.feed import Feeder  # readers of files: of no use where there are none
+
+        feeder = Feeder(ledger, job_id, 1, plan.split)
+        feeder.start()
+    if options.get("detach"):
+        return leave_job(ledger, job_id, shown, feeder)
+    on_look, on_end = plan.on_look, plan.on_end
+    return follow_job(
+        ledger,
+        job_id,
+        0,
+        shown,
+        on_look=on_look and (lambda status: on_look(ledger, status)),
+        on_end=on_end and (lambda status: on_end(ledger, status)),
+        feeder=feeder,
+        broker=begun.broker,
+        worker=worker,
+        on_interrupt=options["on_interrupt"] or ("detach" if worker is None else "cancel"),
+    )
+
+
+def create_job(
+    ledger: Ledger, job_id: str, plan: Plan, queue: str, *, asked: str = "", **sharing: Any
+) -> None:
+    """Put the job and all its units into the ledger. `asked`: see `asked.asked_text`; `sharing`:
+    see `options.sharing`."""
+    ledger.create(
+        job_id,
+        {
+            KIND_LABEL: plan.job.kind,
+            "table": plan.target,
+            QUEUE_LABEL: queue,
+            ASKED_LABEL: asked,
+        },
+        json.dumps(plan.job.to_json()),
+        # What must not be done twice is not begun twice.
+        max_starts=None if getattr(plan.job, "repeatable", True) else 1,
+        error_limit=plan.error_limit,
+        **sharing,
+    )
+    if plan.split is not None:
+        return
+    _hand_out(ledger, job_id, plan.units)
+
+
+def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str]) -> None:
+    """Append the units and seal the job; what Redis loses of them meanwhile is appended again."""
+    known = 0
+    while True:
+        if known < len(units):
+            first = known
+            answer = ledger.add_units(job_id, 1, first, units[first : first + BATCH_UNITS])
+            if answer is None or answer == first:
+                return  # cancelled by somebody already, or sealed by another command with fewer
+        else:
+            answer = ledger.seal(job_id, 1, len(units))
+            if answer is None or answer >= len(units):
+                return
+        known = answer
+
+
+def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:
+    """Fail a job whose units are not those of one plan, and raise `UsageError`.
+
+    Two commands with the same --job-id may have handed it out at the same time, and the servers'
+    estimates, by which units are cut, may have changed between the two.
+    """
+    units = [spec for _, spec in ledger.unit_specs(job_id)]
+    if plan.split is None and units != list(plan.units):
+        ledger.fail(job_id, "two commands handed out its units at once, and not the same ones")
+        raise UsageError(f"job {job_id} was handed out by two commands at once: begin it anew")

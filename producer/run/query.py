@@ -1,0 +1,88 @@
+"""Run `count` and `query` from their options: plan, run, fold the units' results, print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.plan.scan import plan_units, read_select
+from producer.request.result_output import check_result_output, lasting, result_output
+from producer.request.scan import Wanted, check_wanted, count_wanted
+from producer.run.finish import publish_end
+from producer.run.job import Plan, plan_slots, run_read
+from producer.services.start import Beginning
+from producer.text import count_text
+from ringhaul.errors import UsageError
+from ringhaul.output.job import ResultOutput
+from ringhaul.scan.job import ReadJob
+from ringhaul.scan.ring import read_ring
+
+
+def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul query` with what was begun for it; the exit code."""
+    return _run(options, begun, "query", Wanted(sql=options["sql"]))
+
+
+def run_count(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul count` with what was begun for it; the exit code."""
+    return _run(options, begun, "count", count_wanted(options))
+
+
+def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted) -> int:
+    output = result_output(options)
+    check_result_output(output, options)
+    check_wanted(wanted)
+    slots = plan_slots(begun.loaded, own_workers=False)
+
+    def plan(session: Session) -> Plan:
+        return _plan(output, begun.loaded, session, kind, wanted, slots, options["skip_failed"])
+
+    return run_read(options, begun, plan)
+
+
+def _plan(
+    output: ResultOutput,
+    loaded: Loaded,
+    session: Session,
+    kind: str,
+    wanted: Wanted,
+    slots: int,
+    skip_failed: bool,
+) -> Plan:
+    read = read_select(session, wanted)
+    if kind == "query" and not (read.select and read.select.is_aggregate):
+        raise UsageError(
+            "query aggregates (count, sum, ...), and this SELECT has no aggregate; for rows there "
+            "is `ringhaul unload --query`"
+        )
+    job = ReadJob(
+        kind=kind,
+        cluster_name=session.cluster.metadata.cluster_name,
+        table=read.table,
+        sql=read.sql,
+        consistency=loaded.settings.cluster.consistency,
+        ring=_ring(session, read.table.keyspace) if wanted.by != "total" else (),
+        by_host=wanted.by == "host",
+        skip_failed=skip_failed,
+        result_output=lasting(output),
+        partial_bytes_max=loaded.settings.query.partial_bytes_max,
+        spill=str(loaded.settings.query.spill_dir or loaded.settings.state_dir / "spill"),
+    )
+    units = plan_units(session, read, slots)
+    return Plan(
+        job=job,
+        units=units,
+        target=job.table.name,
+        headline=f"{kind} {job.table.name}   {count_text(len(units), 'unit')}",
+        on_end=lambda ledger, status: publish_end(ledger, status, output),
+    )
+
+
+def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
+    """The tokens that end the ring's ranges, with the address of the host that owns each first."""
+    hosts = session.cluster.metadata.all_hosts()
+    addresses = {str(host.host_id): str(host.address) for host in hosts}
+    return tuple((token.token, addresses[token.owner]) for token in read_ring(session, keyspace))

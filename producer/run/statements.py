@@ -1,0 +1,231 @@
+"""Run `lookup` and `exec` from their options: plan, create the job, follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.inputs.stdin_spool import spool_path, spool_sources, told_as_standard_input
+from producer.outputs.stdout_parts import StdoutParts, beginning
+from producer.outputs.stdout_spool import spool_folder
+from producer.plan.doubts import source_doubts
+from producer.plan.scan import refuse_local, table_of
+from producer.plan.statements import (
+    _Asked,
+    _may_be_null,
+    _named_once,
+    _never_null,
+    _prepared,
+    _refuse_same_names,
+    _span_units,
+    _timestamp_us,
+    _values,
+)
+from producer.report.reporter import Shown
+from producer.request.conflicts import refuse_stdout_detach, refuse_workers_of_others
+from producer.request.output import (
+    STDOUT,
+    check_empty,
+    output_of,
+    refuse_output_options,
+    refuse_two_on_stdout,
+    wants_header,
+)
+from producer.request.scan import Wanted
+from producer.request.settings import settle
+from producer.request.statements import check_inputs, values_request, wanted_names
+from producer.run.finish import publish_end
+from producer.run.job import Plan, plan_slots, run_read
+from producer.run.spool_cleanup import drop_if_done, forget_spooled
+from producer.services.start import Beginning
+from producer.text import count_text
+from ringhaul.cluster.consistency import Use, check_consistency
+from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of, partition_key_of
+from ringhaul.cql.types import type_texts
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import refuse_blank_lines
+from ringhaul.output.job import Output
+from ringhaul.statements.job import AskJob, split_extra
+from ringhaul.statements.lookup import LookupPlan
+from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
+from tasks.connect import open_ledger
+
+
+def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul lookup` with what was begun for it; the exit code."""
+    key, columns = wanted_names(options)
+
+    def ask(session: Session, loaded: Loaded) -> _Asked:
+        wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
+        table = table_of(session, wanted)
+        refuse_local(session, table)
+        check_consistency(session, table.keyspace, Use(writes=False))
+        plan = LookupPlan.of(table, key, columns)
+        return _Asked(
+            kind="lookup",
+            markers=tuple((name, table.type_of(name)) for name in plan.key),
+            user_types=table.user_types,
+            result=tuple((name, table.parsed_type(name)) for name in plan.columns),
+            never_null=plan.never_null,
+            facts={"table": table, "key": plan.key, "columns": plan.columns},
+            target=table.name,
+        )
+
+    return _run(options, begun, "lookup", [options["keys"]], [], ask)
+
+
+def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
+    """Run `ringhaul exec` with what was begun for it; the exit code. `given`: the names of the
+    options that the user gave."""
+    check_inputs(options, given)
+    files = [options["params"]] if options["params"] is not None else []
+
+    def ask(session: Session, loaded: Loaded) -> _Asked:
+        statement = _prepared(session, loaded, options["statement"])
+        names = _named_once(statement.markers.names)
+        if not names:
+            raise UsageError("the statement has no marker (?): there is nothing to run it over")
+        _refuse_same_names(statement.result.names)
+        effect = statement.effect
+        if effect.reads and "nulls" in given:
+            raise UsageError("--nulls is about what is written, and this SELECT writes nothing")
+        keyspace = keyspace_of(statement.prepared)
+        use = Use(
+            writes=not effect.reads,
+            # A batch of them is taken at any level.
+            counters=effect.verb != "batch" and is_of_counters(session, statement.prepared),
+            conditional=effect.conditional,
+        )
+        check_consistency(session, keyspace, use)
+        if not statement.result.names:
+            refuse_output_options(given, f"this {effect.verb.upper()}")
+            refuse_workers_of_others(loaded, options)
+        texts, user_types = type_texts(statement.markers.types)
+        return _Asked(
+            kind="exec",
+            # What is added to a counter is a whole number.
+            markers=tuple(
+                (name, "bigint" if text == "counter" else text)
+                for name, text in zip(names, texts, strict=True)
+            ),
+            user_types=user_types,
+            result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
+            never_null=_never_null(
+                options["statement"], [*names, *partition_key_of(session, statement.prepared)]
+            ),
+            facts={"statement": options["statement"], "repeatable": effect.repeatable},
+            target=effect.verb,
+            keyspace=keyspace,
+            # Else the server dates them, each try anew: see `appends`.
+            dated=not effect.reads and not has_lists(session, statement.prepared),
+            nulls="tombstone" if effect.reads else options["nulls"],
+        )
+
+    return _run(options, begun, "exec", files, options["ranges"], ask)
+
+
+def _run(
+    options: Mapping[str, Any],
+    begun: Beginning,
+    kind: str,
+    files: Sequence[str],
+    ranges: Sequence[str],
+    ask: Callable[[Session, Loaded], _Asked],
+) -> int:
+    loaded, job_id = begun.loaded, begun.job_id
+    request = values_request(options, kind)
+    to_stdout = options["output"] == STDOUT
+    spool = spool_path(loaded.settings.state_dir, job_id)
+    with ExitStack() as stack:
+        output = output_of(options, loaded, job_id)
+        if not to_stdout:
+            check_empty(output.url)
+        unused = stack.enter_context(ExitStack())
+        sources = []
+        if files:
+            unused.callback(spool.unlink, missing_ok=True)
+            sources = spool_sources(files, request.dialect, request.file_format, spool)
+        spans = [parse_span(text) for text in ranges]
+        slots = plan_slots(loaded, own_workers=to_stdout)
+        made: list[AskJob] = []
+
+        def plan(session: Session) -> Plan:
+            asked = ask(session, loaded)
+            if asked.result:
+                refuse_two_on_stdout(options)
+                if to_stdout:
+                    refuse_stdout_detach(options)
+                    stack.enter_context(spool_folder(Path(output.url)))
+            with told_as_standard_input(spool):
+                values = _values(request, asked, sources, spans, slots)
+                for line in source_doubts(request, sources):
+                    Shown.from_options(options).warn(line)
+            refuse_blank_lines(output.format, _may_be_null(asked))
+            job = AskJob(
+                kind=kind,
+                cluster_name=session.cluster.metadata.cluster_name,
+                values=values,
+                spans=tuple(ranges),
+                result=asked.result,
+                ordered=options["order"] == "input",
+                timestamp_us=_timestamp_us(asked),
+                consistency=loaded.settings.cluster.consistency,
+                output=output if asked.result else None,
+                streams=to_stdout,
+                **asked.facts,
+            )
+            made.append(job)
+            planned = _plan(options, job, asked, output, spans, slots)
+            # What was spooled is the job's from the moment on at which there is one.
+            return replace(planned, on_created=unused.pop_all)
+
+        places = "" if to_stdout else output.url
+        code = run_read(options, begun, plan, files=sources, output=places)
+        if "-" in files:
+            (job,) = made
+            ledger, state_dir = open_ledger(settle({}, None).settings), loaded.settings.state_dir
+            drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)
+            forget_spooled(ledger, state_dir)
+        return code
+
+
+def _plan(
+    options: Mapping[str, Any],
+    job: AskJob,
+    asked: _Asked,
+    output: Output,
+    spans: Sequence[Span],
+    slots: int,
+) -> Plan:
+    size = (
+        count_text(rows_count(spans), "row")
+        if spans
+        else count_text(len(job.values.sources), "file")
+    )
+    plan = Plan(
+        job=job,
+        units=_span_units(rows_count(spans), slots) if spans else (),
+        split=None if spans else job.values,
+        target=asked.target,
+        headline=f"{job.kind} {asked.target}   {size}",
+        own_workers=job.streams and job.output is not None,
+        keyspace=asked.keyspace,
+    )
+    if job.output is None:
+        return plan
+    if not job.streams:
+        return replace(plan, on_end=publish_end)
+    header = wants_header(options, output)
+    printer = StdoutParts(
+        Path(output.url),
+        lambda extra: split_extra(extra)[0],
+        beginning(output.format, job.result, header=header),
+        in_order=job.ordered,
+    )
+    return replace(plan, on_look=printer.look, on_end=printer.end)

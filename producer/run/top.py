@@ -1,0 +1,149 @@
+"""`ringhaul top`: look at all jobs and workers once a second. Reads Redis and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from producer.report.snapshot import RateMeter
+from producer.report.top_view import View, as_document, as_screen
+from producer.services.ledger import reading_ledger
+from ringhaul.errors import EXIT_COMPLETE, LedgerUnavailable
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.workers import Workers
+
+LOOK_EVERY_S = 1.0
+#: Between the two looks of a single view: units tell of their rows every 0.8 s, and a rate over
+#: less than two such words may be 0.
+ONCE_S = 2.0
+#: A look that finds no Redis says so soon.
+PATIENCE_MS = 500
+#: Jobs that are over and still shown, the newest of them.
+ENDED_SHOWN = 5
+
+
+def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
+    """Look until the user has seen enough; the exit code."""
+    with reading_ledger(config_file) as ledger:
+        look = Look(ledger)
+        if as_json:
+            _print_documents(look, once=once)
+        elif once or not sys.stdout.isatty():
+            look.view()  # rates take two looks
+            time.sleep(ONCE_S)
+            console = Console()
+            console.print(as_screen(look.view(), size=console.size, whole=True))
+        else:
+            _show(Look(ledger.with_patience(PATIENCE_MS)))
+    return EXIT_COMPLETE
+
+
+class Look:
+    """Successive looks, from which rates are made."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._meters: dict[str, RateMeter] = {}
+
+    def view(self) -> View:
+        """What there is now. Raises `LedgerUnavailable`."""
+        running = self._ledger.unended()
+        shown = {status.job for status in running}
+        newest = self._ledger.jobs(len(running) + ENDED_SHOWN)
+        ended = [status for status in newest if status.finished and status.job not in shown]
+        statuses = [*running, *ended[:ENDED_SHOWN]]
+        self._meters = {status.job: self._meter(status) for status in statuses}
+        units = [
+            unit
+            for status in running
+            if status.leased
+            for unit in self._ledger.units_at_work(status.job)
+        ]
+        return View(
+            jobs=[(status, self._meters[status.job].look(status)) for status in statuses],
+            workers=Workers(self._ledger.caller).alive(),
+            units=sorted(units, key=lambda unit: -unit.seconds),
+        )
+
+    def _meter(self, status: JobStatus) -> RateMeter:
+        known = self._meters.get(status.job)
+        return known or RateMeter(int(status.labels.get("bytes_total", "0")))
+
+
+def _print_documents(look: Look, *, once: bool) -> None:
+    """A line of JSON for each look."""
+    look.view()
+    while True:
+        time.sleep(ONCE_S if once else LOOK_EVERY_S)
+        print(json.dumps(as_document(look.view())), flush=True)
+        if once:
+            return
+
+
+def _show(look: Look) -> None:
+    """The live screen, until q or Ctrl-C."""
+    console = Console()
+    view, away = None, ""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with (
+        suppress(KeyboardInterrupt),
+        _pressed_keys() as pressed,
+        Live(console=console, screen=True, auto_refresh=False) as live,
+    ):
+        while True:
+            began_s = time.monotonic()
+            try:
+                view, away = look.view(), ""
+            except LedgerUnavailable as error:
+                away = str(error)
+            live.update(as_screen(view, size=console.size, away=away), refresh=True)
+            left_s = LOOK_EVERY_S - (time.monotonic() - began_s)
+            if pressed("q", max(left_s, 0.05)):
+                return
+
+
+class _Pressed:
+    """Whether a key was pressed on the terminal."""
+
+    def __init__(self, *, has_keys: bool) -> None:
+        self._has_keys = has_keys
+
+    def __call__(self, key: str, wait_s: float) -> bool:
+        """Wait for it."""
+        give_up_at = time.monotonic() + wait_s
+        while (left_s := give_up_at - time.monotonic()) > 0:
+            if not self._has_keys:
+                time.sleep(left_s)
+            elif select.select([sys.stdin], [], [], left_s)[0]:
+                typed = os.read(sys.stdin.fileno(), 1).decode(errors="replace")
+                if typed.lower() == key:
+                    return True
+                self._has_keys = bool(typed)  # the end of input is read for ever
+        return False
+
+
+@contextmanager
+def _pressed_keys() -> Iterator[_Pressed]:
+    """Single keys instead of lines, where there is a terminal to type on."""
+    if not sys.stdin.isatty():
+        yield _Pressed(has_keys=False)
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield _Pressed(has_keys=True)
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,193 @@
+"""Run an unload from its options: settle, plan, create the job, follow it, publish the manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cassandra.cluster import Session
+
+from config.settings import Loaded
+from producer.outputs.stdout import prints_to_stderr
+from producer.outputs.stdout_parts import StdoutParts, beginning
+from producer.outputs.stdout_spool import spool_folder
+from producer.plan.scan import Read, plan_units, read_select
+from producer.request.output import (
+    STDOUT,
+    check_empty,
+    wants_header,
+)
+from producer.request.unload import UnloadRequest, unload_request
+from producer.run.existing_job import ADOPTED
+from producer.run.finish import publish_end
+from producer.run.job import Plan, plan_slots, run_read
+from producer.services.start import Beginning
+from producer.text import count_text
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import UsageError
+from ringhaul.formats.write import refuse_blank_lines
+from ringhaul.output.job import Output
+from ringhaul.scan.finish import unload_parts
+from ringhaul.scan.job import ReadJob
+from ringhaul.transform import RECORD
+from ringhaul.transform.errors import TransformError
+
+if TYPE_CHECKING:
+    from ringhaul.query.select import Select
+    from ringhaul.transform.chain import Transform
+
+
+def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
+    """Run `ringhaul unload` with what was begun for it; the exit code."""
+    loaded = begun.loaded
+    to_stdout = options["output"] == STDOUT
+    with ExitStack() as stack:
+        request = unload_request(options, loaded, begun.job_id)
+        functions = _functions(options["transforms"], loaded)
+        output = request.output
+        if to_stdout and not options["dry_run"]:
+            stack.enter_context(spool_folder(Path(output.url)))
+        elif not to_stdout and not options.get(ADOPTED):
+            check_empty(output.url)
+        slots = plan_slots(loaded, own_workers=to_stdout)
+
+        def plan(session: Session) -> Plan:
+            return _plan(options, request, functions, loaded, session, slots)
+
+        return run_read(options, begun, plan, output="" if to_stdout else output.url)
+
+
+def _plan(
+    options: Mapping[str, Any],
+    request: UnloadRequest,
+    functions: Sequence[Transform],
+    loaded: Loaded,
+    session: Session,
+    slots: int,
+) -> Plan:
+    output = request.output
+    read = read_select(session, request.wanted)
+    if read.select is not None:
+        if read.select.is_aggregate:
+            raise UsageError("unload writes rows; for aggregates there is `ringhaul query`")
+        if read.select.limit is not None:
+            raise UsageError(
+                "unload takes no LIMIT: workers read the ring's ranges side by side. For the first "
+                "rows: -o - | head; for a part of the table: WHERE token(KEY) < ..."
+            )
+        if not options["transforms"]:
+            _refuse_blank_lines(read.select, output)
+    columns = list(zip(read.names, read.type_texts, strict=True))
+    names, types = read.names, read.types
+    results: tuple[tuple[str, CqlType], ...] = ()
+    if options["transforms"]:
+        results = _results(functions, read)
+        columns = [(name, str(cql_type)) for name, cql_type in results]
+        names, types = zip(*results, strict=True)
+        # Of what transforms give nobody knows whether it may be null.
+        refuse_blank_lines(output.format, names)
+    job = ReadJob(
+        kind="unload",
+        cluster_name=session.cluster.metadata.cluster_name,
+        table=read.table,
+        sql=read.sql,
+        consistency=loaded.settings.cluster.consistency,
+        output=output,
+        columns=tuple(columns),
+        transforms=tuple(options["transforms"]),
+        results=results,
+        token_order=options["order"] == "token",
+        streams=options["output"] == STDOUT,
+        skip_failed=options["skip_failed"],
+    )
+    units = plan_units(session, read, slots)
+    to_stdout = options["output"] == STDOUT
+    headline = (
+        f"unload {job.table.name} -> {'standard output' if to_stdout else output.url}   "
+        f"{count_text(len(units), 'unit')}"
+    )
+    plan = Plan(
+        job=job,
+        units=units,
+        target=job.table.name,
+        headline=headline,
+        on_end=publish_end,
+        own_workers=to_stdout,
+        error_limit=request.error_limit,
+    )
+    if options["dry_run"]:
+        told = _dry_run_json(job, len(units), slots)
+        text = json.dumps(told) if options["as_json"] else _dry_run_text(told, headline)
+        return replace(plan, told=text)
+    if not to_stdout:
+        return plan
+    shown = list(zip(names, types, strict=True))
+    first = beginning(output.format, shown, header=wants_header(options, output))
+    printer = StdoutParts(Path(output.url), unload_parts, first, in_order=job.token_order)
+    return replace(plan, on_look=printer.look, on_end=printer.end)
+
+
+def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
+    """What the unload would do, for programs. Fields are only ever added."""
+    from ringhaul.scan.statement import scan_statement
+
+    assert job.output is not None
+    return {
+        "message_type": "plan",
+        "kind": job.kind,
+        "table": job.table.name,
+        "output": None if job.streams else job.output.url,
+        "transforms": list(job.transforms),
+        "consistency": job.consistency,
+        "columns": [{"column": name, "type": kind} for name, kind in job.columns],
+        "statement": scan_statement(job.select),
+        "units": units,
+        "worker_processes": slots,
+    }
+
+
+def _dry_run_text(plan: Mapping[str, Any], headline: str) -> str:
+    """The same for people."""
+    processes = count_text(plan["worker_processes"], "worker process", "worker processes")
+    lines = [f"would {headline} for {processes}", f" statement  {plan['statement']}"]
+    if plan["transforms"]:
+        columns = (f"{column['column']} {column['type']}" for column in plan["columns"])
+        lines.append(f" through    {' and '.join(plan['transforms'])}")
+        lines.append(f" columns    {', '.join(columns)}")
+    return "\n".join(lines)
+
+
+def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]:
+    """The transforms. Raises `UsageError` for one that this host does not allow or have."""
+    if not transforms:
+        return ()
+    from producer.plan.transforms import plan_transforms  # what most unloads do not need to import
+
+    return plan_transforms(transforms, loaded.settings)
+
+
+@prints_to_stderr()
+def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, CqlType], ...]:
+    """The columns that come out of the transforms. Raises `UsageError` where none do."""
+    from ringhaul.scan.reshape import planned_results
+
+    if RECORD in read.names:
+        raise UsageError(
+            f"a column is named {RECORD}, as the one is by which transforms tell rows: name it "
+            "otherwise by --query SELECT ... AS"
+        )
+    try:
+        return planned_results(read.names, read.types, functions)
+    except TransformError as error:
+        raise UsageError(str(error)) from error
+
+
+def _refuse_blank_lines(select: Select, output: Output) -> None:
+    """Raise `UsageError` where a row may be a blank line, which no reader takes for a record."""
+    column = select.items[0].scalar.column
+    if column is None or not column.is_column or column.name not in select.table.never_null:
+        refuse_blank_lines(output.format, select.names)

@@ -1,0 +1,79 @@
+"""Let a paused job go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from producer.report.next_command import next_command
+from producer.report.reporter import Shown
+from producer.request.conflicts import refuse_workers_of_others
+from producer.request.settings import connection_flags, settle
+from producer.services.ledger import reading_ledger
+from ringhaul.errors import UsageError
+from ringhaul.ledger.fleet import look_at_fleet
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobStatus
+
+#: Options of a command that follows its job, by their names in `options`.
+_OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary")
+
+
+def unpause(options: Mapping[str, Any], given: Collection[str]) -> bool:
+    """Let a paused job go on; whether there is nothing else to do. `given`: see `given_options`.
+
+    A job whose units are not all split, or that has no workers, has lost its command: it is to be
+    resumed as if it had not been paused. Raises `JobMissing`, or `UsageError` for what cannot be
+    changed in a job that is not over.
+    """
+    from tasks.publish import publish_next
+
+    job_id = options["job"]
+    loaded = settle(connection_flags(options), options["config_file"])
+    refuse_workers_of_others(loaded, options)
+    with reading_ledger(None) as ledger:
+        status = ledger.status(job_id)
+        if not status.paused:
+            return False
+        if options["max_errors"]:
+            raise UsageError(f"job {job_id} is paused: --max-errors can be changed when it is over")
+        if options["output"] is not None or options["result_format"] is not None:
+            raise UsageError(
+                f"job {job_id} is paused: let it go on first; -o and --format are for the result "
+                "of a count or a query, when it is over"
+            )
+        staffed = _is_staffed(ledger, status)
+        if status.sealed and staffed:
+            _refuse_following(job_id, given)
+        ledger.unpause(job_id)
+        status = ledger.status(job_id)
+        if not status.finished and not (status.sealed and staffed):
+            return False
+        publish_next(ledger, job_id)
+    watch = "" if status.finished else f"   watch: {next_command(f'status -f {job_id}')}"
+    shown = Shown.from_options(options)
+    shown.say(f"{job_id} is {status.shown}{watch}")
+    if shown.as_json:
+        print(json.dumps({"message_type": "detached", "job": job_id}))
+    return True
+
+
+def _is_staffed(ledger: Ledger, status: JobStatus) -> bool:
+    """Whether workers stand that take the job's units."""
+    from ringhaul.ledger.labels import QUEUE_LABEL
+    from tasks.publish import queue_of
+
+    workers = look_at_fleet(ledger.caller).workers
+    queue = queue_of(status.labels.get(QUEUE_LABEL, ""), workers)
+    return any(queue in worker.queues for worker in workers)
+
+
+def _refuse_following(job_id: str, given: Collection[str]) -> None:
+    """Raise `UsageError` for options of a command that follows the job: this one leaves it."""
+    found = [f"--{name.replace('_', '-')}" for name in _OF_FOLLOWING if name in given]
+    if found:
+        raise UsageError(
+            f"{', '.join(found)}: job {job_id} is paused, and its workers go on with it without "
+            f"this command; leave it out, and follow the job by `ringhaul status -f {job_id}`"
+        )

@@ -1,0 +1,1 @@
+"""Schedules: their file, the scheduler in beat, the runs and their steps."""

@@ -1,0 +1,298 @@
+"""Run `ringhaul schedule`: the file says what there is, the ledger what has become of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+from config.settings import Loaded
+from producer.report.next_command import next_command
+from producer.request.settings import settle
+from producer.schedule.arrivals import ArrivalLook, odd_text
+from producer.schedule.file import ScheduleFile, need_schedule_file
+from producer.schedule.run import RunWork, step_environment
+from producer.schedule.scheduler import LOOK_SOON_S, log_folder
+from producer.schedule.text import run_document, run_line, step_text, time_text
+from producer.services.ledger import reading_ledger
+from ringhaul.errors import (
+    EXIT_COMPLETE,
+    EXIT_FATAL,
+    EXIT_INTERRUPTED,
+    EXIT_STILL_RUNNING,
+    LedgerUnavailable,
+    SourceMissing,
+    Transient,
+    UsageError,
+)
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
+from ringhaul.ledger.schedules import Beats, Claim, ScheduleBook, Standing
+from ringhaul.ledger.states import JobState
+from ringhaul.schedule.runs import Run, RunState, new_run, take_over, try_again
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.times import run_id, to_ms
+
+
+class _Opened(NamedTuple):
+    loaded: Loaded
+    file: ScheduleFile
+    ledger: Ledger
+    book: ScheduleBook
+
+
+@contextmanager
+def _opened(config_file: Path | None) -> Iterator[_Opened]:
+    """The file, checked, and the ledger. Raises `UsageError` for a file that is not right."""
+    file = need_schedule_file(settle({}, config_file).settings)
+    with reading_ledger(config_file) as ledger:
+        loaded = settle({}, config_file)  # an embedded broker is among the settings by now
+        yield _Opened(loaded, file, ledger, ScheduleBook(ledger.caller))
+
+
+def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
+    """Run `schedule list`; the exit code."""
+    with _opened(config_file) as opened:
+        beats = Beats(opened.ledger.caller).alive()
+        rows = [_describe(opened, schedule) for schedule in opened.file.schedules.values()]
+    if as_json:
+        document = {"file": str(opened.file.path), "beats": beats, "schedules": rows}
+        print(json.dumps(document, indent=2))
+        return EXIT_COMPLETE
+    print(f" {'SCHEDULE':<32} {'STATE':<8} {'NEXT DUE':<20}  {'LAST RUN':<17} STATE    WHEN")
+    for row in rows:
+        last = row["last"] or {}
+        print(
+            f" {row['name']:<32} {row['state']:<8} {row['next_due'] or '-':<20}  "
+            f"{last.get('run', '-'):<17} {last.get('state', '-'):<8} {row['when']}"
+        )
+    for warning in chain.from_iterable(row["warnings"] for row in rows):
+        print(f"warning: {warning}", file=sys.stderr)
+    if not beats:
+        print("no beat is up: start one with `ringhaul beat`", file=sys.stderr)
+    return EXIT_COMPLETE
+
+
+def _describe(opened: _Opened, schedule: Schedule) -> dict[str, Any]:
+    standing = opened.book.standing(schedule.name)
+    last = next(iter(opened.book.runs(schedule.name, 1)), None)
+    timing = schedule.timing
+    next_ms = timing.due_after(standing.now_ms)
+    return {
+        "name": schedule.name,
+        "state": _state(standing),
+        "when": f"{timing.text}: {', '.join(schedule.arrive)}" if schedule.arrive else timing.text,
+        "next_due": None if standing.paused_ms is not None else time_text(next_ms),
+        "paused_since": time_text(standing.paused_ms),
+        "running": standing.run,
+        "last": None if last is None else run_document(last),
+        "warnings": list(opened.file.warnings[schedule.name]),
+    }
+
+
+def _state(standing: Standing) -> str:
+    if standing.run is not None:
+        return "running"
+    return "waiting" if standing.paused_ms is None else "paused"
+
+
+def print_history(config_file: Path | None, name: str, limit: int, *, as_json: bool) -> int:
+    """Run `schedule history`; the exit code."""
+    with _opened(config_file) as opened:
+        opened.file.schedule(name)
+        runs = opened.book.runs(name, limit)
+        logs = log_folder(opened.loaded.settings, name)
+    if as_json:
+        print(json.dumps([run_document(run, _log(logs, run)) for run in runs], indent=2))
+        return EXIT_COMPLETE
+    for run in runs:
+        print(run_line(run))
+        for step in run.steps:
+            rows = "" if step.rows is None else f"  {step.rows:,} rows"
+            tries = f"  {step.tries} tries" if step.tries > 1 else ""
+            print(f"    {step_text(step):<12} {step.job}  {step.state or '-'}{rows}{tries}")
+    return EXIT_COMPLETE
+
+
+def _log(logs: Path, run: Run) -> str:
+    """The log of a run, where it is on this host."""
+    path = logs / f"{run.id}.log"
+    return str(path) if path.is_file() else ""
+
+
+def set_paused(config_file: Path | None, name: str, *, paused: bool) -> int:
+    """Run `schedule pause` or `schedule resume`; the exit code."""
+    with _opened(config_file) as opened:
+        schedule = opened.file.schedule(name)
+        if paused:
+            opened.book.pause(name)
+            print(f"{name} is paused: `ringhaul schedule resume {name}`", file=sys.stderr)
+        else:
+            opened.book.resume(name)
+            due_ms = schedule.timing.due_after(opened.book.standing(name).now_ms)
+            print(f"{name} is due next at {time_text(due_ms) or '-'}", file=sys.stderr)
+    return EXIT_COMPLETE
+
+
+def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
+    """Run `schedule run`; the exit code."""
+    with _opened(config_file) as opened:
+        schedule = opened.file.schedule(name)
+        lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
+        due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None
+        left = opened.book.take_over(name, lease_ms)
+        if left is not None:
+            print(f"{name} {left.id}: {left.host} left it: goes on with it", file=sys.stderr)
+            code = _work(opened, schedule, take_over(left, schedule), lease_ms)
+            if code not in (EXIT_COMPLETE, EXIT_FATAL) or due_ms in (None, left.due_ms):
+                return code
+        standing = opened.book.standing(name)
+        chosen_ms = standing.now_ms // 1000 * 1000 if due_ms is None else due_ms
+        chosen = due_ms is not None
+        if schedule.arrive:  # after that of the run before it, which beats compare
+            chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
+        run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, chosen=chosen)
+        if run is None:
+            return EXIT_COMPLETE
+        # Files may be found by a beat at the same time: the first run of them counts.
+        settled_ms = (standing.settled_ms or 0) if schedule.arrive else None
+        claim = opened.book.claim(run, settled_ms=settled_ms, lease_ms=lease_ms, before=before)
+        if claim is not Claim.CLAIMED:
+            raise UsageError(
+                f"{name} is not run: a run of it is not over, or has just begun; see "
+                f"`ringhaul schedule history {name}`. One that nobody works on any more can be "
+                f"gone on with after {lease_ms // 1000} s (schedule.lease_s)"
+            )
+        return _work(opened, schedule, run, lease_ms)
+
+
+def _run_of(
+    opened: _Opened, schedule: Schedule, due_ms: int, now_ms: int, *, chosen: bool
+) -> tuple[Run | None, Run | None]:
+    """The run to work on, and the one that the due time has already. None: there is none to do."""
+    if schedule.arrive:
+        if chosen:
+            raise UsageError(f"--due: {schedule.name} is about files, and has no due times")
+        look = ArrivalLook(opened.book, schedule, opened.file.folder)
+        troubles = opened.book.wait(schedule.name).troubles  # the pause after them is for beats
+        look.look(now_ms, failed_too=True)
+        time.sleep(schedule.settle_s)
+        found = look.look(now_ms, failed_too=True)
+        if not found:
+            _refuse_odd(schedule, look)
+            print(f"{schedule.name}: no file that is not loaded yet", file=sys.stderr)
+            return None, None
+        alone = look.alone
+        run = new_run(
+            schedule, due_ms, now_ms, files=found, alone=alone, by_hand=True, troubles=troubles
+        )
+        return run, None
+    before = opened.book.run(schedule.name, run_id(due_ms))
+    if before is None or before.state is RunState.SKIPPED:
+        return new_run(schedule, due_ms, now_ms, by_hand=True), before
+    if before.state is RunState.DONE:
+        print(f"{run_line(before)}: not done again", file=sys.stderr)
+        return None, None
+    return _again(opened.ledger, schedule, before, now_ms), before
+
+
+def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
+    """The run that failed, to be gone on with. Raises `UsageError` where the job of its step is
+    over: the step would only tell its end again."""
+    run = try_again(before, schedule, now_ms)
+    if run.current is None:
+        return run
+    job, state = run.steps[run.current].job, None
+    with suppress(JobMissing):
+        state = ledger.status(job).state
+    place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
+    if state in (JobState.STOPPED, JobState.CANCELLED):
+        resume = next_command(f"resume {job}")
+        raise UsageError(f"{place}: `{resume}` first, then this again goes on")
+    if state is JobState.PARTIAL and not schedule.rejects_ok:
+        raise UsageError(
+            f"{place}: it has rejected records (`{next_command(f'errors {job}')}`); with "
+            "rejects_ok = true in the schedule this goes on behind it"
+        )
+    return run
+
+
+def _refuse_odd(schedule: Schedule, look: ArrivalLook) -> None:
+    """Raise for what kept a look from finding files."""
+    for path, error in look.odd.items():
+        if isinstance(error, Transient):
+            raise error
+        raise SourceMissing(f"{schedule.name}: {odd_text(path, error)}")
+
+
+def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
+    """Work on a run to its end, with what its steps say on this command's own output."""
+    work = RunWork(
+        opened.book,
+        opened.ledger,
+        schedule,
+        run,
+        host=f"{socket.gethostname()}:{os.getpid()}",
+        lease_ms=lease_ms,
+        folder=opened.file.folder,
+        environment=step_environment(opened.loaded),
+        logs=None,
+    )
+    print(f"{run.schedule} {run.id}: due {time_text(run.due_ms)}", file=sys.stderr)
+    away = False
+    with _taking_interrupts() as interrupts:
+        while not interrupts:
+            try:
+                if not work.look(opened.book.standing(schedule.name).now_ms):
+                    break
+                away = False
+            except LedgerUnavailable as error:  # the step's command waits for it, too
+                if not away:
+                    print(f"waiting: {error}", file=sys.stderr)
+                away = True
+            time.sleep(LOOK_SOON_S)
+        else:
+            _let_go(work)
+            return EXIT_INTERRUPTED
+    print(run_line(work.run), file=sys.stderr)
+    ends = {RunState.DONE: EXIT_COMPLETE, RunState.RUNNING: EXIT_STILL_RUNNING}
+    return ends.get(work.run.state, EXIT_FATAL)
+
+
+def _let_go(work: RunWork) -> None:
+    """Leave a run to whoever goes on with it."""
+    work.stop()
+    while not work.stopped:
+        time.sleep(LOOK_SOON_S)
+    with suppress(LedgerUnavailable):  # the lease runs out by itself
+        work.release()
+    again = f"`ringhaul schedule run {work.run.schedule}`"
+    print(f"let go of: a beat goes on with the run, or {again}", file=sys.stderr)
+
+
+@contextmanager
+def _taking_interrupts() -> Iterator[list[int]]:
+    """The SIGINT and SIGTERM that came. The third ends the command at once."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if len(came) > 2:
+            raise KeyboardInterrupt
+
+    before = {taken: signal.signal(taken, note) for taken in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for taken, handler in before.items():
+            signal.signal(taken, handler)

@@ -1,0 +1,97 @@
+"""`ringhaul schedule`: look at the schedules, run one now, pause and resume it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import rich_click as click
+
+from producer.commands.celery_commands import PASS_ON, end_process, run_celery
+from producer.commands.options import config_option, ledger_options
+from producer.request.settings import settle
+
+
+@click.group("schedule")
+def schedule() -> None:
+    """Jobs that `ringhaul beat` starts when they are due, by a file: docs/schedules.md."""
+
+
+@schedule.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@ledger_options
+def list_command(as_json: bool, config_file: Path | None) -> int:
+    """The schedules: when each is due next, and what became of its last run."""
+    from producer.schedule.actions import print_schedules
+
+    return print_schedules(config_file, as_json=as_json)
+
+
+@schedule.command("run")
+@click.argument("name")
+@click.option(
+    "--due",
+    type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%SZ", "%Y-%m-%d"]),
+    metavar="TIME",
+    help="A due time, UTC; one that failed is gone on with [now].",
+)
+@ledger_options
+def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
+    """Run a schedule now, here; its exit code is 0 when every step is done.
+
+    A due time that is done already is not done again. Files that could not be loaded are tried
+    again.
+    """
+    from producer.schedule.actions import run_now
+
+    return run_now(config_file, name, due)
+
+
+@schedule.command("pause")
+@click.argument("name")
+@ledger_options
+def pause_command(name: str, config_file: Path | None) -> int:
+    """Begin no run of a schedule from now on; one that is not over goes on."""
+    from producer.schedule.actions import set_paused
+
+    return set_paused(config_file, name, paused=True)
+
+
+@schedule.command("resume")
+@click.argument("name")
+@ledger_options
+def resume_command(name: str, config_file: Path | None) -> int:
+    """Begin runs again, from the next due time on."""
+    from producer.schedule.actions import set_paused
+
+    return set_paused(config_file, name, paused=False)
+
+
+@schedule.command("history")
+@click.argument("name")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="The last N runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@ledger_options
+def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
+    """The last runs of a schedule, the newest first: due, late, steps, jobs, exit codes."""
+    from producer.schedule.actions import print_history
+
+    return print_history(config_file, name, limit, as_json=as_json)
+
+
+@click.command("beat", context_settings=PASS_ON)
+@config_option
+@click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
+def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
+    """Start scheduled jobs when they are due. Two are safer than one. Options: `celery beat`."""
+    from config.celery_config import BEAT_ARGUMENTS
+    from producer.schedule.file import find_schedule_file, read_schedule_file
+
+    loaded = settle({}, config_file)
+    path = find_schedule_file(loaded.settings)
+    if path is not None:
+        read_schedule_file(path)  # what is wrong with it is told now, and not at night
+    run_celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
+    end_process()

@@ -1,0 +1,121 @@
+"""The schedule file: where it is, what is in it, and whether `ringhaul` takes its steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.settings import Settings
+from config.trust import is_taken, warn_of_writable
+from producer.schedule.notify import doubt
+from producer.schedule.steps import check_step
+from ringhaul.errors import UsageError
+from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.schedules import Schedule, Schedules
+from ringhaul.sources.find import local_path
+from ringhaul.storage.remote import is_remote
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleFile:
+    """A file as it was read."""
+
+    path: Path
+    schedules: Schedules
+    #: What tells it from another version: time of change, size, inode.
+    version: tuple[int, int, int]
+    #: By schedule: what is no error, and may go wrong later all the same; each with its place.
+    warnings: Mapping[str, Sequence[str]]
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths in it begin."""
+        return self.path.parent
+
+    def schedule(self, name: str) -> Schedule:
+        """Raises `UsageError` if there is none of this name."""
+        found = self.schedules.get(name)
+        if found is None:
+            names = ", ".join(self.schedules) or "none"
+            raise UsageError(f"{self.path} has no schedule {name}; there are: {names}")
+        return found
+
+
+def find_schedule_file(settings: Settings) -> Path | None:
+    """`schedule.file`, or the first that is there of `./config/schedule.toml` and the user's own.
+
+    That of the current folder is passed over where it may be somebody else's: see `config.trust`.
+    Raises `UsageError` if the one that the setting names is not there.
+    """
+    named = settings.schedule.file
+    if named is not None:
+        if not named.is_file():
+            raise UsageError(f"no such schedule file: {named} (schedule.file)")
+        warn_of_writable(named)
+        return named
+    here = Path.cwd() / "config" / "schedule.toml"
+    if is_taken(here, "schedule.file (RINGHAUL_SCHEDULE_FILE)"):
+        return here
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    users = Path(base) if os.path.isabs(base) else Path("~/.config").expanduser()
+    own = users / "ringhaul" / "schedule.toml"
+    return own if own.is_file() else None
+
+
+def need_schedule_file(settings: Settings) -> ScheduleFile:
+    """The schedule file, read and checked. Raises `UsageError` if there is none."""
+    path = find_schedule_file(settings)
+    if path is None:
+        raise UsageError(
+            "there is no schedule file: write config/schedule.toml (config/schedule.example.toml "
+            "shows how), or set schedule.file"
+        )
+    return read_schedule_file(path)
+
+
+def read_schedule_file(path: Path) -> ScheduleFile:
+    """Raises `UsageError` that names the file, the schedule, the key, and what was expected."""
+    try:
+        version = file_version(path)
+        text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a byte order mark
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    schedules = parse_schedules(text, str(path))
+    warnings: dict[str, list[str]] = {name: [] for name in schedules}
+    for schedule in schedules.values():
+        _check_patterns(schedule, path)
+        for number, step in enumerate(schedule.steps, start=1):
+            place = f"{path}: schedule {schedule.name}: steps, step {number} ({step[0]})"
+            try:
+                warning = check_step(schedule, step, number, path.absolute().parent)
+            except UsageError as error:
+                raise UsageError(f"{place}: {error}") from None
+            if warning is not None:
+                warnings[schedule.name].append(f"{place}: {warning}")
+        for notify in schedule.notify:
+            told = doubt(notify)
+            if told is not None:
+                place = f"{path}: schedule {schedule.name}, notify: {told}"
+                warnings[schedule.name].append(f"{place}; nobody would be told from here")
+    return ScheduleFile(
+        path=path.absolute(), schedules=schedules, version=version, warnings=warnings
+    )
+
+
+def file_version(path: Path) -> tuple[int, int, int]:
+    """What tells one version of a file from another. Raises OSError."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _check_patterns(schedule: Schedule, path: Path) -> None:
+    try:
+        for pattern in schedule.arrive:
+            if not is_remote(pattern):
+                local_path(pattern)
+    except UsageError as error:
+        raise UsageError(f"{path}: schedule {schedule.name}: arrive: {error}") from None

@@ -1,0 +1,305 @@
+"""Work on one run: its steps one after the other, each a `ringhaul` command of its own.
+
+The steps are children of whoever works on the run, and not tasks of Celery: a step waits for the
+units of its job, and a worker that waited would keep a slot from them; with one slot, for ever. A
+child has the job's id from the run, so that it goes on with the job where one before it made it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from config.names import ENV_CONFIG, env_name
+from config.settings import Loaded
+from producer.errors import STEP_VARIABLE
+from producer.schedule.notify import tell
+from producer.schedule.steps import run_arguments
+from producer.schedule.text import run_document, run_line
+from ringhaul.errors import EXIT_CRASH, UsageError
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.reading import JobMissing
+from ringhaul.ledger.schedules import ScheduleBook, Wait
+from ringhaul.schedule.arrivals import Remembered
+from ringhaul.schedule.outcome import files_end
+from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, is_changed
+from ringhaul.schedule.schedules import Notify, Schedule
+from ringhaul.schedule.times import duration_text
+
+log = logging.getLogger(__name__)
+
+#: Of a lease: how often it is renewed in its length.
+RENEWALS = 3
+#: Logs of a schedule's runs that stay.
+LOGS_KEPT = 20
+
+
+class RunWork:
+    """One run, which is ours. Call `look` again and again; it never waits for long."""
+
+    def __init__(
+        self,
+        book: ScheduleBook,
+        ledger: Ledger,
+        schedule: Schedule,
+        run: Run,
+        *,
+        host: str,
+        lease_ms: int,
+        folder: Path,
+        environment: Mapping[str, str],
+        logs: Path | None,
+    ) -> None:
+        """`run`: claimed or taken over. `host`: who works on it, for people. `folder`: where the
+        steps' relative paths begin. `environment`: see `step_environment`. `logs`: of what the
+        steps say; None: where this process says it."""
+        self._book, self._ledger, self._schedule = book, ledger, schedule
+        self.run = replace(run, host=host)
+        self._lease_ms, self._folder, self._logs = lease_ms, folder, logs
+        self._environment = environment
+        self._child: subprocess.Popen[bytes] | None = None
+        self._telling: threading.Thread | None = None
+        self._told: list[str] = []
+        self._renew_due = time.monotonic() + self._renew_every_s
+        #: What is to be written down: the run changed since it was.
+        self._unsaved = True
+        #: Redis has on its disk that the due time was begun.
+        self._durable = False
+        self._files: Mapping[str, Remembered] = {}
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of the run, as it was when it began here."""
+        return self._schedule
+
+    @property
+    def log_file(self) -> Path | None:
+        """What the steps say."""
+        return None if self._logs is None else self._logs / f"{self.run.id}.log"
+
+    def look(self, now_ms: int) -> bool:
+        """Do what is to be done now; False: the run is over, or another's.
+
+        `now_ms`: the server's clock. Raises `LedgerUnavailable`: call it again.
+        """
+        if not self._keep():
+            self._let_go()
+            return False
+        if self._child is not None:
+            code = self._child.poll()
+            if code is None:
+                return True
+            self._step_ended(code, now_ms)
+        if self.run.state is not RunState.RUNNING:
+            return self._end(now_ms)
+        if now_ms >= self.run.not_before_ms:
+            self._begin(now_ms)
+        return True
+
+    def stop(self) -> None:
+        """Let the step's command go of its job: it ends soon, and another beat goes on."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.send_signal(signal.SIGTERM)
+
+    @property
+    def stopped(self) -> bool:
+        """No command of it runs."""
+        return self._child is None or self._child.poll() is not None
+
+    def release(self) -> None:
+        """Let others take the run over at once. Raises `LedgerUnavailable`."""
+        self._book.keep(self.run, lease_ms=0, files=self._files)
+
+    @property
+    def _renew_every_s(self) -> float:
+        return self._lease_ms / RENEWALS / 1000
+
+    def _keep(self) -> bool:
+        """Write down what changed, renew the lease when due; False: the run is another's."""
+        if self._unsaved:
+            mine = self._book.keep(self.run, lease_ms=self._lease_ms, files=self._files)
+            self._unsaved, self._files = not mine, {}
+        elif time.monotonic() >= self._renew_due:
+            mine = self._book.renew(self.run, self._lease_ms)
+        else:
+            return True
+        self._renew_due = time.monotonic() + self._renew_every_s
+        return mine
+
+    def _let_go(self) -> None:
+        log.warning("%s: another beat goes on with it", self._name)
+        self.stop()
+
+    def _begin(self, now_ms: int) -> None:
+        """Start the command of the current step, after it is written down that it is tried."""
+        index = self.run.current
+        assert index is not None
+        try:
+            arguments = run_arguments(self._schedule, self.run, index, self._folder)
+        except UsageError as error:  # of what a template took from the run's record
+            reason = f"step {index + 1}: {error}"
+            self.run = replace(self.run, state=RunState.FAILED, reason=reason)
+            self._unsaved = True
+            return
+        if not self.run.steps[index].under_way:  # else Redis went away before there was a command
+            self.run = begin_step(self.run, now_ms)
+            self._unsaved = True
+        if not self._keep():
+            self._let_go()
+            return
+        step = self.run.steps[index]
+        if index == 0 and not self._durable:
+            self._ledger.make_durable()  # a due time that was begun outlives a crash of Redis
+            self._durable = True
+        arguments += ["--job-id", step.job, "--on-interrupt", "detach"]
+        if is_changed(self._schedule, self.run, index):
+            log.warning("%s: %s", self._name, _changed(index))
+        log.info("%s: step %d, try %d: %s", self._name, index + 1, step.tries, step.job)
+        try:
+            with _opened(self.log_file) as out:
+                if out is not None:
+                    out.write(f"--- step {index + 1}, try {step.tries}: {step.job}\n".encode())
+                    out.flush()
+                self._child = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "producer", *arguments],
+                    cwd=self._folder,
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    # Signals to this process and its terminal are for this process to handle.
+                    start_new_session=True,
+                )
+        except OSError as error:  # no process to be had, no room for the log
+            log.error("%s: no command could be started: %s", self._name, error)
+            self._step_ended(EXIT_CRASH, now_ms)
+
+    def _step_ended(self, code: int, now_ms: int) -> None:
+        index = self.run.current
+        assert index is not None
+        step = self.run.steps[index]
+        state, rows = "", None
+        paths = [file.path for file in self.run.files]
+        known = self._book.remembered(self.run.schedule, paths)
+        try:
+            status = self._ledger.status(step.job)
+        except JobMissing:
+            pass
+        else:
+            state, rows = str(status.state), status.totals.get("rows")
+        run = end_step(
+            self.run,
+            code,
+            now_ms,
+            schedule=self._schedule,
+            job_state=state,
+            rows=rows,
+        )
+        ended = run.steps[index].ended_ms is not None
+        if run.state is RunState.FAILED and is_changed(self._schedule, run, index):
+            run = replace(run, reason=f"{run.reason}; {_changed(index)}")
+        if ended:
+            run, self._files = files_end(run, known, now_ms)
+        self.run, self._child, self._unsaved = run, None, True
+        if not ended:
+            pause_s = (self.run.not_before_ms - now_ms) / 1000
+            log.warning(
+                "%s: step %d: code %d, again in %.0f s", self._name, index + 1, code, pause_s
+            )
+
+    def _end(self, now_ms: int) -> bool:
+        """Tell who wants to know, then end the run. A crash in between tells it twice."""
+        if self._telling is None:
+            self.run = replace(self.run, ended_ms=self.run.ended_ms or now_ms)
+            self._unsaved = True
+            self._telling = threading.Thread(target=self._tell, name="notify", daemon=True)
+            self._telling.start()
+            return True
+        if self._telling.is_alive():
+            return True
+        run = replace(self.run, notified=tuple(self._told))
+        wait = self._wait(now_ms)
+        mine = self._book.keep(run, lease_ms=self._lease_ms, files=self._files, end=True, wait=wait)
+        if mine:
+            self.run = run
+            done = run.state is RunState.DONE
+            log.log(logging.INFO if done else logging.ERROR, "%s", run_line(run))
+            if wait is not None and wait.troubles:
+                pause = duration_text((wait.until_ms - now_ms) / 1000)
+                log.warning("%s: no fault of its files: none is tried for %s", self._name, pause)
+        self._forget_old_logs()
+        return False
+
+    def _wait(self, now_ms: int) -> Wait | None:
+        """How long the next files wait, if the end of the run is no fault of its own."""
+        troubles = self.run.troubles
+        if not self.run.files:
+            return None
+        if not troubles:
+            return Wait(0, 0)
+        return Wait(troubles, now_ms + self._schedule.backoff_ms(troubles))
+
+    def _tell(self) -> None:
+        end = "success" if self.run.state is RunState.DONE else "failure"
+        document = run_document(self.run, str(self.log_file or ""))
+        for notify in self._schedule.notify:
+            if end in notify.on:
+                self._told.append(self._tell_one(notify, document))
+
+    def _tell_one(self, notify: Notify, document: dict[str, object]) -> str:
+        try:
+            outcome = tell(notify, document)
+        except Exception as error:  # whatever it is, the run ends
+            outcome = type(error).__name__
+        if outcome != "ok":
+            log.error("%s: nobody was told: %s", self._name, outcome)
+        return outcome
+
+    def _forget_old_logs(self) -> None:
+        if self._logs is not None and self._logs.is_dir():
+            for path in sorted(self._logs.glob("*.log"))[:-LOGS_KEPT]:
+                path.unlink(missing_ok=True)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.run.schedule} {self.run.id}"
+
+
+def _changed(index: int) -> str:
+    return f"step {index + 1} was changed in the schedule file since the run began"
+
+
+def step_environment(loaded: Loaded) -> dict[str, str]:
+    """The environment of a step, which has the settings of this process in a folder of its own:
+    what is relative to the current folder here is written out."""
+    environment = dict(os.environ) | {STEP_VARIABLE: "1"}
+    if loaded.config_file is not None:
+        environment[ENV_CONFIG] = str(loaded.config_file)
+    for key, origin in loaded.origins.items():
+        value: Any = loaded.settings
+        for name in key.split("."):
+            value = getattr(value, name)
+        if origin.startswith("env ") and isinstance(value, Path):
+            environment[env_name(key)] = str(value)
+    return environment
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[bytes] | None]:
+    """The log of a run, to be added to; None where this process's own output is used."""
+    if path is None:
+        yield None
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        yield file

@@ -1,0 +1,226 @@
+"""What is wrong with the options of a schedule's step, as far as it can be told without the
+cluster, the broker and the files.
+
+The checks are the commands' own, which make them before they connect.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+from click.exceptions import Exit
+
+from config.errors import ConfigError
+from config.settings import Loaded
+from producer.commands.options import AS_STEP
+from producer.commands.registry import find_command
+from producer.request.settings import settings_with
+from producer.request.values import given_options
+from producer.schedule.listing import find_strange
+from producer.schedule.step_output import FOLDERS, check_output
+from ringhaul.errors import UsageError
+from ringhaul.schedule.parse import STEP_COMMANDS
+from ringhaul.schedule.runs import Run, step_arguments
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.times import FAR_MS
+from ringhaul.storage.access import is_url
+
+Options = Mapping[str, Any]
+#: Stands for the id of the job, which a step gets when it runs.
+_NO_JOB = "step"
+
+
+def check_step_options(
+    command: str, options: Options, given: Collection[str], folder: Path
+) -> None:
+    """Raise `UsageError` for what `command`, one of a step's, would refuse of its options.
+
+    `given`: see `options.given_options`. `folder`: where the step runs.
+    """
+    output = options.get("output")
+    if output is not None and output != "-" and not is_url(output):
+        options = {**options, "output": os.path.join(folder, output)}
+    try:
+        _CHECKS[command](options, settings_with(options), given)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    except UsageError as error:
+        from ringhaul.query.errors import QueryError  # comes with all that reads SQL
+
+        if not isinstance(error, QueryError):
+            raise
+        told = [name for name in ("where", "columns") if options.get(name)]
+        sql = "--query" if command == "unload" else "SELECT"
+        place = " or ".join(f"--{name}" for name in told) or sql
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _check_load(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.load import load_request
+    from ringhaul.transform.loading import check_names
+
+    load_request(options, loaded)
+    check_names(options["transforms"])
+
+
+def _check_verify(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.load import as_of_a_load
+
+    _check_load(as_of_a_load(options), loaded, given)
+
+
+def _check_unload(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.unload import unload_request
+    from ringhaul.transform.loading import check_names
+
+    unload_request(options, loaded, _NO_JOB)
+    check_names(options["transforms"])
+
+
+def _check_count(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.output import refuse_two_on_stdout
+    from producer.request.scan import check_wanted, count_wanted
+
+    refuse_two_on_stdout(options)
+    check_wanted(count_wanted(options))
+
+
+def _check_query(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.output import refuse_two_on_stdout
+    from producer.request.scan import Wanted, check_wanted
+
+    refuse_two_on_stdout(options)
+    check_wanted(Wanted(sql=options["sql"]))
+
+
+def _check_lookup(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.output import output_of
+    from producer.request.scan import Wanted, check_wanted
+    from producer.request.statements import values_request, wanted_names
+
+    values_request(options, "lookup")
+    wanted_names(options)
+    check_wanted(Wanted(keyspace=options["keyspace"], table=options["table"]))
+    output_of(options, loaded, _NO_JOB)
+
+
+def _check_exec(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+    from producer.request.output import output_of
+    from producer.request.statements import check_inputs, values_request
+    from ringhaul.statements.parameter_ranges import parse_span, rows_count
+
+    check_inputs(options, given)
+    values_request(options, "exec")
+    rows_count([parse_span(text) for text in options["ranges"]])
+    output_of(options, loaded, _NO_JOB)
+
+
+_CHECKS: Mapping[str, Callable[[Options, Loaded, Collection[str]], None]] = {
+    "load": _check_load,
+    "verify": _check_verify,
+    "unload": _check_unload,
+    "count": _check_count,
+    "query": _check_query,
+    "lookup": _check_lookup,
+    "exec": _check_exec,
+}
+
+
+#: Of a step's command, parsed: what would leave the run without a job to follow, and why.
+_REFUSED = {
+    "detach": "a step ends with its job",
+    "dry_run": "a step does something",
+    "job_id": "the id follows from the schedule and the due time",
+    "on_interrupt": "beat lets go of a job when it is stopped",
+    "config_file": "the settings are beat's own",
+    "broker": "the broker is beat's own",
+    "profile_dir": "it looks at embedded workers",
+    "workers": "it is of embedded workers",
+}
+
+
+def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
+    """A warning, if there is cause for one. Raises `UsageError` for what the command of a step
+    would refuse, or a step must not do.
+
+    `folder`: where it runs.
+    """
+
+    def parsed(due_ms: int) -> click.Context:
+        return _parsed(schedule.arguments(due_ms, ("/file",))[number - 1])
+
+    first = parsed(0)
+    params = first.params
+    _refuse(params)
+    _check_input(step[0], params)
+    warning = None
+    if step[0] in FOLDERS:
+        given, _, _ = first.command.make_parser(first).parse_args(list(step[1:]))
+        output = given.get("output", params["output"])
+        warning = check_output(schedule, step[0], params, output, time.time_ns() // 1_000_000)
+    _check_values(step[0], [first, parsed(FAR_MS)], folder)
+    return warning
+
+
+def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> None:
+    """`runs`: the step, parsed, in runs that are far from each other. What is wrong in some of them
+    alone, such as a range from a fixed day to the due time, is told when it is."""
+    found: list[UsageError] = []
+    for run in runs:
+        try:
+            check_step_options(command, run.params, given_options(run), folder)
+        except UsageError as error:
+            found.append(error)
+    if len(found) == len(runs):
+        raise found[-1]
+
+
+def _check_input(command: str, params: Mapping[str, Any]) -> None:
+    sources = (params.get("keys"),) if command == "lookup" else params.get("sources") or ()
+    if "-" in (*sources, params.get("params"), params.get("urlfile")):
+        raise UsageError("-: a step has no standard input")
+
+
+def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> list[str]:
+    """The command line of a step of a run: from the schedule file, and checked again as it is with
+    what the run put into its templates.
+
+    `folder`: where relative paths begin. Raises `UsageError` for a file that is none of those that
+    the schedule looks for, and for what a step must not be.
+    """
+    strange = find_strange(schedule.arrive, str(folder), [file.path for file in run.files])
+    if strange is not None:
+        raise UsageError(f"{strange!r} is not among the files of arrive: it is not taken")
+    try:
+        arguments = step_arguments(schedule, run, index)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _refuse(_parsed(arguments).params)
+    return arguments
+
+
+def _parsed(arguments: Sequence[str]) -> click.Context:
+    """A step's command line, parsed and not run. Raises `UsageError`."""
+    name = arguments[0]
+    command = find_command(name) if name in STEP_COMMANDS else None
+    if command is None:
+        raise UsageError(f"{name} is no command of a step")
+    try:
+        return command.make_context(name, list(arguments[1:]), obj=AS_STEP)
+    except Exit:
+        raise UsageError("a step is no call for help") from None
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+
+
+def _refuse(params: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for options that no step may have."""
+    for name, why in _REFUSED.items():
+        if params.get(name):
+            flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
+            raise UsageError(f"--{flag.replace('_', '-')}: {why}")

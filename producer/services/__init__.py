@@ -1,0 +1,1 @@
+"""What a command needs up and open: broker, workers, ledger, session."""

@@ -1,0 +1,26 @@
+"""The ledger for commands that look at or steer a job, embedded or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from producer.request.settings import is_embedded, settle
+from producer.services.embedded import EmbeddedBroker
+from ringhaul.ledger.ledger import Ledger
+from tasks.connect import open_ledger
+
+#: A command that only looks does not wait half a minute for an absent Redis.
+READ_PATIENCE_MS = 5000
+
+
+@contextmanager
+def reading_ledger(config_file: Path | None) -> Iterator[Ledger]:
+    """The ledger of the configured broker, or of the embedded one."""
+    loaded = settle({}, config_file)
+    if not is_embedded(loaded):
+        yield open_ledger(loaded.settings, READ_PATIENCE_MS)
+        return
+    with EmbeddedBroker(loaded.settings.state_dir):
+        yield open_ledger(settle({}, None).settings, READ_PATIENCE_MS)

@@ -1,0 +1,205 @@
+"""Ask the workers' hosts, before there is a job, whether they see its input and its output.
+
+Workers read and write by themselves. A file that is missing on one host would fail the job after an
+hour on the first unit that host takes; here it is told at once, with the host's name.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from config.celery_config import QUEUE_LOAD
+from producer.text import count_text
+from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.looks import Looks
+from ringhaul.ledger.workers import Worker
+from ringhaul.storage.access import is_url
+from ringhaul.storage.preflight import request
+
+if TYPE_CHECKING:
+    from ringhaul.sources.files import SourceFile  # readers of files
+
+#: A worker that is there answers in half a second, that it has begun to look.
+BEGIN_S = 3.0
+#: One that has begun answers by itself, with what it has seen by then (`tasks.parent.preflight`).
+END_S = 12.0
+_PAUSE_S = 0.02
+#: Of many files some are looked at, evenly spread: a thousand on a mount take a second.
+PATHS_MAX = 1000
+#: Behind URLs what differs between hosts is the way and the rights, and not the single file.
+URLS_MAX = 4
+_HOSTS_SHOWN = 5
+_WRONG_SHOWN = 3
+
+
+class Visibility:
+    """One look of all hosts. Begun by `ask`, so that planning goes on meanwhile; then `judge` it.
+
+    A context manager: leaves nothing in the ledger or the output.
+    """
+
+    def __init__(self, ledger: Ledger | None) -> None:
+        """`ledger`: None where nobody is asked: workers of the command's own see what it sees."""
+        self._looks = None if ledger is None else Looks(ledger.caller)
+        self._name = ""
+        self._probe = _Probe()
+        self._asked_at = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._probe.remove(failed=error is not None)
+        if self._looks is not None and self._name:
+            with suppress(LedgerUnavailable):
+                self._looks.forget(self._name)
+
+    def ask(self, files: Sequence[SourceFile], output: str = "") -> None:
+        """Ask all standing workers to look. Raises `OutputUnusable` if this host cannot write."""
+        if self._looks is None or not (files or output):
+            return
+        if output and not is_url(output):
+            self._probe.write(output)
+        what = request(
+            [(file.path, file.size_bytes, file.version) for file in sample(files)],
+            output,
+            self._probe.name,
+        )
+        self._asked_at = time.monotonic()
+        self._name = self._looks.ask({"queues": [QUEUE_LOAD], "what": what})
+
+    def judge(self, workers: Sequence[Worker], warn: Callable[[str], None]) -> None:
+        """Wait for the answers of those that will work on the job.
+
+        Raises `SetupUnusable` naming the hosts that see something else.
+        """
+        if not self._name:
+            return
+        answers = self._wait(workers)
+        seen = [_Seen(worker.host, answers.get(worker, {})) for worker in workers]
+        wrong = [one for one in seen if one.answer.get("wrong")]
+        if wrong:
+            raise SetupUnusable(_told(wrong))
+        for text in dict.fromkeys(_doubt(one) for one in seen if "wrong" not in one.answer):
+            warn(text)
+
+    def _wait(self, workers: Sequence[Worker]) -> dict[Worker, dict[str, Any]]:
+        """The answers, when all are there or waiting for them has no use any more."""
+        assert self._looks is not None
+        while True:
+            passed_s = time.monotonic() - self._asked_at
+            answers = self._looks.answers(self._name)
+            open_ = [worker for worker in workers if not _final(answers.get(worker, {}))]
+            begun = [worker for worker in open_ if worker in answers]
+            if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not begun):
+                return answers
+            time.sleep(_PAUSE_S)
+
+
+class _Seen(NamedTuple):
+    host: str
+    answer: dict[str, Any]
+
+
+class _Probe:
+    """A file in the output's folder that every host must find there."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self._folder = ""
+        self._made: list[str] = []
+
+    def write(self, folder: str) -> None:
+        name = f".ringhaul-{secrets.token_hex(8)}"
+        try:
+            self._make(folder)
+            with open(os.path.join(folder, name), "xb"):
+                self._folder, self.name = folder, name
+        except OSError as error:
+            self.remove(failed=True)
+            raise OutputUnusable(
+                f"{folder}: cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _make(self, folder: str) -> None:
+        if not folder or os.path.isdir(folder):
+            return
+        self._make(os.path.dirname(folder))
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+            self._made.append(folder)
+
+    def remove(self, *, failed: bool) -> None:
+        """Remove the file; and the folders that were made for it if there will be no job."""
+        with suppress(OSError):
+            if self.name:
+                os.unlink(os.path.join(self._folder, self.name))
+        self.name = ""
+        while failed and self._made:
+            with suppress(OSError):
+                os.rmdir(self._made.pop())
+
+
+def sample(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Those to look at: `PATHS_MAX` paths and `URLS_MAX` URLs at most, the last among them."""
+    paths = [file for file in files if not is_url(file.path)]
+    urls = [file for file in files if is_url(file.path)]
+    return _spread(paths, PATHS_MAX) + _spread(urls, URLS_MAX)
+
+
+def _spread(files: Sequence[SourceFile], count: int) -> list[SourceFile]:
+    if len(files) <= count:
+        return list(files)
+    return [files[number * (len(files) - 1) // (count - 1)] for number in range(count)]
+
+
+def _final(answer: dict[str, Any]) -> bool:
+    return bool(answer.keys() - {"begun"})
+
+
+def _told(wrong: Sequence[_Seen]) -> str:
+    """What hosts see in place of what there is here, and what to do."""
+    hosts = dict.fromkeys(one.host for one in wrong)
+    lines = [
+        f"{', '.join(list(hosts)[:_HOSTS_SHOWN])}"
+        + (f" and {len(hosts) - _HOSTS_SHOWN} more" if len(hosts) > _HOSTS_SHOWN else "")
+        + (" does" if len(hosts) == 1 else " do")
+        + " not see what this host sees:"
+    ]
+    told: dict[str, None] = {}
+    for host in list(hosts)[:_HOSTS_SHOWN]:
+        found = [tuple(pair) for one in wrong if one.host == host for pair in one.answer["wrong"]]
+        unlike = list(dict.fromkeys(found))
+        told.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])
+        if len(unlike) > _WRONG_SHOWN:
+            told[f"  {host}: and {count_text(len(unlike) - _WRONG_SHOWN, 'more file')}"] = None
+    return "\n".join(
+        [
+            *lines,
+            *told,
+            "workers read and write by themselves: use a mount that all hosts share, under the "
+            "same path, or an object store (s3://), and give every host the rights to it",
+        ]
+    )
+
+
+def _doubt(one: _Seen) -> str:
+    """Why it is not known what a host sees."""
+    if "stuck" in one.answer:
+        where = one.answer["stuck"]
+        return f"{one.host} got no answer about {where or 'the input'}: is a mount dead there?"
+    if "failed" in one.answer:
+        return f"{one.host} could not look at the input: {one.answer['failed']}"
+    return f"{one.host} did not answer whether it sees the input; if it does not, the job will fail"

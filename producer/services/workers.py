@@ -1,0 +1,103 @@
+"""Who will do a job: workers of this command's own, or the standing ones near the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cassandra.cluster import Session
+
+from config.celery_config import QUEUE_LOAD, dc_queue
+from producer.request.settings import is_embedded
+from producer.services.embedded import default_workers
+from producer.services.ledger import READ_PATIENCE_MS
+from producer.services.start import Beginning
+from producer.text import count_text
+from ringhaul.cluster.consistency import far_from_rows
+from ringhaul.cluster.datacentres import data_centres_of
+from ringhaul.errors import UsageError
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.server import read_server
+from ringhaul.ledger.server_checks import check_server, warnings_of
+from ringhaul.ledger.workers import Worker, Workers
+from tasks.connect import open_ledger
+from tasks.private_queues import private_queue
+from tasks.publish import queue_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """The workers that a job is given to, as they are when it is planned."""
+
+    #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
+    label: str
+    slots: int  #: worker processes that will share the job, at least 1
+    told: str  #: who they are, in words
+    warning: str = ""  #: what the user should know about where units go
+    #: Standing workers that would take the job's units now.
+    workers: Sequence[Worker] = ()
+
+
+def standing_ledger(begun: Beginning) -> Ledger | None:
+    """The ledger by which standing workers are asked; None: the command has workers of its own."""
+    if begun.worker is not None or is_embedded(begun.loaded):
+        return None
+    return open_ledger(begun.loaded.settings, READ_PATIENCE_MS)
+
+
+def crew_for(
+    begun: Beginning, ledger: Ledger | None, session: Session, keyspace: str | None
+) -> Crew:
+    """The crew of a job on a keyspace; None: its rows are of no known place.
+
+    `ledger`: see `standing_ledger`. Raises `LedgerUnavailable`, and `UsageError` where workers of
+    this command's own could not have the consistency that is asked for.
+    """
+    far = far_from_rows(session, keyspace)
+    if ledger is None:
+        if far:
+            raise UsageError(far)
+        settings = begun.loaded.settings
+        slots = settings.worker.concurrency or default_workers()
+        told = count_text(slots, "embedded worker")
+        return Crew(label=private_queue(begun.job_id), slots=slots, told=told)
+    near = data_centres_of(session, keyspace) if keyspace else []
+    label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
+    alive = Workers(ledger.caller).alive()
+    warned = warnings_of(check_server(read_server(ledger.caller)))
+    queue = queue_of(label, alive)
+    workers = [worker for worker in alive if queue in worker.queues]
+    route = route_warning(near, queue, alive)
+    slots = sum(worker.slots for worker in workers)
+    hosts = len({worker.host for worker in workers})
+    return Crew(
+        label=label,
+        slots=max(1, slots),
+        told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
+        # Workers without a data centre of their own mostly have the one of this command.
+        warning="\n".join(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
+        workers=workers,
+    )
+
+
+def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> str:
+    """What is odd about the queue that was chosen for rows in the data centres `near`."""
+    if not any(queue in worker.queues for worker in alive):
+        return "no worker is up, and units wait for one: start some with `ringhaul worker`"
+    standing = [worker for worker in alive if QUEUE_LOAD in worker.queues]
+    unplaced = [worker for worker in standing if worker.queues == (QUEUE_LOAD,)]
+    if queue == QUEUE_LOAD:
+        if not near or len(unplaced) == len(standing):
+            return ""
+        return (
+            f"no worker is of a data centre that holds the rows ({', '.join(near)}): any worker "
+            "takes units; see cluster.local_dc"
+        )
+    if not unplaced:
+        return ""
+    hosts = ", ".join(sorted({worker.host for worker in unplaced})[:5])
+    return (
+        f"{count_text(len(unplaced), 'worker')} without cluster.local_dc ({hosts}) "
+        f"{'takes' if len(unplaced) == 1 else 'take'} no unit while others are of a data centre "
+        "that holds the rows: set it on every host or on none"
+    )

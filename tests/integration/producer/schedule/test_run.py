@@ -1,0 +1,318 @@
+"""`ringhaul schedule run` in front of a real Valkey: what becomes of runs left, and runs failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from producer.schedule.actions import print_history, print_schedules, run_now
+from producer.schedule.run import RunWork
+from ringhaul.errors import EXIT_FATAL, EXIT_INTERRUPTED, LedgerUnavailable, UsageError
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import connect
+from ringhaul.ledger.ledger import Ledger
+from ringhaul.ledger.schedules import Claim, ScheduleBook
+from ringhaul.schedule.arrivals import Arrived
+from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.runs import Run, RunState, begin_step, end_step, fingerprint, new_run
+from ringhaul.schedule.schedules import Schedule
+from ringhaul.schedule.times import run_id
+
+TEXT = '[schedule.a]\nevery = "1h"\nsteps = [["count", "-t", "k.t"]]'
+#: An hour of some day.
+DUE = 1_795_136_400_000
+
+
+@pytest.fixture
+def client(
+    tmp_path: Path, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[redis.Redis]:
+    """The broker of a schedule file whose cluster nobody answers for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ringhaul.toml").write_text('[cluster]\ncontact_points = ["localhost"]\nport = 1\n')
+    (tmp_path / "schedule.toml").write_text(TEXT)
+    monkeypatch.setenv("RINGHAUL_BROKER_URL", broker_url)
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", "state")
+    monkeypatch.setenv("RINGHAUL_SCHEDULE_FILE", "schedule.toml")
+    found = connect(broker_url)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def book(client: redis.Redis) -> ScheduleBook:
+    """What a beat has."""
+    return ScheduleBook(Ledger(client).caller)
+
+
+@pytest.fixture
+def schedule() -> Schedule:
+    return parse_schedules(TEXT, "s")["a"]
+
+
+def newest(book: ScheduleBook) -> Run | None:
+    return next(iter(book.runs("a", 1)), None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_go_of_the_run(
+    book: ScheduleBook,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+) -> None:
+    def tell() -> None:
+        while not ((run := newest(book)) and run.steps[0].under_way):
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    with socket.socket() as silent:  # a cluster that says nothing: the step waits
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", str(silent.getsockname()[1]))
+        thread = threading.Thread(target=tell)
+        thread.start()
+        assert run_now(None, "a", None) == EXIT_INTERRUPTED
+        thread.join()
+    assert signal.getsignal(number) == before
+    assert "let go of: " in capsys.readouterr().err
+    # Then anybody may go on with it at once
+    standing = book.standing("a")
+    assert standing.run is not None
+    assert standing.lease_ms <= standing.now_ms
+    assert book.take_over("a", 1000) is not None
+
+
+def test_a_run_that_was_left_is_gone_on_with(
+    book: ScheduleBook,
+    schedule: Schedule,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given a command that is killed while its step is under way, and no beat
+    run = replace(begin_step(new_run(schedule, DUE, DUE, by_hand=True), DUE), host="h:1")
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    with pytest.raises(UsageError, match="a is not run: a run of it is not over"):
+        run_now(None, "a", None)
+    # When its lease has run out, and Redis is away for two looks
+    book.keep(run, lease_ms=0)
+    look, away = RunWork.look, [LedgerUnavailable("no Redis"), LedgerUnavailable("no Redis")]
+
+    def sometimes(work: RunWork, now_ms: int) -> bool:
+        if work.run.steps[0].under_way and away:
+            raise away.pop()
+        return look(work, now_ms)
+
+    monkeypatch.setattr(RunWork, "look", sometimes)
+    # Then the next command goes on with that run to its end, which has no cluster
+    assert run_now(None, "a", None) == EXIT_FATAL
+    told = capsys.readouterr().err
+    assert f"a {run.id}: h:1 left it: goes on with it" in told
+    assert told.count("waiting: ") == 1
+    assert away == []
+    (found,) = book.runs("a", 10)
+    assert (found.state, found.takeovers, found.steps[0].tries) == (RunState.FAILED, 1, 1)
+    assert book.standing("a").run is None
+
+
+#: The calls: the run as it was claimed, that its step is tried, that it is on Redis's disk.
+@pytest.mark.parametrize("away", [{1}, {2}, {3}, {3, 4}, {2, 4}])
+def test_a_redis_that_is_away_when_a_step_begins_costs_no_try(
+    book: ScheduleBook,
+    schedule: Schedule,
+    client: redis.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    away: set[int],
+) -> None:
+    run = new_run(schedule, DUE, DUE)
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    ledger, asked = Ledger(client), []
+
+    def at_times(what: str, call: Callable[..., bool]) -> Callable[..., bool]:
+        def ask(*given: Any, **named: Any) -> bool:
+            asked.append(what)
+            if len(asked) in away:
+                raise LedgerUnavailable("no Redis")
+            return call(*given, **named)
+
+        return ask
+
+    monkeypatch.setattr(book, "keep", at_times("keep", book.keep))
+    monkeypatch.setattr(ledger, "make_durable", at_times("durable", ledger.make_durable))
+    popen, started = subprocess.Popen, []
+
+    def start(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(["sleep", "60"]))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    work = RunWork(
+        book,
+        ledger,
+        schedule,
+        run,
+        host="h:1",
+        lease_ms=60_000,
+        folder=tmp_path,
+        environment={},
+        logs=tmp_path / "logs",
+    )
+    failed = 0
+    try:
+        while not started:
+            try:
+                assert work.look(DUE)
+            except LedgerUnavailable:
+                failed += 1
+        assert work.look(DUE) and len(started) == 1
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    # Then it is its first try, which is written down before there is a command
+    assert failed == len(away)
+    step = work.run.steps[0]
+    assert (step.tries, step.under_way) == (1, True)
+    kept = newest(book)
+    assert kept is not None and kept.steps == work.run.steps
+    # and what was waited for last is that it outlives a crash of Redis
+    assert asked[-1] == "durable"
+
+
+def failed_run(book: ScheduleBook, schedule: Schedule) -> Run:
+    """A run in the history whose step failed."""
+    run = new_run(schedule, DUE, DUE)
+    assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+    run = end_step(begin_step(run, DUE), 3, DUE, schedule=schedule)
+    assert book.keep(run, lease_ms=0, end=True)
+    return run
+
+
+def test_a_failed_step_is_tried_again_as_the_file_has_it_now(
+    book: ScheduleBook, schedule: Schedule, tmp_path: Path
+) -> None:
+    failed_run(book, schedule)
+    (tmp_path / "schedule.toml").write_text(TEXT.replace("k.t", "k.mended"))
+    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    assert run_now(None, "a", due) == EXIT_FATAL
+    (run,) = book.runs("a", 10)
+    mended = parse_schedules(TEXT.replace("k.t", "k.mended"), "f")["a"]
+    assert run.steps[0].fingerprint == fingerprint(mended, 0) != fingerprint(schedule, 0)
+    assert run.steps[0].code == EXIT_FATAL, "there is no cluster"
+    # Due times that passed since it failed were not beside it; it is as late as it was
+    assert run.started_ms is not None and run.started_ms != DUE
+    assert (run.steps[0].started_ms or 0) >= run.started_ms
+    assert (run.first_ms, run.late_ms) == (DUE, 0)
+
+
+def test_a_job_that_is_over_is_resumed_first(
+    book: ScheduleBook, schedule: Schedule, client: redis.Redis
+) -> None:
+    run = failed_run(book, schedule)
+    job = run.steps[0].job
+    ledger = Ledger(client)
+    ledger.create(job, {"verb": "count"}, "{}")
+    ledger.cancel(job)
+    due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
+    with pytest.raises(UsageError, match=f"{job} is CANCELLED: `ringhaul resume {job}` first"):
+        run_now(None, "a", due)
+    assert book.standing("a").run is None
+    assert book.runs("a", 10) == [run]
+
+
+def test_the_list_warns_of_an_output_that_comes_back(
+    client: redis.Redis, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
+    weekly = f'[schedule.b]\ncron = "17 3 * * *"\nsteps = [{step}]'
+    (tmp_path / "schedule.toml").write_text(f"{TEXT}\n{weekly}")
+    assert print_schedules(None, as_json=True) == 0
+    told = capsys.readouterr()
+    plain, warned = json.loads(told.out)["schedules"]
+    assert plain["warnings"] == []
+    (warning,) = warned["warnings"]
+    assert "schedule b: steps, step 1 (unload): -o out/" in warning
+    assert "comes back after 7d00h" in warning and "warning" not in told.err
+    assert print_schedules(None, as_json=False) == 0
+    assert f"warning: {warning}\n" in capsys.readouterr().err
+
+
+def forge(client: redis.Redis, record: dict[str, Any], run: str = "") -> None:
+    """A record that somebody wrote into Redis, of a run that waits for a beat."""
+    run = run or run_id(DUE)
+    client.hset(keys.schedule_key("a", "records"), run, json.dumps(record))
+    client.zadd(keys.schedule_key("a", "runs"), {run: DUE})
+    client.hset(
+        keys.schedule_key("a", "state"), mapping={"run": run, "owner": "evil", "lease_ms": 1}
+    )
+
+
+def test_a_forged_record_runs_nothing_but_the_file(
+    book: ScheduleBook, schedule: Schedule, client: redis.Redis, tmp_path: Path
+) -> None:
+    # Given a record whose step has a command line that writes a file
+    made = tmp_path / "made"
+    (tmp_path / "x.py").write_text(f"open({str(made)!r}, 'w')")
+    record = json.loads(json.dumps(begin_step(new_run(schedule, DUE, DUE), DUE).to_json()))
+    evil = ["flower", f"--conf={tmp_path}/x.py", "--port=1"]
+    record["steps"][0] |= {"arguments": evil, "command": "flower", "job": "evil-1"}
+    forge(client, record)
+    # When somebody goes on with it
+    assert run_now(None, "a", None) == EXIT_FATAL, "there is no cluster"
+    # Then the step of the file was run, with a job of the run's name
+    run = book.run("a", run_id(DUE))
+    assert run is not None
+    assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
+    assert (run.steps[0].command, run.steps[0].job) == ("count", f"a-{run_id(DUE)}-1")
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "--config=/tmp/x.toml", "{T}/in/../x.csv"])
+def test_a_forged_file_is_not_loaded(
+    book: ScheduleBook, client: redis.Redis, tmp_path: Path, path: str
+) -> None:
+    path = path.replace("{T}", str(tmp_path))
+    (tmp_path / "in").mkdir()
+    text = '[schedule.a]\narrive = "in/*.csv"\nsteps = [["load", "{files}", "-t", "k.t"]]'
+    (tmp_path / "schedule.toml").write_text(text)
+    schedule = parse_schedules(text, "s")["a"]
+    run = new_run(schedule, DUE, DUE, files=[Arrived(path, 1, "s", "c")])
+    forge(client, json.loads(json.dumps(run.to_json())))
+    assert run_now(None, "a", None) == EXIT_FATAL
+    found = book.run("a", run_id(DUE))
+    assert found is not None and found.state is RunState.FAILED
+    assert found.reason == f"step 1: {path!r} is not among the files of arrive: it is not taken"
+    assert found.steps[0].tries == 0
+
+
+def test_a_record_that_cannot_be_read_is_a_run_that_failed(
+    book: ScheduleBook, client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forge(client, {"schedule": "a", "due_ms": "x"})
+    for nested in (b"[" * 100_000, b"\xff", b"3"):
+        client.hset(keys.schedule_key("a", "records"), "20200101T000000Z", nested)
+        client.zadd(keys.schedule_key("a", "runs"), {"20200101T000000Z": 1, "no run": 0})
+        client.hset(keys.schedule_key("a", "records"), "no run", "{}")
+        assert print_history(None, "a", 10, as_json=False) == 0
+        assert "cannot be read" in capsys.readouterr().out
+    assert run_now(None, "a", None) == EXIT_FATAL
+    found = book.run("a", run_id(DUE))
+    assert found is not None and found.reason.endswith(
+        "cannot be read: due_ms is no number of a run"
+    )
+    assert book.standing("a").run is None, "and the schedule goes on"

@@ -1,0 +1,245 @@
+"""A beat and its due times and its file; what is about files that arrive is in
+`test_schedule_arrivals`."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from producer.local.valkey import EmbeddedValkey
+from producer.schedule.scheduler import Beat
+from ringhaul.ledger.schedules import Beats, Claim
+from ringhaul.schedule.parse import parse_schedules
+from ringhaul.schedule.runs import RunState, new_run
+from tests.integration.producer.rig import Rig, look_until
+from tests.services import restart_valkey
+
+COUNT = 'steps = [["count", "-t", "k.t"], ["count", "-t", "k.t"]]'
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port that takes connections and says nothing: who connects waits."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def test_due_times_that_were_missed_are_made_up_for_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    # Given a schedule that a beat has seen, whose next due time is far away
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+    assert rig.run() is None
+    # When no beat looks for five days, and then two do
+    rig.set_back("a", 5)
+    other = rig.beat()
+    with caplog.at_level(logging.WARNING):
+        look_until(beat, rig.run, "the run", other)
+    # Then one of them runs the latest due time, and says so
+    run = rig.run()
+    assert run is not None and run.missed_from_ms is not None
+    assert run.due_ms - run.missed_from_ms == 4 * 86_400_000
+    assert len(rig.book.runs("a", 10)) == 1
+    assert f"a {run.id}: the due times from" in caplog.text
+    assert f"a {run.id}: starts " in caplog.text or run.late_ms == 0
+    # It fails, as there is no cluster: once, and the second step does not run
+    look_until(beat, lambda: rig.book.standing("a").run is None, "the end of the run", other)
+    run = rig.run()
+    assert run is not None
+    assert (run.state, run.reason) == (RunState.FAILED, "step 1: exit code 4")
+    assert [step.tries for step in run.steps] == [1, 0]
+    assert (
+        "no node answers at localhost:1"
+        in (tmp_path / "state/schedules/a" / f"{run.id}.log").read_text()
+    )
+    # and nothing is due any more
+    other.look()
+    assert len(rig.book.runs("a", 10)) == 1
+    assert len(Beats(rig.ledger.caller).alive()) == 1, "both are this process"
+    beat.close()
+
+
+def test_each_due_time_that_was_missed_runs_in_order(rig: Rig) -> None:
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\ncatch_up = "all"\n{COUNT}')
+    beat, other = rig.beat(), rig.beat()
+    beat.look()
+    rig.set_back("a", 2)
+    # While the first of them is under way, both beats look
+    look_until(beat, lambda: len(rig.book.runs("a", 10)) == 2, "two runs", other)
+    second, first = rig.book.runs("a", 10)
+    assert (first.state, second.state) == (RunState.FAILED, RunState.RUNNING)
+    assert second.due_ms - first.due_ms == 86_400_000
+    beat.close()
+    other.close()
+
+
+def test_a_beat_that_is_stopped_leaves_its_run_to_the_next(
+    rig: Rig, silent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a run whose step waits for a cluster
+    monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", str(silent))
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    first = rig.beat()
+    first.look()
+    rig.set_back("a", 2)
+    look_until(first, lambda: (run := rig.run()) and run.steps[0].under_way, "its first step")
+    began = time.monotonic()
+    # When its beat is stopped
+    first.close()
+    assert time.monotonic() - began < 15
+    standing = rig.book.standing("a")
+    assert standing.run is not None and standing.lease_ms <= standing.now_ms
+    # Then another one goes on with the same step at once
+    monkeypatch.delenv("RINGHAUL_CLUSTER_PORT")
+    second = rig.beat()
+    look_until(second, lambda: rig.book.standing("a").run is None, "the end of the run")
+    run = rig.run()
+    assert run is not None
+    assert (run.takeovers, run.steps[0].tries, run.steps[0].code) == (1, 1, 4)
+    second.close()
+
+
+def watching_its_file(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Beat:
+    """A beat that has read a right file with the schedule `a`, and looks at it at every beat."""
+    monkeypatch.setattr("producer.schedule.scheduler.FILE_EVERY_S", 0.0)
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+    return beat
+
+
+def test_a_file_that_changes_is_read_again_and_a_bad_one_is_not_taken(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = watching_its_file(rig, monkeypatch)
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * *"\n{COUNT}')
+    beat.look()
+    beat.look()
+    assert caplog.text.count("expected five fields") == 1, "told once"
+    # The last one that was right stays
+    rig.set_back("a", 1)
+    look_until(beat, rig.run, "the run that was missed")
+    run = rig.run()
+    assert run is not None
+    assert run.id.endswith("T031700Z")
+    # and when it is right again it is taken: one that is new begins with its next due time
+    rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
+    beat.look()
+    assert rig.book.standing("b").settled_ms is not None
+    assert rig.book.runs("b", 10) == []
+    # The run of the schedule that is gone goes on to its end
+    look_until(beat, lambda: rig.book.standing("a").run is None, "the end of the run")
+    beat.close()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    if not named:
+        monkeypatch.delenv("RINGHAUL_SCHEDULE_FILE")
+    told = f"no such schedule file: {rig.file}" if named else f"{rig.file} is gone; the schedules"
+    aside = rig.file.with_suffix(".aside")
+    beat = watching_its_file(rig, monkeypatch)
+    for times in (1, 2):
+        rig.file.rename(aside)
+        beat.look()
+        beat.look()
+        assert caplog.text.count(told) == times
+        assert caplog.text.count("the schedules that were read before stay") == times
+        aside.rename(rig.file)
+        beat.look()
+    assert "nothing is scheduled" not in caplog.text
+    rig.file.unlink()
+    rig.set_back("a", 1)
+    look_until(beat, rig.run, "the run that was missed")
+    beat.close()
+
+
+def test_a_file_that_cannot_be_read_for_any_reason_ends_no_beat(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = watching_its_file(rig, monkeypatch)
+
+    def read(path: Path) -> None:
+        raise ZeroDivisionError("a defect of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("producer.schedule.scheduler.read_schedule_file", read)
+        rig.file.write_text(f'[schedule.b]\nevery = "1h"\n{COUNT}')
+        beat.look()
+        beat.look()
+    told = "the schedule file cannot be read: ZeroDivisionError: a defect of ours; the schedules"
+    assert caplog.text.count(told) == 1
+    beat.look()
+    assert rig.book.standing("b").settled_ms is not None, "it is read again when it can be"
+    beat.close()
+
+
+def test_an_output_that_comes_back_is_logged_each_time_that_the_file_is_read(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = watching_its_file(rig, monkeypatch)
+    step = '["unload", "-t", "k.t", "-o", "out/{due:%a}"]'
+    for times in (1, 2):
+        rig.file.write_text(f'[schedule.a]\ncron = "{times} 3 * * *"\nsteps = [{step}]')
+        beat.look()
+        beat.look()
+        assert (
+            caplog.text.count(f"{rig.file}: schedule a: steps, step 1 (unload): -o out/") == times
+        )
+    beat.close()
+
+
+def test_due_times_beside_a_run_that_is_not_over_are_one_entry_of_the_history(rig: Rig) -> None:
+    rig.file.write_text(f'[schedule.a]\nevery = "1s"\n{COUNT}')
+    beat = rig.beat()
+    # Given a run by hand that nobody ends
+    schedule = parse_schedules(rig.file.read_text(), "s")["a"]
+    beat.look()
+    now_ms = rig.book.standing("a").now_ms
+    run = new_run(schedule, now_ms // 1000 * 1000, now_ms, by_hand=True)
+    assert rig.book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
+
+    def passed_over() -> int:
+        found = rig.book.runs("a", 10)
+        first = found[0].missed_from_ms
+        return found[0].due_ms - first if first else 0
+
+    # When due times pass
+    look_until(beat, lambda: passed_over() >= 2000, "three due times")
+    # Then they are one entry beside it
+    found = rig.book.runs("a", 10)
+    assert [one.state for one in found] == [RunState.SKIPPED, RunState.RUNNING]
+    assert found[0].reason == "the run before it was not over"
+    beat.close()
+
+
+def test_a_beat_waits_for_redis(rig: Rig, broker: EmbeddedValkey) -> None:
+    rig.file.write_text(f'[schedule.a]\ncron = "17 3 * * *"\n{COUNT}')
+    beat = rig.beat()
+    beat.look()
+    # When Redis is killed and comes back, the beat has waited and finds all as it was
+    before = rig.book.standing("a").settled_ms
+    restart_valkey(broker)
+    assert beat.look() >= 0
+    look_until(beat, lambda: _answers(rig.client), "Redis")
+    assert rig.book.standing("a").settled_ms == before
+    beat.close()
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False

@@ -1,0 +1,355 @@
+"""One unit of an unload on a real node, cut short and gone on with: each row is in a part once."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from cassandra.cluster import Session
+
+from ringhaul.cql.types import CqlType
+from ringhaul.errors import TooManyRejects, UnitPaused
+from ringhaul.formats.write import OutputFormat
+from ringhaul.output.parts import remove_orphans
+from ringhaul.records.rejects import unpack_rejects
+from ringhaul.scan.cursor import unpack_cursor
+from ringhaul.scan.ranges import MAX_TOKEN, MIN_TOKEN
+from ringhaul.scan.run import ReadOutcome
+from ringhaul.scan.sinks import Given
+from ringhaul.statements.job import split_extra
+from ringhaul.transform import each_row
+from ringhaul.transform.chain import Transform
+from tests.integration.scan.rows import ROWS, WIDE, WIDE_ROWS, Rows, by_key
+from tests.integration.scan.units import (
+    CSV,
+    JOB,
+    NEVER,
+    WIDE_RANGE,
+    Died,
+    attempts_of,
+    names,
+    parts_of,
+    read_parts,
+    unload,
+)
+from tests.throttles import Limited
+
+# -- pauses and limits
+
+
+def test_a_pause_keeps_what_was_written(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path)
+    # Given a unit that never comes to its checkpoint
+    with pytest.raises(UnitPaused):
+        unit.attempt(10_000, checkpoint_s=NEVER, of=UnitPaused)
+    # When it is paused, then it keeps all that it has
+    kept = unit.counted[0]
+    assert kept == unit.seen[-1] >= 10_000
+    # And paused again before there is anything new it keeps that
+    cursor = unit.cursor
+    with pytest.raises(UnitPaused):
+        unit.attempt(kept, checkpoint_s=NEVER, of=UnitPaused)
+    assert unit.cursor == cursor
+    # And goes on from there
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    assert unit.seen[0] == kept
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected
+    assert len(attempts_of(outcome.parts)) == 2
+    assert names(tmp_path) == sorted(part.name for part in outcome.parts)
+
+
+def test_limits_are_of_rows_and_bytes_that_are_read(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    throttle = Limited(rows_at_once=2000)
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c >= 1")
+    outcome = unit.attempt(throttle=throttle)
+    assert outcome.rows < outcome.rows_read == throttle.rows
+    assert outcome.bytes_read == throttle.bytes
+    assert max(count for count, _ in throttle.paid) <= 2000
+
+
+# -- unload
+
+
+@pytest.mark.parametrize("fmt", [CSV, OutputFormat(kind="parquet")], ids=lambda fmt: fmt.kind)
+@pytest.mark.parametrize("seed", range(2))
+def test_parts_of_all_attempts_hold_each_row_once(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, fmt: OutputFormat, seed: int
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, fmt=fmt)
+    # When attempts die, and each goes on from the last checkpoint
+    outcome = unit.run_with_deaths(seed)
+    # Then the parts of all of them have every row once
+    parts = parts_of(outcome)
+    assert by_key(read_parts(tmp_path, parts)) == rows.expected
+    # And more than one attempt wrote them, whose numbers go on
+    assert 1 < len(attempts_of(parts)) <= unit.attempts
+    assert [part.name[:18] for part in parts] == [f"part-000005-{n:06}" for n in range(len(parts))]
+    assert {(part.token_after, part.token_to) for part in parts} == {(MIN_TOKEN, MAX_TOKEN)}
+    # And the counts are those of one attempt that went through
+    assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
+    assert outcome.bytes_read > ROWS * 12
+    # And nothing is in the folder that does not count
+    assert names(tmp_path) == sorted(part.name for part in parts)
+    assert remove_orphans(str(tmp_path), JOB, {part.name for part in parts}) == []
+
+
+def test_an_attempt_tells_on_from_where_it_goes_on(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path)
+    unit.die(60_000)
+    kept = unit.counted
+    assert 0 < kept[0] == kept[1] < 60_000
+    unit.die(120_000)
+    # Progress begins with the rows that are there, and only grows.
+    assert unit.seen[0] == kept[0]
+    assert unit.seen == sorted(unit.seen)
+    assert unit.counted > kept
+    bytes_before = unit.counted[2]
+    outcome = unit.attempt()
+    assert outcome.rows == ROWS
+    assert outcome.bytes_read > bytes_before
+    # Pages are of this attempt: the ones before were told of by nobody.
+    assert outcome.pages == sum(outcome.latencies.values()) > 0
+
+
+def test_rows_that_a_condition_drops_are_counted_apart(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE v IS NOT NULL AND c >= 3")
+    unit.die(1)
+    unit.die(10_000)
+    unit.die(25_000)
+    outcome = unit.attempt()
+    wanted = rows.expected.filter(pc.field("v").is_valid() & (pc.field("c") >= 3))
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
+    assert (outcome.rows, outcome.rows_read) == (wanted.num_rows, ROWS)
+
+
+def test_what_a_transform_drops_and_fails_on_is_counted_once_whatever_dies(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    # Given a function that leaves out two of three rows, and fails on two rows of all
+    def thirds(batch: pa.RecordBatch) -> pa.RecordBatch:
+        numbers = batch.column("c").to_pylist()
+        for bad in (60_000, 150_001):
+            if bad in numbers:
+                raise ValueError(f"{bad} is bad")
+        return batch.filter(pa.array([number % 3 == 0 for number in numbers], pa.bool_()))
+
+    unit = unload(cassandra_session, rows, tmp_path)
+    unit.transforms = (Transform("t:thirds", thirds),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:thirds",), results=results)
+
+    # When attempts die and go on
+    for dies_at in (5_000, 30_000, 60_000):
+        unit.die(dies_at)
+    outcome = unit.attempt()
+
+    # Then rows, drops and rejects are those of all rows, each once
+    c = rows.expected["c"].to_numpy()
+    kept = (c % 3 == 0) & (c != 60_000)
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == rows.expected.filter(pa.array(kept))
+    assert outcome.given == Given(ROWS, dropped=ROWS - int(kept.sum()) - 2, rejected=2)
+    assert (outcome.rows, outcome.rows_read) == (int(kept.sum()), ROWS)
+    rejects = list(unpack_rejects(outcome.extra.partition(b"\n")[2]))
+    assert sorted((reject.reason, json.loads(reject.data or b"")["c"]) for reject in rejects) == [
+        ("t:thirds: ValueError: 150001 is bad", 150_001),
+        ("t:thirds: ValueError: 60000 is bad", 60_000),
+    ]
+
+
+def test_a_unit_with_too_many_rejects_stops_before_its_end(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    # Given a function that fails on every tenth row
+    @each_row
+    def picky(row: dict[str, Any]) -> dict[str, Any]:
+        if row["c"] % 10 == 0:
+            raise ValueError("a tenth")
+        return row
+
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
+    unit.transforms = (Transform("t:picky", picky),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:picky",), results=results)
+    tenths = sum(1 for c in rows.expected["c"].to_pylist() if c < 20_000 and c % 10 == 0)
+
+    # When there are more of them than the job allows, then it stops on the way
+    with pytest.raises(TooManyRejects) as stop:
+        unit.attempt(rejects_max=50, checkpoint_s=NEVER)
+    assert 50 < stop.value.rejected == unit.seen_rejected[-1] < tenths
+    # And leaves its rejects, no part and no row
+    assert (stop.value.rows, stop.value.input_bytes) == (0, 0)
+    parts, log = split_extra(stop.value.rejects_blob)
+    kept = list(unpack_rejects(log))
+    assert (parts, len(kept)) == ([], stop.value.rejected)
+    assert {json.loads(reject.data or b"")["c"] % 10 for reject in kept} == {0}
+    assert names(tmp_path) == []
+
+    # When no more than that are there, then it goes through
+    outcome = unit.attempt(rejects_max=tenths, checkpoint_s=NEVER)
+    assert (outcome.given or Given()).rejected == tenths == unit.seen_rejected[-1]
+
+
+def test_a_slow_transform_renews_its_lease_and_a_pause_waits_for_the_end_of_its_batch(
+    cassandra_session: Session, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a function of rows, between each two of which the lease is renewed
+    calls = 0
+
+    @each_row
+    def same(row: dict[str, Any]) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        return row
+
+    monkeypatch.setattr(importlib.import_module("ringhaul.transform.each_row"), "TICK_S", 0.0)
+    unit = unload(cassandra_session, rows, tmp_path, where=" WHERE c < 20000")
+    unit.transforms = (Transform("t:same", same),)
+    kinds = {"p": "bigint", "c": "int", "v": "text"}
+    results = tuple((name, CqlType(kind)) for name, kind in kinds.items())
+    unit.job = replace(unit.job, transforms=("t:same",), results=results)
+    asked: list[int] = []
+
+    def in_the_middle() -> bool:
+        if calls >= 2500:
+            asked.append(calls)
+        return bool(asked)
+
+    # When the unit is lost in the middle of a batch, then nothing of that batch counts
+    with pytest.raises(Died):
+        unit.attempt(checkpoint_s=NEVER, dies=in_the_middle)
+    assert asked == [2500]
+    assert names(tmp_path) == []
+
+    # When it is paused there, then the batch is taken whole
+    calls = 0
+    asked.clear()
+    with pytest.raises(UnitPaused):
+        unit.attempt(checkpoint_s=NEVER, of=UnitPaused, dies=in_the_middle)
+    assert asked[0] == 2500
+    assert unit.counted[0] == calls > 2500
+
+    # And the unit goes on behind it: each row went through the function once
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    wanted = rows.expected.filter(pc.field("c") < 20000)
+    assert by_key(read_parts(tmp_path, parts_of(outcome))) == wanted
+    assert calls == outcome.rows == wanted.num_rows
+
+
+def test_in_the_middle_of_a_wide_partition(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, [WIDE_RANGE])
+    # When attempts die within the one partition that the unit is of
+    kept = []
+    for dies_at in (50_000, 90_000, 170_000):
+        unit.die(dies_at)
+        (rest,) = unpack_cursor(unit.scan_cursor)
+        assert rest.range == WIDE_RANGE and rest.state is not None
+        kept.append(unit.counted[1])
+    assert kept == sorted(set(kept)) and kept[0] > 0
+    # Then the last goes on there
+    outcome = unit.attempt()
+    assert (outcome.rows, outcome.rows_read) == (WIDE_ROWS, WIDE_ROWS)
+    parts = parts_of(outcome)
+    assert len(attempts_of(parts)) == 4
+    # And the rows are in the partition's order over the parts, as if nobody had died
+    found = read_parts(tmp_path, parts)
+    assert found["c"].to_pylist() == list(range(WIDE_ROWS))
+    assert set(found["p"].unique().to_pylist()) == {WIDE}
+
+
+def test_an_attempt_that_dies_after_the_last_row(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    """All was kept, and was not committed: the next attempt has nothing to read."""
+    unit = unload(cassandra_session, rows, tmp_path, [WIDE_RANGE])
+    first = unit.attempt()
+    assert unit.scan_cursor == ""
+    again = unit.attempt()
+    assert (again.rows, again.rows_read, again.bytes_read) == (
+        first.rows,
+        first.rows_read,
+        first.bytes_read,
+    )
+    assert again.pages == 0
+    assert parts_of(again) == parts_of(first)
+
+
+def test_bounds_of_parts_hold_over_attempts(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path, rows_max=3000)
+    unit.die(70_000)
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    parts = parts_of(outcome)
+    assert max(part.rows for part in parts) == 3000
+    assert by_key(read_parts(tmp_path, parts)) == rows.expected
+    assert names(tmp_path) == sorted(part.name for part in parts)
+
+
+def test_without_a_cursor_an_attempt_begins_again(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    unit = unload(cassandra_session, rows, tmp_path)
+    # Given an attempt that kept parts for the next
+    unit.die(100_000)
+    orphans = names(tmp_path)
+    assert orphans and not any(name.startswith(".") for name in orphans)
+    # When its cursor is lost: Redis may lose its last second
+    unit.cursor = None
+    outcome = unit.attempt(checkpoint_s=NEVER)
+    # Then the next reads everything, and counts nothing twice
+    parts = parts_of(outcome)
+    assert unit.seen[0] == 0
+    assert (outcome.rows, outcome.rows_read) == (ROWS, ROWS)
+    assert by_key(read_parts(tmp_path, parts)) == rows.expected
+    # And the parts of the first are removed in the end, and no others
+    winners = {part.name for part in parts}
+    assert names(tmp_path) == sorted({*orphans, *winners})
+    assert remove_orphans(str(tmp_path), JOB, winners) == sorted(orphans)
+    assert names(tmp_path) == sorted(winners)
+
+
+def test_an_attempt_that_kept_nothing_leaves_nothing(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    """Its parts, whole ones too, are named nowhere."""
+    unit = unload(cassandra_session, rows, tmp_path, rows_max=2000)
+    unit.die(50_000, checkpoint_s=NEVER)
+    assert names(tmp_path) == []
+
+
+def test_an_attempt_leaves_what_it_kept_and_no_more(
+    cassandra_session: Session, rows: Rows, tmp_path: Path
+) -> None:
+    """Another attempt went on from its cursor: the parts it names are the other's now."""
+    unit = unload(cassandra_session, rows, tmp_path, rows_max=2000)
+    other: list[ReadOutcome] = []
+
+    def overtaken() -> None:
+        # Another attempt, begun from this cursor, is done before this one goes on.
+        if not other and unit.counted[0] > 30_000:
+            kept = unit.cursor
+            other.append(unit.attempt(checkpoint_s=NEVER))
+            unit.cursor = kept
+
+    unit.die(60_000, on_checkpoint=overtaken)
+    parts = parts_of(other[0])
+    assert len(attempts_of(parts)) == 2
+    assert by_key(read_parts(tmp_path, parts)) == rows.expected

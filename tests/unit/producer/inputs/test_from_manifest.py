@@ -1,0 +1,204 @@
+"""What the manifest of an unloaded folder says of how to load it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from producer.inputs.from_manifest import manifest_options
+from ringhaul.errors import SourceUnavailable, UsageError
+from ringhaul.formats.write import OutputFormat
+from ringhaul.output.manifest import Manifest, write_manifest
+from ringhaul.storage import web
+from ringhaul.storage.access import SCHEMES, Access, access, set_access
+from tests.web_server import running_web_server
+
+DEFAULTS: dict[str, Any] = {
+    "file_format": "auto",
+    "delimiter": ",",
+    "quote": '"',
+    "null_strings": (),
+    "header": True,
+    "columns": None,
+    "allow_nul": False,
+}
+
+
+def folder(path: Path | str, **fmt: Any) -> str:
+    manifest = Manifest(
+        job="ul-1a2b3c",
+        keyspace="shop",
+        table="orders",
+        statement="SELECT * FROM shop.orders",
+        columns=(("id", "int"), ("note", "text")),
+        format=OutputFormat(**fmt),
+        created="2026-01-01T00:00:00.000+00:00",
+        parts=(),
+    )
+    write_manifest(str(path), manifest)
+    return str(path)
+
+
+def asked(*sources: str, given: tuple[str, ...] = (), **options: Any) -> tuple[dict[str, Any], str]:
+    return manifest_options({**DEFAULTS, "sources": sources, **options}, given)
+
+
+def test_what_has_no_manifest_of_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "an extension of a browser"}')
+    (tmp_path / "rows.csv").touch()
+    assert asked(str(tmp_path), str(tmp_path / "rows.csv"), "-", "*.csv") == ({}, "")
+
+
+def test_the_usual_dialect_is_not_told(tmp_path: Path) -> None:
+    changes, told = asked(folder(tmp_path / "out"), "other.csv")
+    assert (changes, told) == ({"allow_nul": True}, "")
+
+
+def test_json_lines_and_parquet_have_no_dialect(tmp_path: Path) -> None:
+    sources = [folder(tmp_path / kind, kind=kind) for kind in ("jsonl", "parquet")]
+    assert asked(*sources) == ({}, "")
+
+
+def test_another_dialect_is_taken_and_told(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out", delimiter=";", quote="'", null="NULL", header=False)
+    changes, told = asked(out)
+    assert changes == {
+        "delimiter": ";",
+        "quote": "'",
+        "null_strings": ("NULL",),
+        "header": False,
+        "columns": "id,note",
+        "allow_nul": True,
+    }
+    assert told == (
+        f"{out}: CSV with delimiter ';', quote \"'\", null 'NULL', no header, "
+        "as its manifest.json says"
+    )
+
+
+def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out", delimiter=";", null="NULL")
+    changes, told = asked(out, given=("delimiter", "allow_nul"), delimiter="|")
+    assert changes == {"null_strings": ("NULL",)}
+    assert told == f"{out}: CSV with null 'NULL', as its manifest.json says"
+
+
+def test_folders_of_one_dialect_go_together(tmp_path: Path) -> None:
+    first, second = (folder(tmp_path / name, delimiter=";") for name in "ab")
+    assert asked(first, second, str(tmp_path / "more.jsonl"))[0]["delimiter"] == ";"
+
+
+@pytest.mark.parametrize("odd_first", [True, False])
+def test_sources_of_two_dialects_are_refused(tmp_path: Path, odd_first: bool) -> None:
+    odd, usual = folder(tmp_path / "odd", delimiter=";"), folder(tmp_path / "usual")
+    for other in (usual, "rows.csv"):
+        sources = (odd, other) if odd_first else (other, odd)
+        with pytest.raises(UsageError) as told:
+            asked(*sources)
+        assert str(told.value) == (
+            f"{odd} is CSV with delimiter ';', says its manifest.json, and {other} is not: take "
+            "them one after the other, or give the options"
+        )
+        # Given, it is the dialect of all.
+        assert asked(*sources, given=("delimiter",), delimiter=";")[1] == ""
+
+
+def test_what_a_glob_matches_counts_as_if_it_were_named(tmp_path: Path) -> None:
+    for name in "ab":
+        folder(tmp_path / "dumps" / name, null="NULL")
+    (tmp_path / "dumps" / "more.jsonl").touch()
+    for pattern in ("dumps/*", "d*/[ab]", "dumps/*/"):
+        changes, told = asked(str(tmp_path / pattern))
+        assert changes == {"null_strings": ("NULL",), "allow_nul": True}
+        assert told.startswith(f"{tmp_path / 'dumps' / 'a'}")
+    assert asked(f"file://{tmp_path}/dumps/*")[0] == changes
+
+
+@pytest.mark.parametrize("usual", ["dumps/b", "dumps/b.csv"])
+def test_a_glob_over_two_dialects_is_refused(tmp_path: Path, usual: str) -> None:
+    odd = folder(tmp_path / "dumps" / "a", null="NULL")
+    other = tmp_path / usual
+    if other.suffix:
+        other.touch()
+    else:
+        folder(other)
+    with pytest.raises(UsageError) as refusal:
+        asked(str(tmp_path / "dumps/*"))
+    assert str(refusal.value) == (
+        f"{odd} is CSV with null 'NULL', says its manifest.json, and {other} is not: take them "
+        "one after the other, or give the options"
+    )
+    assert asked(str(tmp_path / "dumps/*"), given=("null_strings",), null_strings=("NULL",)) == (
+        {"allow_nul": True},
+        "",
+    )
+
+
+def test_a_folder_whose_name_looks_like_a_glob_is_a_folder(tmp_path: Path) -> None:
+    assert asked(folder(tmp_path / "[ab]", null="NULL"))[0]["null_strings"] == ("NULL",)
+    assert asked(f"file://{tmp_path}/[ab]")[0]["null_strings"] == ("NULL",)
+
+
+def test_what_a_glob_names_that_cannot_be_looked_at_is_left_to_the_sources_own_look() -> None:
+    assert asked("none-[ab]/*", "file://elsewhere/*", "nothing://b/*", "https://h/*") == ({}, "")
+
+
+@pytest.fixture
+def access_to_all() -> Iterator[None]:
+    before = access()
+    set_access(Access(schemes=(*SCHEMES, "memory"), private_addresses=True))
+    yield
+    set_access(before)
+
+
+@pytest.mark.usefixtures("access_to_all")
+def test_a_glob_of_a_store(tmp_path: Path) -> None:
+    store = fsspec.filesystem("memory")
+    store.store.clear()
+    for name in ("a", "b.csv"):
+        folder("memory://dumps/" + name, null="NULL")
+    store.pipe("/dumps/more.jsonl", b"{}\n")
+    assert asked("memory://dumps/*") == (
+        {"null_strings": ("NULL",), "allow_nul": True},
+        "memory://dumps/a/: CSV with null 'NULL', as its manifest.json says",
+    )
+    store.pipe("/dumps/1.csv", b"1\n")
+    with pytest.raises(UsageError, match=r"memory://dumps/1\.csv is not: take them"):
+        asked("memory://dumps/*")
+    store.store.clear()
+
+
+@pytest.mark.usefixtures("access_to_all")
+def test_a_folder_of_a_web_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_PAUSES_S", (0.0,))
+    written = Path(folder(tmp_path, null="NULL"), "manifest.json").read_bytes()
+    with running_web_server() as server:
+        server.files = {
+            "a/manifest.json": written,
+            "later/manifest.json": written.replace(b'"version": 1', b'"version": 2'),
+            "page/manifest.json": b"<html>",
+            "list/manifest.json": b"[]",
+        }
+        changes, told = asked(f"{server.url}/a/")
+        assert changes == {"null_strings": ("NULL",), "allow_nul": True}
+        assert told == f"{server.url}/a/: CSV with null 'NULL', as its manifest.json says"
+        for name in ("later", "page", "list", "none"):
+            assert asked(f"{server.url}/{name}/") == ({}, "")
+        server.requests.clear()
+        assert asked(f"{server.url}/a.csv", f"{server.url}/a") == ({}, "")
+        assert not server.requests, "without a slash it is a file"
+        # A later look may find the rows, and would take NULL for a text.
+        server.statuses["a/manifest.json"] = [503] * 9
+        with pytest.raises(SourceUnavailable):
+            asked(f"{server.url}/a/")
+
+
+def test_a_source_that_holds_a_secret_is_told_without_it(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out", delimiter=";")
+    with pytest.raises(UsageError) as refusal:
+        asked(out, "https://me:pa55@host/x.csv?sig=5ecret")
+    assert "https://host/x.csv?... is not" in str(refusal.value)

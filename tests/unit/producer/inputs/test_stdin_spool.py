@@ -1,0 +1,208 @@
+"""Standard input is kept in a file that is one command's alone, and removed with it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from producer.inputs.stdin_spool import (
+    as_standard_input,
+    spool_path,
+    spool_sources,
+    told_as_standard_input,
+    told_path,
+)
+from producer.plan.sources import plan_sources
+from producer.request.load import LoadRequest
+from producer.run.spool_cleanup import drop_spooled
+from ringhaul.errors import OutputUnusable, SourceMissing, UsageError
+from ringhaul.formats.dialect import CsvDialect
+from tests.loads import load_job, load_source, table_schema
+
+JOB = "ld-7f3a9c"
+TABLE = table_schema({"id": "int"}, ["id"])
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """What other commands of this job id have spooled."""
+    folder = tmp_path / "state" / "spool"
+    folder.mkdir(parents=True)
+    for name in (f"{JOB}.csv", spool_path(tmp_path / "state", JOB).name):
+        (folder / name).write_text("id\n1\n")
+    return folder
+
+
+@pytest.fixture
+def nobody() -> Iterator[int]:
+    """A port on which nobody answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def started(tmp_path: Path, port: int) -> subprocess.Popen[str]:
+    arguments = ("load", "-", "-t", "shop.orders", "--job-id", JOB, "--dry-run")
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "producer", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {
+            "RINGHAUL_STATE_DIR": str(tmp_path / "state"),
+            "RINGHAUL_CLUSTER_CONTACT_POINTS": "127.0.0.1",
+            "RINGHAUL_CLUSTER_PORT": str(port),
+        },
+    )
+
+
+def test_a_command_that_ends_in_planning_leaves_others_standard_input_alone(
+    tmp_path: Path, kept: Path, nobody: int
+) -> None:
+    before = set(kept.iterdir())
+    with started(tmp_path, nobody) as command:
+        _, told = command.communicate("id\n2\n", timeout=120)
+    assert command.returncode == 4, told
+    assert "Traceback" not in told
+    assert set(kept.iterdir()) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_spooled_is_removed_when_the_command_is_told_to_end(
+    tmp_path: Path, kept: Path, nobody: int, number: signal.Signals
+) -> None:
+    # Given a command in the middle of its standard input
+    before = set(kept.iterdir())
+    with started(tmp_path, nobody) as command:
+        give_up = time.monotonic() + 120
+        while len(set(kept.iterdir())) == len(before):
+            assert command.poll() is None, command.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        # When it gets the signal
+        command.send_signal(number)
+        code = command.wait(120)
+        # Then it ends as by Ctrl-C, and its file is gone
+        assert code == 130, command.communicate()
+    assert set(kept.iterdir()) == before
+
+
+def test_a_job_that_is_done_drops_its_own_alone(kept: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    mine, other = sorted(kept.iterdir())
+    outside = tmp_path / f"{JOB}.csv"
+    outside.write_text("id\n1\n")
+    job = load_job(TABLE, *(load_source(["id"], path=str(path)) for path in (mine, outside)))
+    drop_spooled(state, "ld-other", job)
+    assert mine.exists()
+    drop_spooled(state, JOB, job)
+    assert not mine.exists()
+    assert other.exists()
+    assert outside.exists()
+
+
+PIPED = {
+    "gzip": (gzip.compress(b"id\n1\n"), "is compressed by gzip: unpack it in the pipe (gzip -dc "),
+    "bzip2": (bz2.compress(b"id\n1\n"), "is compressed by bzip2: unpack it in the pipe (bzip2 "),
+    "xz": (lzma.compress(b"id\n1\n"), "is compressed by xz: unpack it in the pipe (xz -dc FILE | "),
+    "zstd": (
+        pa.Codec("zstd").compress(b"id\n1\n").to_pybytes(),
+        "is compressed by zstd: unpack it in the pipe (zstd -dc FILE | ringhaul ...)",
+    ),
+    "parquet": (b"PAR1\x15\x04", "is a Parquet file: give --format parquet"),
+}
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_standard_input_that_is_no_text_is_refused_before_it_is_all_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    content, told = PIPED[kind]
+    rest = b"x" * 2**20
+
+    def spooled(form: str = "auto", encoding: str = "utf-8") -> int:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content + rest)))
+        dialect = CsvDialect(encoding=encoding)
+        (file,) = spool_sources(["-"], dialect, form, spool_path(tmp_path, JOB))
+        return file.size_bytes
+
+    with pytest.raises(UsageError) as refusal:
+        spooled()
+    assert str(refusal.value).startswith(f"standard input {told}")
+    assert sys.stdin.buffer.tell() < len(rest)
+    # Text of other encodings may begin so, and Parquet that is said to be that does.
+    assert spooled(encoding="utf-16") == len(content + rest)
+    if kind == "parquet":
+        assert spooled("parquet") == len(content + rest)
+
+
+def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a state folder by a relative path, and standard input that is no JSON Lines
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": 1}]')))
+    spool = spool_path(Path("state"), JOB)
+    request = LoadRequest(keyspace="shop", table="orders", file_format="jsonl")
+    files = spool_sources(["-"], request.dialect, "jsonl", spool)
+    # When it is planned
+    with pytest.raises(UsageError) as refusal, told_as_standard_input(spool):
+        plan_sources(request, files, TABLE)
+    # Then the message names what the user gave
+    assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
+    assert JOB not in str(refusal.value)
+
+
+def test_a_spool_file_is_told_as_standard_input_wherever_it_is(tmp_path: Path) -> None:
+    spool = spool_path(tmp_path / "straße", JOB)
+    assert told_path(str(spool), JOB) == "standard input"
+    for path, job in ((spool, "ld-7f3a9"), (tmp_path / spool.name, JOB), (f"{spool}.gz", JOB)):
+        assert told_path(str(path), job) == str(path)
+    for text in (f"{spool}:3", json.dumps({"path": str(spool)})):
+        assert as_standard_input(text, spool) == text.replace(
+            str(spool) if str(spool) in text else json.dumps(str(spool))[1:-1], "standard input"
+        )
+
+
+def test_standard_input_that_cannot_be_read_or_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = spool_path(tmp_path / "state", JOB)
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    with pytest.raises(UsageError, match="standard input is closed"):
+        spool_sources(["-"], CsvDialect(), "auto", spool)
+    # A file that may not grow any more, as on a disk that is full
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1\n" * 100_000)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OutputUnusable) as refusal:
+            spool_sources(["-"], CsvDialect(), "auto", spool_path(tmp_path / "state", JOB))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(refusal.value).startswith(f"{spool.parent}: standard input cannot be kept here")
+    assert "File too large; free some of the disk" in str(refusal.value)
+
+
+def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:
+    spool = spool_path(tmp_path / "state", JOB)
+    with pytest.raises(SourceMissing):
+        spool_sources([str(tmp_path / "x.csv")], CsvDialect(), "auto", spool)
+    assert not spool.parent.exists()

@@ -1,0 +1,61 @@
+"""Spool folders of commands that were killed are removed, those of commands that live are not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from producer.outputs.stdout_spool import spool_folder
+
+#: A command that says when it has its folder with a part in it, and lives until it is ended.
+HOLDER = """
+import pathlib, sys
+from producer.outputs.stdout_spool import spool_folder
+folder = pathlib.Path(sys.argv[1])
+with spool_folder(folder):
+    (folder / "part").touch()
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"\n"
+    return process
+
+
+def test_the_folder_lives_as_long_as_the_command(tmp_path: Path) -> None:
+    spool = tmp_path / "state" / "spool"
+    with spool_folder(spool / "ul-1"):
+        assert (spool / "ul-1").stat().st_mode & 0o777 == 0o700
+        # A second command with the same --job-id
+        with spool_folder(spool / "ul-1"), spool_folder(spool / "ul-2"):
+            assert sorted(os.listdir(spool)) == ["ul-1", "ul-2"]
+    assert os.listdir(spool) == []
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next_and_nothing_else(tmp_path: Path) -> None:
+    # Given a command that is killed, one that lives, and the input of a job
+    (tmp_path / "ld-1.csv").write_text("id\n1\n")
+    (tmp_path / "elsewhere").symlink_to(tmp_path.parent)
+    living, killed = holder(tmp_path / "ul-living"), holder(tmp_path / "ul-killed")
+    with living, killed:
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        assert (tmp_path / "ul-killed" / "part").exists()
+        # When the next one begins
+        with spool_folder(tmp_path / "ul-next"):
+            assert sorted(os.listdir(tmp_path)) == [
+                *("elsewhere", "ld-1.csv", "ul-living", "ul-next"),
+            ]
+        # Then the parts of the living one are there still, until it ends
+        assert os.listdir(tmp_path / "ul-living") == ["part"]
+        living.communicate()
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "ld-1.csv"]
+    assert living.returncode == 0

@@ -1,0 +1,162 @@
+"""What stands in a file stays there until another takes its place, and records that are nowhere
+else are not written over."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from producer.outputs.whole_file import check_replacing, whole_file
+from producer.report.rejects import refuse_source
+from ringhaul.errors import OutputUnusable, UsageError
+
+
+def test_a_file_is_replaced_when_all_of_it_is_written(tmp_path: Path) -> None:
+    target, link = tmp_path / "x.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    with whole_file(str(link)) as out:
+        out.write(b"new")
+        assert target.read_text() == "old"
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert sorted(tmp_path.iterdir()) == [link, target]
+
+
+@pytest.mark.parametrize("error", [UsageError("other headers"), KeyboardInterrupt()])
+def test_what_fails_on_the_way_leaves_all_as_it_was(tmp_path: Path, error: BaseException) -> None:
+    target = tmp_path / "x.csv"
+    target.write_text("old")
+    with pytest.raises(type(error)), whole_file(str(target)) as out:
+        out.write(b"new")
+        raise error
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_two_that_write_a_file_at_once_do_not_meet(tmp_path: Path) -> None:
+    """As two hosts may that share the folder, by one process number."""
+    target = tmp_path / "x.csv"
+    with whole_file(str(target)) as first:
+        first.write(b"first\n" * 9)
+        with whole_file(str(target)) as second:
+            second.write(b"second\n")
+        assert target.read_text() == "second\n"
+    assert target.read_text() == "first\n" * 9
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+    missing = tmp_path / "gone" / "x.csv"
+    with pytest.raises(UsageError) as told, whole_file(str(missing)):
+        pass
+    assert str(told.value) == f"{missing}: cannot be written: No such file or directory"
+    with (
+        pytest.raises(OutputUnusable, match="/dev/full: cannot be written: No space left"),
+        whole_file("/dev/full") as out,
+    ):
+        out.write(b"x")
+    assert Path("/dev/full").is_char_device()
+
+
+def test_what_cannot_be_written_is_found_out_before(tmp_path: Path) -> None:
+    """In a folder in which even root makes nothing."""
+    link = tmp_path / "link"
+    link.symlink_to("/proc/x.csv")
+    for path in (f"{tmp_path}/gone/x.csv", "/proc/x.csv", str(link), f"{tmp_path}/{'n' * 300}"):
+        with pytest.raises(UsageError, match="cannot be written") as told:
+            check_replacing(path)
+        assert str(told.value).startswith(f"{path}: ")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "there").write_text("old\n")
+    before = sorted(tmp_path.iterdir())
+    for name in ("pipe", "there", "new"):
+        check_replacing(f"{tmp_path}/{name}")
+    with (tmp_path / "there").open("a") as log:
+        check_replacing(f"/dev/fd/{log.fileno()}")
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "there").read_text() == "old\n"
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with whole_file(str(pipe)) as out:
+            out.write(b"x")
+        assert os.read(reader, 9) == b"x"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "/proc/{pid}/fd/{}", "a link"])
+def test_what_a_descriptor_stands_for_is_written_as_it_is(tmp_path: Path, name: str) -> None:
+    """As `--export /dev/stdout >> log.txt` names it: a link that leads to log.txt."""
+    log, path = tmp_path / "log.txt", tmp_path / "link"
+    log.write_text("old\n")
+    reading, pipe = os.pipe()
+    appending = os.open(log, os.O_WRONLY | os.O_APPEND)
+    beginning = os.open(tmp_path / "new.txt", os.O_WRONLY | os.O_CREAT)
+    os.write(beginning, b"first\n")
+    try:
+        for descriptor in (appending, beginning, pipe):
+            named = name.format(descriptor, pid=os.getpid())
+            if name == "a link":
+                path.unlink(missing_ok=True)
+                path.symlink_to(f"/dev/fd/{descriptor}")
+                named = str(path)
+            with whole_file(named) as out:
+                out.write(b"new\n")
+            os.write(descriptor, b"last\n")
+        assert os.read(reading, 99) == b"new\nlast\n"
+    finally:
+        for descriptor in (reading, pipe, appending, beginning):
+            os.close(descriptor)
+    assert log.read_text() == "old\nnew\nlast\n"
+    assert (tmp_path / "new.txt").read_text() == "first\nnew\nlast\n"
+
+
+def test_the_output_of_another_process_is_added_to(tmp_path: Path) -> None:
+    """As `/proc/1/fd/1` is in a container."""
+    log = tmp_path / "log.txt"
+    log.write_text("old\n")
+    with log.open("ab") as out:
+        other = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=out)
+    with whole_file(f"/proc/{other.pid}/fd/1") as there:
+        there.write(b"new\n")
+    other.communicate(b"last\n")
+    assert log.read_text() == "old\nnew\nlast\n"
+
+
+def test_a_descriptor_that_is_not_open_is_told_in_words() -> None:
+    with (
+        pytest.raises(UsageError, match="/dev/fd/999: cannot be written: Bad file descriptor"),
+        whole_file("/dev/fd/999"),
+    ):
+        pass
+
+
+def test_an_export_over_a_source_is_refused_under_whatever_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "rejects.csv"
+    source.write_text("id\n1\n")
+    (tmp_path / "link").symlink_to(source)
+    (tmp_path / "hard").hardlink_to(source)
+    sources = ["s3://bucket/x.csv", str(tmp_path / "gone.csv"), str(source)]
+    for name in ("rejects.csv", "./rejects.csv", str(source), "link", "hard"):
+        with pytest.raises(UsageError) as told:
+            refuse_source(name, sources)
+        assert str(told.value) == (
+            f"--export {name}: the job was loaded from this file; give another name"
+        )
+    for name in ("-", "other.csv", "gone.csv", "s3://bucket/x.csv"):
+        refuse_source(name, sources)

@@ -1,0 +1,219 @@
+"""The sample of a dry run is of records that the load would load."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from producer.plan import dry_run, unit_count
+from producer.plan.dry_run import dry_run_json, dry_run_text
+from producer.plan.sources import plan_source, plan_sources, with_empty
+from producer.plan.units import split_sources
+from producer.request.load import LoadRequest
+from producer.text import count_text
+from ringhaul.records.job import ORDINAL_END, LoadJob
+from ringhaul.records.unit import LoadUnit
+from ringhaul.sources.find import find_sources
+from tests.loads import load_job, table_schema
+
+TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
+
+
+def planned(folder: Path, skip: int = 0, most: int | None = None, unit_bytes: int = 40) -> LoadJob:
+    request = LoadRequest(keyspace="shop", table="orders")
+    sources = [plan_source(request, file, TABLE) for file in find_sources([str(folder)])]
+    end = ORDINAL_END if most is None else skip + most
+    return load_job(TABLE, *sources, ordinal_first=skip, ordinal_end=end, unit_bytes=unit_bytes)
+
+
+def sampled(job: LoadJob) -> list[str]:
+    """What is said of the samples, without the names of the files."""
+    text = dry_run_text(job, 2)
+    return [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith(" sample ")]
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 40, 1 << 20])
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
+def test_records_that_are_passed_over_are_not_in_it(
+    tmp_path: Path, name: str, unit_bytes: int
+) -> None:
+    text = b"id,v\njunk,a\nmore junk,b\n" + b"".join(b"%d,c\n" % n for n in range(10))
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    (tmp_path / "next.csv").write_text("id,v\nbad,d\n12,e\n")
+
+    first, second = sampled(planned(tmp_path, 2, unit_bytes=unit_bytes))
+
+    assert first == "10 records, 0 rejected"
+    assert second == "2 records, 1 rejected"
+    # and those beyond --max-rows are not, nor are files of which nothing is wanted
+    job = planned(tmp_path, 11, 2, unit_bytes=unit_bytes)
+    assert sampled(job) == ["1 record, 0 rejected", "1 record, 1 rejected"]
+    assert f"{tmp_path}/next.csv:2 id: cast int" in dry_run_text(job, 2)
+    assert sampled(planned(tmp_path, 12)) == ["0 records, 0 rejected", "2 records, 1 rejected"]
+    assert sampled(planned(tmp_path, 0, 3))[1] == "0 records, 0 rejected"
+
+
+def test_programs_are_told_the_same(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,v,x\n1,a,?\nno,b,?\n")
+    request = LoadRequest(keyspace="shop", table="orders", skip_columns=["x"])
+    source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
+    job = load_job(TABLE, source, unit_bytes=40)
+
+    plan = json.loads(json.dumps(dry_run_json(job, 2)))
+
+    assert {name: plan[name] for name in ("files", "bytes", "units", "worker_processes")} == {
+        "files": 1,
+        "bytes": 20,
+        "units": 1,
+        "worker_processes": 2,
+    }
+    assert plan["mapping"] == [
+        {"field": "id", "column": "id", "type": "int", "key": "partition"},
+        {"field": "v", "column": "v", "type": "text", "key": None},
+    ]
+    assert plan["not_loaded"] == ["x"]
+    assert f" statement  {plan['statement']}" in dry_run_text(job, 2).splitlines()
+    (shown,) = plan["samples"]
+    assert (shown["records"], shown["rows"], shown["rejected"]) == (2, 1, 1)
+    (problem,) = shown["problems"]
+    assert (problem["file"], problem["line"]) == (f"{tmp_path}/in.csv", 3)
+    assert (problem["stage"], problem["column"]) == ("cast", "id")
+    assert '"no"' in problem["reason"]
+
+
+def test_it_is_looked_for_behind_a_long_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "SAMPLE_BYTES", 64)
+    (tmp_path / "in.csv").write_text("id,v\n" + "junk,x\n" * 500 + "1,x\n")
+    job = planned(tmp_path, 500, unit_bytes=1 << 20)
+    assert sampled(job) == ["1 record, 0 rejected"]
+    # but not for ever
+    monkeypatch.setattr(dry_run, "SAMPLE_BLOCKS_MAX", 10)
+    assert sampled(job) == ["0 records, 0 rejected"]
+
+
+def test_parts_without_a_record_are_passed_over_as_by_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a set of parts whose first one is empty, and more records wanted than are counted
+    (tmp_path / "part-0.csv").write_text("")
+    (tmp_path / "part-1.csv").write_text("id,v\n" + "1,x\n" * 10_000)
+    monkeypatch.setattr(unit_count, "READ_BYTES_MAX", 1 << 12)
+    monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 10)
+    request = LoadRequest(keyspace="shop", table="orders", max_rows=5000)
+    files = find_sources([str(tmp_path)])
+    found = plan_sources(request, files, TABLE)
+    sources = with_empty(request, files, found, [source for source in found if source])
+    job = load_job(TABLE, *sources, ordinal_end=5000, unit_bytes=1000)
+    plan = dry_run_json(job, 2)
+    assert plan["units_more"]
+    assert plan["units"] <= 25
+
+
+def test_a_later_row_group_of_parquet(tmp_path: Path) -> None:
+    table = pa.table({"id": [None] * 4 + [1, 2], "v": ["x"] * 6})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=2)
+    assert sampled(planned(tmp_path, 4)) == ["2 records, 0 rejected"]
+    assert sampled(planned(tmp_path, 1)) == ["1 record, 1 rejected"]
+    pq.write_table(table.slice(0, 0), tmp_path / "in.parquet")
+    assert sampled(planned(tmp_path)) == ["0 records, 0 rejected"]
+
+
+def lines_of(*names: str) -> list[tuple[str, bytes]]:
+    """Files of 10,000 records, 10 bytes each behind the header."""
+    return [(name, b"id,v\n" + b"%07d,x\n" * 10_000 % tuple(range(10_000))) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("files", "skip", "most", "units", "first_sample"),
+    [
+        (lines_of("a.csv"), 0, None, 100, "10,000 records"),
+        (lines_of("a.csv", "b.csv", "c.csv"), 0, None, 300, "10,000 records"),
+        # A compressed one is a unit; what is behind it is not counted
+        ([("a.csv.gz", gzip.compress(lines_of("a")[0][1])), *lines_of("b.csv")], 0, None, 101,
+         "10,000 records"),
+        # Nothing but what is wanted
+        (lines_of("a.csv", "b.csv"), 0, 12_000, 120, "10,000 records"),
+        (lines_of("a.csv"), 9_990, 10, 1, "10 records"),
+    ],
+    ids=["one", "more", "compressed", "most", "skip"],
+)  # fmt: skip
+def test_units_beyond_a_sample_are_reckoned_from_sizes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[tuple[str, bytes]],
+    skip: int,
+    most: int | None,
+    units: int,
+    first_sample: str,
+) -> None:
+    for name, data in files:
+        (tmp_path / name).write_bytes(data)
+    job = planned(tmp_path, skip, most, unit_bytes=1000)
+    # Given what is read to the end, then the units are counted
+    exact = dry_run_json(job, 2)
+    assert not exact["units_more"]
+    assert abs(exact["units"] - units) <= 2
+
+    # And if that would be long, it is not, and all the rest is told the same
+    monkeypatch.setattr(unit_count, "READ_BYTES_MAX", 1 << 14)
+    monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 12)
+    read: list[int] = []
+    monkeypatch.setattr(unit_count, "split_sources", watched(read))
+    about = dry_run_json(job, 2)
+    assert sum(read) <= (1 << 14) + (1 << 16)
+    assert about["units_more"]
+    assert abs(about["units"] - units) <= 2
+    counted = count_text(about["units"], "unit")
+    assert f" plan       about {counted} of about " in dry_run_text(job, 2)
+    assert sampled(job)[0].startswith(first_sample)
+    # but for what is wanted of later files, whose records nobody has numbered
+    if most is not None:
+        about["samples"], exact["samples"] = about["samples"][:1], exact["samples"][:1]
+    assert {**about, "units": 0, "units_more": 0} == {**exact, "units": 0, "units_more": 0}
+
+
+def watched(read: list[int]) -> Callable[..., Iterator[LoadUnit]]:
+    def split(job: LoadJob, *, on_read: Callable[[int], None]) -> Iterator[LoadUnit]:
+        def both(more_bytes: int) -> None:
+            read.append(more_bytes)
+            on_read(more_bytes)
+
+        return split_sources(job, on_read=both)
+
+    return split
+
+
+def test_row_groups_beyond_those_that_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"id": range(1000), "v": ["x"] * 1000})
+    for name in ("a", "b", "c"):
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
+    job = planned(tmp_path)
+    assert (dry_run_json(job, 2)["units"], dry_run_json(job, 2)["units_more"]) == (30, False)
+    monkeypatch.setattr(unit_count, "COUNTED_MAX", 12)
+    assert dry_run_json(job, 2)["units_more"]
+    # The footers and indexes of so small ones are as large as they are.
+    assert 12 < dry_run_json(job, 2)["units"] < 300
+    monkeypatch.setattr(unit_count, "COUNTED_MAX", 30)
+    assert not dry_run_json(job, 2)["units_more"]
+
+
+def test_a_write_time_that_is_a_column_too_is_read_once(tmp_path: Path) -> None:
+    table = pa.table({"v": ["x", "y"], "id": pa.array([1, 2**40])})
+    pq.write_table(table, tmp_path / "in.parquet")
+    request = LoadRequest(keyspace="shop", table="orders", timestamp_field="id")
+    source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
+    plan = dry_run_json(load_job(TABLE, source), 2)
+    assert plan["timestamp_field"] == "id"
+    assert [pair["column"] for pair in plan["mapping"]] == ["v", "id"]
+    (shown,) = plan["samples"]
+    assert (shown["rows"], [problem["column"] for problem in shown["problems"]]) == (1, ["id"])

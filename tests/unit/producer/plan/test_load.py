@@ -1,0 +1,189 @@
+"""From options to a job: the small decisions, each by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import load_settings
+from producer.plan.load import unit_bytes_auto
+from producer.request.load import TIMESTAMP_US_MAX, load_request, parse_timestamp_us
+from producer.request.values import sharing
+from ringhaul.errors import UsageError
+from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("total_bytes", "slots", "unit_bytes"),
+    [
+        (0, 1, MIB),
+        (3 * MIB, 2, MIB),  # never below 1 MiB
+        (80 * MIB, 2, 10 * MIB),  # four for each process
+        (80 * MIB, 20, MIB),
+        (10 << 30, 2, 64 * MIB),  # never above 64 MiB
+    ],
+)
+def test_units_feed_every_process_and_stay_units_of_seconds(
+    total_bytes: int, slots: int, unit_bytes: int
+) -> None:
+    assert unit_bytes_auto(total_bytes, slots) == unit_bytes
+
+
+@pytest.mark.parametrize(
+    ("rows_per_s", "slots", "unit_bytes"),
+    [
+        (1_000_000, 4, 64 * MIB),  # faster than it needs to be
+        (1000, 4, 3_000_000),  # 30,000 rows of 100 bytes: two minutes at a quarter of the rate
+        (1000, 8, 1_500_000),
+        (10, 8, 16 << 10),  # never below 16 KiB
+    ],
+)
+def test_units_of_a_paced_load_take_minutes_at_their_share_of_the_rate(
+    rows_per_s: int, slots: int, unit_bytes: int
+) -> None:
+    total_bytes = 10_000_000_000
+    found = unit_bytes_auto(total_bytes, slots, records_count=10**8, rows_per_s=rows_per_s)
+    assert found == unit_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "timestamp_us"),
+    [
+        ("0", 0),
+        ("-5", -5),
+        ("1700000000000001", 1_700_000_000_000_001),
+        ("1970-01-01T00:00:01Z", 1_000_000),
+        ("1970-01-01T00:00:00.000001", 1),  # UTC where no zone is given
+        ("1970-01-01T02:00:00+02:00", 0),
+        ("2026-01-31", 1_769_817_600_000_000),
+        ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
+        (str(TIMESTAMP_US_MAX), TIMESTAMP_US_MAX),
+    ],
+)
+def test_timestamps_are_microseconds_or_dates(text: str, timestamp_us: int) -> None:
+    assert parse_timestamp_us(text) == timestamp_us
+
+
+@pytest.mark.parametrize("text", ["", "NOW", "--5", "5-", "1e6", "²", "2026-13-01", "12:00"])
+def test_a_timestamp_that_is_neither_is_told(text: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_timestamp_us(text)
+    assert str(refusal.value) == (
+        f"--timestamp {text!r}: give microseconds since 1970, a date such as 2026-01-31T12:00:00Z, "
+        "or now"
+    )
+
+
+def test_now_is_the_present_time() -> None:
+    before_us = time.time_ns() // 1000
+    assert before_us <= parse_timestamp_us("now") <= time.time_ns() // 1000
+
+
+@pytest.mark.parametrize("text", [str(TIMESTAMP_US_MAX + 1), str(-TIMESTAMP_US_MAX - 1), "9" * 40])
+def test_a_timestamp_that_no_row_can_have_is_refused_before_the_job(text: str) -> None:
+    with pytest.raises(UsageError, match=f"--timestamp {text}: beyond what Cassandra can hold"):
+        parse_timestamp_us(text)
+
+
+@pytest.fixture
+def options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mapping[str, Any]:
+    """The options of `ringhaul load x.csv -t orders -k shop`, in a folder without settings."""
+    from producer.commands.load import load_command
+
+    monkeypatch.chdir(tmp_path)
+    context = load_command.make_context("load", ["x.csv", "-t", "orders", "-k", "shop"])
+    return context.params
+
+
+def test_defaults_are_those_of_rfc_4180(options: Mapping[str, Any]) -> None:
+    request = load_request(options, load_settings())
+    assert (request.keyspace, request.table, request.header) == ("shop", "orders", True)
+    dialect = request.dialect
+    assert (dialect.delimiter, dialect.quote, dialect.escape, dialect.comment) == (
+        ",",
+        '"',
+        None,
+        None,
+    )
+    assert (dialect.encoding, dialect.null_strings) == ("utf-8", ("",))
+    assert (request.mapping, request.skip_columns, request.columns) == ({}, [], [])
+    assert (request.max_errors, request.strategy) == ("1000", "pipeline")
+    assert sharing(options) == {"pace": NO_PACE, "priority": "normal"}
+    assert request.text.true_words == ("true", "t", "yes", "y", "1")
+
+
+def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
+    given = {
+        "columns": "a, b ,c",
+        "mapping": "a=id, 2 = total",
+        "skip_columns": "b",
+        "delimiter": "\\t",
+        "quote": "",
+        "escape": "\\",
+        "null_strings": ("NULL", "-"),
+        "true_words": "ja,J",
+        "rate": 500,
+        "priority": "low",
+        "skip_rows": 3,
+        "max_rows": 10,
+        "timestamp_field": "writetime(total)",
+        "ttl_field": "3",
+    }
+    options = {**options, **given}
+    request = load_request(options, load_settings({"load.max_errors": "5%"}))
+    assert (request.columns, request.skip_columns) == (["a", "b", "c"], ["b"])
+    assert request.mapping == {"a": "id", "2": "total"}
+    assert request.rows_per_s == 500
+    dialect = request.dialect
+    assert (dialect.delimiter, dialect.quote, dialect.escape) == ("\t", None, "\\")
+    assert dialect.null_strings == ("NULL", "-")
+    assert request.text.true_words == ("ja", "J")
+    assert request.text.false_words == ("false", "f", "no", "n", "0")
+    assert (request.skip_rows, request.max_rows) == (3, 10)
+    assert (request.timestamp_field, request.ttl_field) == ("writetime(total)", "3")
+    pace = Pace(limits=Limits(rows_per_s=500))
+    assert sharing(options) == {"pace": pace, "priority": "low"}
+    assert request.max_errors == "5%"
+
+
+@pytest.mark.parametrize(
+    ("table", "keyspace", "found"),
+    [("shop.orders", None, ("shop", "orders")), ("shop.orders", "shop", ("shop", "orders"))],
+)
+def test_the_table_may_name_its_keyspace(
+    options: Mapping[str, Any], table: str, keyspace: str | None, found: tuple[str, str]
+) -> None:
+    request = load_request({**options, "table": table, "keyspace": keyspace}, load_settings())
+    assert (request.keyspace, request.table) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"keyspace": None}, "no keyspace: give --keyspace, or --table KEYSPACE.TABLE"),
+        ({"table": "a.orders"}, "--table names keyspace a, --keyspace shop"),
+        ({"mapping": "id"}, "--mapping 'id': give FIELD=COLUMN, several parted by commas"),
+        ({"mapping": "id=,a=b"}, "--mapping 'id=': give FIELD=COLUMN, several parted by commas"),
+        ({"delimiter": ";;"}, "--delimiter: ';;' cannot be used"),
+        ({"quote": ","}, "--quote: ',' is already the delimiter"),
+        ({"encoding": "klingon"}, "--encoding: 'klingon' is not known"),
+        ({"null_strings": ("x" * 5000,)}, "--null: 'xxxxxxxxxxxxxxxxxxxx'... is longer than"),
+        ({"epoch_unit": "h"}, "epoch"),
+        ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
+        ({"blob": "octal"}, "octal"),
+        ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),
+    ],
+)
+def test_options_that_cannot_be_used_are_named(
+    options: Mapping[str, Any], given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        load_request({**options, **given}, load_settings())
+    assert told in str(refusal.value)
+    assert refusal.value.exit_code == 2

@@ -1,0 +1,117 @@
+"""What a count asks for: the SELECT that its options become."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from cassandra.cluster import Session
+
+from producer.plan import scan
+from producer.plan.scan import Read, read_select, refuse_local
+from producer.request.scan import Wanted, check_wanted
+from ringhaul.cluster.schema import TableSchema
+from ringhaul.errors import UsageError
+from ringhaul.query import QueryError
+from tests.loads import table_schema
+from tests.unit.cluster.sessions import session, simple, strategy
+from tests.unit.query.tables import table_of
+
+
+def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> Read:
+    monkeypatch.setattr(scan, "find_table", lambda *_: table)
+    monkeypatch.setattr(scan, "check_consistency", lambda *_, **__: None)
+    monkeypatch.setattr(scan, "refuse_local", lambda *_: None)
+    nobody = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
+    return read_select(nobody, Wanted(table="shop.orders", counts=True, **wanted))
+
+
+@pytest.mark.parametrize(
+    ("key", "heading"),
+    [
+        (["id"], "count"),
+        (["count"], "rows"),
+        (["rows", "id"], "count"),
+        (["count", "rows"], "rows_2"),
+        (["rows_2", "count", "rows"], "rows_3"),
+    ],
+)
+def test_the_count_of_top_partitions_has_a_name_of_its_own(
+    key: list[str], heading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = dict.fromkeys([*key, "a"], "int") | ({} if "count" in key else {"count": "int"})
+    found = read(table_of(columns, tuple(key)), monkeypatch, top=3)
+    assert found.names == (*key, heading)
+    assert found.select is not None
+    assert [group.name for group in found.select.groups] == key
+    assert [order.descending for order in found.select.order] == [True]
+    assert found.select.order[0].scalar.type.name == "bigint", "by the count and not by a key"
+
+
+@pytest.mark.parametrize("end", ["", ";", " ALLOW FILTERING", " allow filtering;", " -- why"])
+@pytest.mark.parametrize("wanted", [{"top": 3}, {"by": "range"}, {}])
+def test_a_condition_may_end_as_in_cqlsh(
+    end: str, wanted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of({"id": "int", "u": "uuid", "Case": "text", "b": "blob"})
+    where = (
+        "\"Case\" = 'it''s; ALLOW FILTERING' AND b != 0xcafe AND token(id) > -5 "
+        "AND u = 123e4567-e89b-12d3-a456-426614174000"
+    )
+    found = read(table, monkeypatch, where=where + end, **wanted)
+    assert found.select is not None
+    assert found.select.where.tokens == (-5, 2**63 - 1)
+    assert set(found.select.where.columns) == {"Case", "b", "u"}
+
+
+def test_more_than_a_condition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of({"id": "int"})
+    with pytest.raises(QueryError, match="more than a condition"):
+        read(table, monkeypatch, top=3, where="id = 1 GROUP BY id")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (Wanted(table="orders"), "no keyspace: give --keyspace"),
+        (Wanted(table="shop.orders", keyspace="ops"), "--table names keyspace shop"),
+        (Wanted(table="shop.orders", where="a >"), "something is missing after"),
+        (Wanted(table="shop.orders", where="a = 1 LIMIT 3"), "is more than a condition"),
+        (Wanted(table="shop.orders", items=["a", "b("]), "cannot read the query"),
+        (Wanted(sql="SELECT FROM WHERE"), "cannot read the query"),
+        (Wanted(sql="SELECT a FROM orders"), "name the table as keyspace.table"),
+        (Wanted(sql="SELECT a FROM x.y JOIN x.z ON 1 = 1"), "joins cannot be answered"),
+    ],
+)
+def test_what_is_wrong_with_any_schema_is_told_without_one(wanted: Wanted, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        check_wanted(wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(table="shop.orders"),
+        Wanted(table="orders", keyspace="shop", items=["nota", "ttl(b)"], where="token(x) > 5"),
+        Wanted(table="shop.orders", where="a = 1", counts=True, by="host"),
+        Wanted(sql="SELECT region, count(*) FROM shop.orders GROUP BY region LIMIT 3"),
+    ],
+)
+def test_what_may_be_right_is_left_to_the_schema(wanted: Wanted) -> None:
+    check_wanted(wanted)
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+def test_what_each_node_has_of_its_own_is_not_read_from_several(virtual: bool) -> None:
+    found = simple("1") if virtual else strategy("LocalStrategy")
+    table = table_schema({"id": "int"}, ["id"])
+
+    def refuse(*dcs: str) -> None:
+        several = session("ONE", found, *dcs)
+        several.cluster.metadata.keyspaces["shop"].virtual = virtual
+        refuse_local(several, table)
+
+    refuse("dc1")
+    with pytest.raises(UsageError, match=r"each of the 2 nodes has a shop\.orders of its own"):
+        refuse("dc1", "dc1")

@@ -1,0 +1,49 @@
+"""What `--json` prints is what docs/cli.md lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from producer.plan.dry_run import dry_run_json
+from producer.plan.sources import plan_source
+from producer.report.load_summary import summary_json
+from producer.report.scan_summary import report_closing
+from producer.report.snapshot import Snapshot
+from producer.request.load import LoadRequest
+from ringhaul.ledger.states import JobState
+from ringhaul.sources.find import find_sources
+from tests.loads import load_job
+from tests.unit.producer.report.test_load_summary import TABLE, summary, verified
+from tests.unit.producer.report.test_scan_summary import REPORT, job
+from tests.unit.producer.statuses import status
+
+CLI = (Path(__file__).parents[4] / "docs" / "cli.md").read_text()
+
+
+def plan_fields(folder: Path) -> Iterable[str]:
+    (folder / "in.csv").write_text("id\nno\n")
+    request = LoadRequest(keyspace="shop", table="orders")
+    source = plan_source(request, find_sources([str(folder)])[0], TABLE)
+    plan = dry_run_json(load_job(TABLE, source), 1)
+    (shown,) = plan["samples"]
+    return {*plan, *plan["mapping"][0], *shown, *shown["problems"][0]}
+
+
+@pytest.mark.parametrize("message", ["status", "load", "verify", "unload", "plan"])
+def test_each_field_is_documented(message: str, tmp_path: Path) -> None:
+    found, title = {
+        "status": lambda: ([field.name for field in fields(Snapshot)], "status"),
+        "load": lambda: (summary_json(summary(JobState.COMPLETE)), "summary"),
+        "verify": lambda: (summary_json(verified(JobState.PARTIAL)), "summary"),
+        "unload": lambda: (report_closing(status(), job(), REPORT, 0).data, "summary"),
+        "plan": lambda: (plan_fields(tmp_path), "plan"),
+    }[message]()
+    of = f" of [^|]*`{message}`" if title == "summary" else ""
+    row = re.search(rf'^\| `"message_type": "{title}"`{of}[^|]*\|(.*)\|$', CLI, re.MULTILINE)
+    assert row is not None
+    assert {*found} - {"message_type"} <= {*re.findall(r"`(\w+)`", row[1])}

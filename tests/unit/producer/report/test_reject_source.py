@@ -1,0 +1,148 @@
+"""Records that the ledger does not keep come from their files, each file read once if it can be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from producer.report import reject_source as module
+from producer.report.reject_source import Again
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.errors import SourceChanged
+from ringhaul.formats.split import Position
+from ringhaul.records.fields import field_reader
+from ringhaul.records.job import LoadSource
+from ringhaul.records.reading import read_records
+from ringhaul.records.rejects import Reject
+from ringhaul.records.unit import TO_THE_END
+from ringhaul.sources.files import SourceFile
+from tests.loads import load_job, load_source, table_schema
+from tests.property.cql.columns import wire
+
+TABLE = table_schema({"id": "int", "v": "text"}, ["id"])
+RECORDS = [b"%d,%s" % (i, b"x" * (i % 50)) for i in range(9000)]
+
+
+def reject(source: LoadSource, *, offset: int, length: int = 0, line: int = 1) -> Reject:
+    return Reject(
+        file=source.file.path,
+        offset=offset,
+        length=length,
+        line=line,
+        stage="cast",
+        column=None,
+        reason="",
+        data=None,
+    )
+
+
+@pytest.fixture
+def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is opened to be read."""
+    names: list[str] = []
+
+    def counted(name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            names.append(name)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(module, name, call)
+
+    counted("open_records")
+    counted("read_records")
+    return names
+
+
+def places() -> list[tuple[int, int]]:
+    """(offset, length) of each record."""
+    found, at = [], 0
+    for record in RECORDS:
+        found.append((at, len(record)))
+        at += len(record) + 1
+    return found
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_records_of_text_come_as_they_stood(
+    tmp_path: Path, openings: list[str], whole: bool
+) -> None:
+    path = tmp_path / ("in.csv.gz" if whole else "in.csv")
+    data = b"".join(record + b"\n" for record in RECORDS)
+    path.write_bytes(gzip.compress(data) if whole else data)
+    size_bytes = path.stat().st_size
+    source = load_source(["id", "v"], path=str(path), size_bytes=size_bytes, whole=whole)
+    wanted = [3, 4, 8000, 8999, 17, 18]
+    with Again(load_job(TABLE, source)) as again:
+        for number in wanted:
+            offset, length = places()[number]
+            found = again.record(source, reject(source, offset=offset, length=length))
+            assert found == RECORDS[number]
+    # And what is decoded was begun anew only for the one that stands before the one before it
+    assert len(openings) == (2 if whole else len(wanted))
+
+
+def test_rows_of_parquet_come_by_their_number(tmp_path: Path, openings: list[str]) -> None:
+    # Given two row groups of several blocks each
+    path = tmp_path / "in.parquet"
+    rows = pa.table({"id": range(6000), "v": [f"{i}-" + "x" * 1000 for i in range(6000)]})
+    pq.write_table(rows, path, row_group_size=3000)
+    source = LoadSource(
+        file=SourceFile(str(path), path.stat().st_size, False),
+        fields=("id", "v"),
+        mapping=(("id", "id"), ("v", "v")),
+        format="parquet",
+    )
+    job = load_job(TABLE, source, block_bytes=64 * 1024)
+    with Again(job) as again:
+        for number in [0, 1, 2000, 2999, 3000, 5999, 5998, 7]:
+            where = reject(source, offset=number // 3000, line=number + 1)
+            assert json.loads(again.record(source, where))["id"] == number
+        # Then a group is begun once, and again for a row of a block that is gone
+        assert len(openings) == 3
+        with pytest.raises(SourceChanged, match="has no row 6001"):
+            again.record(source, reject(source, offset=1, line=6001))
+
+
+def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path) -> None:
+    # Given numbers by --decimal-sep and --thousands-sep, some of them misspelt
+    table = table_schema({"id": "int", "n": "decimal"}, ["id"])
+    texts = ["1.500", "12,50", "-1.234,5", "12.50", "1,2,3", "1.5"]
+    path, exported = tmp_path / "in.parquet", tmp_path / "again.jsonl"
+    pq.write_table(pa.table({"id": range(len(texts)), "n": texts}), path)
+    german = {"text": TextFormat(decimal_sep=",", thousands_sep=".")}
+
+    def loaded(path: Path, form: str) -> tuple[list[bytes], list[int]]:
+        """The rows' values, and the numbers of the records that are refused."""
+        file = SourceFile(str(path), path.stat().st_size, False)
+        mapping = (("id", "id"), ("n", "n"))
+        source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format=form)
+        job = load_job(table, source, **german)
+        fields, values, refused = field_reader(job, source), [], []
+        for block in read_records(source, job, Position(0, 0, 1), TO_THE_END, 1 << 20):
+            parsed = fields.parse(block, np.ones(block.records_count, np.bool_))
+            kind = table.parsed_type("n")
+            cells, faults = fields.encode(kind, parsed.columns[1], job.text, null_length=-1)
+            refused = sorted(faults)
+            values = [cell for row, cell in enumerate(wire(cells)) if row not in faults]
+        return values, refused
+
+    before = loaded(path, "parquet")
+    assert before[1] == [3, 4, 5]
+    # When their rows are written as those of rejects are
+    file = SourceFile(str(path), path.stat().st_size, False)
+    mapping = (("id", "id"), ("n", "n"))
+    source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format="parquet")
+    with Again(load_job(table, source, **german)) as again:
+        rows = [again.record(source, reject(source, offset=0, line=n + 1)) for n in range(6)]
+    exported.write_bytes(b"".join(row + b"\n" for row in rows))
+    # Then the file loads with the same options as the other did
+    assert loaded(exported, "jsonl") == before

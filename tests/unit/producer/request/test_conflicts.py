@@ -1,0 +1,77 @@
+"""Options that would be taken and do nothing are refused before anything is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import rich_click as click
+
+from producer.cli import cli
+from producer.request.conflicts import PAIRS, refuse_workers_of_others
+from producer.request.output import refuse_output_options
+from producer.request.settings import settle
+from ringhaul.errors import UsageError
+
+LOAD = ("load", "in.csv", "-t", "k.t")
+UNLOAD = ("unload", "-t", "k.t", "-o", "out")
+BROKER = ("--broker", "redis://127.0.0.1:1/0")
+ROWS = ("unload", "-t", "k.t", *BROKER)
+LOOKUP = ("lookup", "-t", "k.t", "--keys", "in.csv", *BROKER)
+REFUSED: list[tuple[Sequence[str], str]] = [
+    ((*LOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
+    ((*LOAD, "--summary", "s.json", "--dry-run"), "--summary is of a job that runs"),
+    ((*LOAD, "--profile", "p", "--dry-run"), "--profile is of a job that runs"),
+    ((*LOAD, "--detach", "--dry-run"), "--detach is of a job that runs"),
+    ((*UNLOAD, "--on-interrupt", "cancel", "--dry-run"), "--on-interrupt is of a job that runs"),
+    ((*UNLOAD, "--progress", "none", "--dry-run"), "--progress is of a job that runs"),
+    ((*UNLOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
+    ((*UNLOAD, "--summary", "s.json", "--dry-run"), "--summary is of a job that runs"),
+    ((*LOAD, "--on-interrupt", "cancel", "--detach"), "--on-interrupt is of a command that follow"),
+    ((*UNLOAD, "--progress", "none", "--detach"), "--progress is of a command that follows"),
+    ((*ROWS, "-o", "-", "--detach"), "^--detach: this command writes standard output"),
+    ((*ROWS, "-o", "-", "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
+    ((*LOOKUP, "--on-interrupt", "detach"), "^--on-interrupt detach: this command writes"),
+    (("status", "ld-1", "--limit", "3"), "--limit is of the list of jobs"),
+    (("errors", "ld-1", "--export", "bad.csv", "--json"), "give one of them"),
+    (("errors", "ld-1", "--export", "bad.csv", "--limit", "3"), "--limit is of what is shown"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), REFUSED)
+def test_two_that_do_not_go_together(
+    words: Sequence[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole commands: with a broker that nobody asks, and no file that is there."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=told):
+        cli.main([*words], prog_name="ringhaul", standalone_mode=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_pair_is_of_options_that_some_command_has() -> None:
+    context = click.Context(cli)
+    commands = [cli.get_command(context, name) for name in cli.list_commands(context)]
+    names = [{param.name for param in command.params} for command in commands if command]
+    for pair in PAIRS:
+        assert any(set(pair) <= known for known in names), pair
+
+
+def test_options_of_answers_where_there_are_none() -> None:
+    refuse_output_options({"params", "statement", "rate", "values_header"}, "this INSERT")
+    with pytest.raises(UsageError) as refusal:
+        refuse_output_options({"header", "max_rows_per_file", "params"}, "this INSERT")
+    assert str(refusal.value) == (
+        "--header, --max-rows-per-file: this INSERT has no answers: leave such options out"
+    )
+
+
+def test_workers_of_ones_own_where_others_do_the_work() -> None:
+    given = {"workers": 2}
+    refuse_workers_of_others(settle({}, None), given)
+    elsewhere = settle({"broker.url": "redis://host/0"}, None)
+    refuse_workers_of_others(elsewhere, {"workers": None})
+    with pytest.raises(UsageError, match="as `ringhaul worker -c` started"):
+        refuse_workers_of_others(elsewhere, given)
+    refuse_workers_of_others(settle({"broker.url": "none"}, None), given)

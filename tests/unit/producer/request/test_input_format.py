@@ -1,0 +1,117 @@
+"""How input is written: from the options of `load`, and from those of values, in their words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from producer.commands.load import load_command
+from producer.commands.statements import exec_command, lookup_command
+from producer.request.input_format import dialect_of, text_of, values_options
+from ringhaul.cql.text_format import TextFormat
+from ringhaul.errors import UsageError
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.option_names import VALUES_PREFIX, option_name
+
+Given = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(params=["lookup", "exec"])
+def given(request: pytest.FixtureRequest) -> Given:
+    """The options about values of a command line."""
+
+    def parsed(*arguments: str) -> dict[str, Any]:
+        if request.param == "lookup":
+            context = lookup_command.make_context("lookup", ["-t", "t", "--keys", "-", *arguments])
+        else:
+            context = exec_command.make_context("exec", ["SELECT", "--params", "-", *arguments])
+        return values_options(context.params)
+
+    return parsed
+
+
+def test_values_are_rfc_4180_and_utf_8_by_default(given: Given) -> None:
+    options = given()
+    assert (options["format"], options["header"]) == ("auto", True)
+    assert dialect_of(options, VALUES_PREFIX) == CsvDialect(option_prefix=VALUES_PREFIX)
+    assert text_of(options, VALUES_PREFIX) == TextFormat(option_prefix=VALUES_PREFIX)
+
+
+def test_each_option_of_values_is_read(given: Given) -> None:
+    options = given(
+        *("--values-delimiter", "\\t", "--values-quote", "", "--values-escape", "\\"),
+        *("--values-comment", "#", "--values-null", "NULL", "--values-null", "-"),
+        *("--values-encoding", "latin-1", "--values-allow-nul", "--values-epoch-unit", "s"),
+        *("--values-timestamp-format", "%d.%m.%Y", "--values-timezone", "Europe/Berlin"),
+        *("--delimiter", "|", "--quote", "'", "--null", "nothing"),  # of the answers
+    )
+    assert dialect_of(options, VALUES_PREFIX) == CsvDialect(
+        delimiter="\t",
+        quote=None,
+        escape="\\",
+        comment="#",
+        encoding="latin-1",
+        null_strings=("NULL", "-"),
+        allow_nul=True,
+        option_prefix=VALUES_PREFIX,
+    )
+    assert text_of(options, VALUES_PREFIX) == TextFormat(
+        timestamp_formats=("%d.%m.%Y",),
+        epoch_unit="s",
+        timezone="Europe/Berlin",
+        option_prefix=VALUES_PREFIX,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--values-delimiter", ";;"], "--values-delimiter: ';;' cannot be used"),
+        (["--values-quote", ","], "--values-quote: ',' is already the delimiter"),
+        (["--values-encoding", "klingon"], "--values-encoding: 'klingon' is not known"),
+        (["--values-null", "x" * 5000], "--values-null: 'xxxxxxxxxxxxxxxxxxxx'... is longer"),
+    ],
+)
+def test_a_refusal_names_the_option_of_values(
+    given: Given, arguments: list[str], told: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        dialect_of(given(*arguments), VALUES_PREFIX)
+    assert str(refusal.value).startswith(told)
+
+
+def test_the_spelling_of_values_is_told_by_their_options(given: Given) -> None:
+    with pytest.raises(UsageError, match=r'^--values-timestamp-format "%H:%M" must have one year'):
+        text_of(given("--values-timestamp-format", "%H:%M"), VALUES_PREFIX)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--true-words", ""], "--true-words is empty: give at least one word"),
+        (["--false-words", ","], "--false-words is empty: give at least one word"),
+        (["--decimal-sep", ","], None),
+        (["--decimal-sep", "e"], '--decimal-sep "e" cannot be used'),
+        (["--blob", "octal"], '--blob "octal" is unknown: use hex or base64'),
+    ],
+)
+def test_the_spelling_of_a_load_is_told_by_its_options(
+    arguments: list[str], told: str | None
+) -> None:
+    options = load_command.make_context("load", ["x.csv", "-t", "k.t", *arguments]).params
+    if told is None:
+        assert text_of(options) == TextFormat(decimal_sep=",")
+        return
+    with pytest.raises(UsageError) as refusal:
+        text_of(options)
+    assert str(refusal.value).startswith(told)
+
+
+def test_options_are_called_as_the_command_has_them() -> None:
+    assert option_name("encoding", "") == "--encoding"
+    assert option_name("encoding", VALUES_PREFIX) == "--values-encoding"
+    assert option_name("no-header", "") == "--no-header"
+    assert option_name("no-header", VALUES_PREFIX) == "--no-values-header"
+    assert option_name("null", VALUES_PREFIX) == "--values-null"

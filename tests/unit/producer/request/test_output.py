@@ -1,0 +1,120 @@
+"""What may go to standard output, and what may not go there together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import load_settings
+from producer.request.output import output_of, refuse_two_on_stdout
+from producer.run.existing_job import _go_on
+from ringhaul.errors import UsageError
+from ringhaul.output.job import Output
+
+OPTIONS: dict[str, Any] = {"as_json": False, "progress": "auto", "quiet": False}
+MESSAGES: dict[str, dict[str, Any]] = {
+    "--json": {"as_json": True},
+    "--progress json": {"progress": "json"},
+}
+#: By the words for them: rows of an unload or a lookup, the result of a query, that of a count.
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "-o -": [{"output": "-"}],
+    "the result": [{"output": None}, {}],
+}
+
+
+@pytest.mark.parametrize("messages", MESSAGES)
+@pytest.mark.parametrize("rows", ROWS)
+def test_rows_and_messages_do_not_both_go_there(rows: str, messages: str) -> None:
+    for output in ROWS[rows]:
+        given = OPTIONS | MESSAGES[messages] | output
+        with pytest.raises(UsageError, match=f"{rows} and {messages} both want standard output"):
+            refuse_two_on_stdout(given)
+        refuse_two_on_stdout(OPTIONS | output)
+        refuse_two_on_stdout(given | {"output": "/out/file"})
+        if messages == "--progress json":
+            refuse_two_on_stdout(given | {"quiet": True})
+
+
+@pytest.mark.parametrize("kind", ["count", "query"])
+def test_nor_those_of_a_job_that_is_there_already(kind: str) -> None:
+    connection = dict.fromkeys(
+        ["contact_points", "port", "local_dc", "user", "password_file", "broker", "config_file"]
+    )
+    with pytest.raises(UsageError, match="both want standard output"):
+        _go_on(
+            OPTIONS | connection | {"job_id": "ct-1", "as_json": True, "result_format": "auto"},
+            kind,
+        )
+
+
+@pytest.mark.parametrize("given", [{"max_rows_per_file": 5}, {"max_file_size": "1M"}])
+def test_sizes_of_files_are_not_of_standard_output(given: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="are about files, and -o - makes none"):
+        output("-", **given)
+    output(str(tmp_path / "out"), **given)
+
+
+def output(path: str, **options: Any) -> Output:
+    given = dict.fromkeys(
+        ["format", "compression", "delimiter", "quote", "header", "null", "max_rows_per_file"]
+    )
+    return output_of(
+        {**given, "max_file_size": None, **options, "output": path}, load_settings(), "ul-1"
+    )
+
+
+NAMED_LIKE_ONE_FILE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "csv": ("out.csv", {}, ", or `-o - > out.csv` for one file"),
+    "gzip": ("my out.CSV.gz", {}, ", or `-o - --compression gzip > 'my out.CSV.gz'` for one file"),
+    "given": ("out.csv.zst", {"compression": "zstd"}, ", or `-o - > out.csv.zst` for one file"),
+    "jsonl": ("a/b.jsonl", {}, ", or `-o - --format jsonl > a/b.jsonl` for one file"),
+    "said": ("b.json", {"format": "jsonl"}, ", or `-o - > b.json` for one file"),
+    "parquet": ("out.parquet", {"format": "parquet"}, ""),
+    "by name": ("out.parquet", {}, ""),
+    "object": ("s3://b/x/out.csv", {}, ""),
+}
+
+
+@pytest.mark.parametrize("case", NAMED_LIKE_ONE_FILE)
+def test_an_output_that_is_named_like_one_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, options, one_file = NAMED_LIKE_ONE_FILE[case]
+    with pytest.raises(UsageError) as refusal:
+        output(path, **options)
+    assert str(refusal.value) == (
+        f"-o {path}: what is written is a folder of files; give a folder ({path}/ if it is to have "
+        f"this name){one_file}"
+    )
+    # Whoever means it, or has it, gets the folder.
+    assert output(f"{path}/", **options).url.removesuffix("/").endswith(path)
+    if "://" not in path:
+        (tmp_path / path).mkdir(parents=True)
+        assert output(path, **options).url == str(tmp_path / path)
+
+
+@pytest.mark.parametrize("path", ["mine.txt", "mine.txt/", "mine.txt/out/x", "file://{}/mine.txt"])
+def test_an_output_that_is_a_file_or_in_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(UsageError, match=f"{tmp_path}/mine.txt is no folder; give a folder"):
+        output(path.format(tmp_path))
+
+
+def test_names_that_are_no_files_are_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in ("out", "out/2026.01", "s3://b/out", "out.d"):
+        assert output(path).url.endswith(path)
+
+
+def test_an_option_of_the_format_is_named_as_it_is_given(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--delimiter: only CSV has it"):
+        output(str(tmp_path), format="jsonl", delimiter=";")

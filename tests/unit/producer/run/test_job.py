@@ -1,0 +1,69 @@
+"""What is found when a reading job is planned, also by a command that only plans it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from cassandra.cluster import Session
+from cassandra.cqltypes import Int32Type
+from cassandra.protocol import ColumnMetadata
+
+from producer.commands.statements import exec_command
+from producer.request.settings import settle
+from producer.run.job import Plan, run_read
+from producer.run.statements import run_exec
+from producer.services.start import Beginning
+from ringhaul.errors import UsageError
+from tests.unit.cluster.sessions import by_dc, session
+
+ROWS = by_dc(dc1="3")
+FAR, NEAR = ("dc2", "dc1", "dc1"), ("dc1", "dc1", "dc2")
+
+
+def begun(of: Session) -> Beginning:
+    """A command with workers of its own, and a session that was opened."""
+    opening = SimpleNamespace(session=lambda: of, close=lambda: None)
+    return cast(
+        Beginning,
+        SimpleNamespace(job_id="ul-1", loaded=settle({}, None), opening=opening, worker=None),
+    )
+
+
+def test_a_dry_run_sees_what_the_job_would(capsys: pytest.CaptureFixture[str]) -> None:
+    job = cast(Any, SimpleNamespace(table=None, output=None))
+    plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", told="would unload")
+    options = {"dry_run": True}
+    with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
+        run_read(options, begun(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)
+    assert capsys.readouterr().out == ""
+    assert run_read(options, begun(session("LOCAL_QUORUM", ROWS, *NEAR)), lambda _: plan) == 0
+    assert capsys.readouterr().out == "would unload\n"
+
+
+def exec_of(statement: str, *given: str, dcs: tuple[str, ...], answers: tuple[str, ...]) -> int:
+    """An `exec` over a marker that is a part of the partition key of `shop.t`."""
+    found = cast(Any, session("LOCAL_QUORUM", ROWS, *dcs))
+    found.cluster.metadata.cluster_name = "test"
+    found.cluster.metadata.keyspaces["shop"].tables = {}
+    found.prepare = lambda text: SimpleNamespace(
+        routing_key_indexes=None,
+        column_metadata=[ColumnMetadata("shop", "t", "id", Int32Type)],
+        result_metadata=[("shop", "t", name, Int32Type) for name in answers],
+    )
+    arguments = [statement, "--range", "id:1..9", *given]
+    options = exec_command.make_context("exec", arguments).params
+    return run_exec(options, begun(found), {"statement", "ranges"})
+
+
+def test_a_statement_with_a_part_of_the_key_is_about_its_keyspace() -> None:
+    """Nobody can tell the replicas of its rows, but all are in the keyspace's data centres."""
+    with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
+        exec_of("DELETE FROM shop.t WHERE id = ? AND b = 1", dcs=FAR, answers=())
+
+
+def test_nobody_goes_on_with_an_exec_whose_answers_come_out_of_its_command() -> None:
+    detach = ("--on-interrupt", "detach")
+    with pytest.raises(UsageError, match="--on-interrupt detach: this command writes standard"):
+        exec_of("SELECT v FROM shop.t WHERE id = ?", *detach, dcs=NEAR, answers=("v", "w"))

@@ -1,0 +1,49 @@
+"""What `lookup` and `exec` know of their answers before there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from producer.plan.statements import _Asked, _may_be_null, _never_null
+from producer.request.statements import wanted_names
+from ringhaul.cql.types import CqlType
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["at"], []),
+        (["v"], ["v"]),
+        (["at", "v"], ["at", "v"]),
+    ],
+)
+def test_a_column_that_always_has_a_value_makes_no_blank_lines(
+    names: list[str], expected: list[str]
+) -> None:
+    asked = _Asked(
+        kind="lookup",
+        markers=(),
+        result=tuple((name, CqlType("text")) for name in names),
+        never_null=("at",),
+        facts={},
+        target="shop.events",
+    )
+    assert _may_be_null(asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT v FROM t WHERE user = ?", ("[applied]", "[json]", "user")),
+        ("SELECT count FROM t WHERE user = ?", ("[applied]", "[json]", "user")),
+        ("SELECT COUNT (*) FROM t WHERE user = ?", ("[applied]", "[json]", "count", "user")),
+        ("SELECT max(v) AS user FROM t WHERE user = ?", ()),
+    ],
+)
+def test_what_an_answer_is_sure_to_have(statement: str, expected: tuple[str, ...]) -> None:
+    assert _never_null(statement, ["user"]) == expected
+
+
+def test_names_are_those_of_cql() -> None:
+    options = {"key": 'User,"Day"', "columns": 'at,"Total, net"'}
+    assert wanted_names(options) == (["user", "Day"], ["at", "Total, net"])

@@ -1,0 +1,57 @@
+"""From the options of `ringhaul throttle` to limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from producer.commands.control import throttle_command
+from producer.run.throttle import wanted_pace
+from ringhaul.errors import UsageError
+from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+
+
+def wanted(*arguments: str) -> Pace | None:
+    context = throttle_command.make_context("throttle", ["ld-1", *arguments])
+    options: dict[str, Any] = context.params
+    return wanted_pace(options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pace"),
+    [
+        ([], None),
+        (["--off"], NO_PACE),
+        (["--rows-per-second", "500"], Pace(limits=Limits(500))),
+        (["--mb-per-second", "1.5"], Pace(limits=Limits(bytes_per_s=1_500_000))),
+        (["--mb-per-second", "1e-9"], Pace(limits=Limits(bytes_per_s=1))),
+        (
+            ["--in-flight", "8", "--between", "08:00-18:00", "--between", "22:00-02:00"],
+            Pace.of(Limits(in_flight=8), ("08:00-18:00", "22:00-02:00")),
+        ),
+        (
+            ["--rows-per-second", "1", "--between", "0:00-6:00", "--timezone", "Asia/Tokyo"],
+            Pace.of(Limits(1), ("00:00-06:00",), "Asia/Tokyo"),
+        ),
+    ],
+)
+def test_limits(arguments: list[str], pace: Pace | None) -> None:
+    assert wanted(*arguments) == pace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--off", "--in-flight", "1"], "--off takes all limits away"),
+        (["--off", "--between", "08:00-18:00"], "--off takes all limits away"),
+        (["--between", "08:00-18:00"], "give --rows-per-second"),
+        (["--timezone", "UTC"], "give --rows-per-second"),
+        (["--in-flight", "1", "--timezone", "UTC"], "give some"),
+        (["--in-flight", "1", "--between", "8-18"], "give HH:MM-HH:MM"),
+        (["--in-flight", "1", "--between", "8:00-9:00", "--timezone", "X"], "no time zone"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        wanted(*arguments)

@@ -1,0 +1,116 @@
+"""What `ringhaul top` shows: it fits its screen, and loses what matters least."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console, ConsoleDimensions
+
+from producer.report.snapshot import RateMeter
+from producer.report.top_view import UNITS_SHOWN, Host, View, as_document, as_screen, hosts_of
+from ringhaul.ledger.pace import Limits, Pace
+from ringhaul.ledger.reading import JobStatus, Live, UnitAtWork
+from ringhaul.ledger.states import JobState
+from ringhaul.ledger.workers import Worker
+from tests.unit.producer.statuses import STARTED_MS, status
+
+LIMITED = Pace.of(Limits(1000, 0, 8), ("08:00-18:00",), "Europe/Berlin")
+
+
+def unit(number: int, host: str) -> UnitAtWork:
+    return UnitAtWork(
+        job="ld-91c0d2",
+        unit=number,
+        worker=f"celery@{host}:{number}",
+        attempt=1,
+        seconds=100.0 - number,
+        live=Live(rows=number * 1000),
+    )
+
+
+def view() -> View:
+    """A load that runs, an unload that is paused, and a count that is over."""
+    statuses: list[JobStatus] = [
+        status(
+            10,
+            job="ld-91c0d2",
+            leased=14,
+            labels={"kind": "load", "table": "shop.items"},
+            totals={"rows": 41_204_118, "rejected": 37},
+        ),
+        status(
+            10,
+            job="ul-19be02",
+            labels={"kind": "unload", "table": "a_keyspace_with_a_long_name.and_its_table"},
+            paused_ms=STARTED_MS + 5000,
+            pace=LIMITED,
+            priority="low",
+        ),
+        status(
+            10,
+            job="nightly-2026-11-20T01:00:00Z",
+            state=JobState.QUARANTINED,
+            finished_ms=STARTED_MS + 9000,
+            labels={"kind": "count", "table": "shop.orders"},
+        ),
+    ]
+    workers = [Worker(host, number, 8) for number, host in enumerate(["h0", "h0", "h1"])]
+    return View(
+        jobs=[(found, RateMeter(0).look(found)) for found in statuses],
+        workers=workers,
+        units=[unit(number, ("h0", "h1", "gone")[number % 3]) for number in range(14)],
+    )
+
+
+def drawn(width: int, height: int, **options: Any) -> list[str]:
+    out = io.StringIO()
+    console = Console(width=width, height=height, file=out)
+    console.print(as_screen(view(), size=ConsoleDimensions(width, height), **options))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_hosts_are_counted_together_and_one_that_fell_silent_is_seen() -> None:
+    assert hosts_of(view()) == [Host("gone", 0, 4), Host("h0", 16, 5), Host("h1", 8, 5)]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 50), (60, 20)])
+def test_all_of_it_fits_the_screen(size: tuple[int, int]) -> None:
+    lines = drawn(*size)
+    assert len(lines) <= size[1]
+    assert max(map(cell_len, lines)) <= size[0]
+    text = "\n".join(lines)
+    for word in ("JOB", "STATE", "PAUSED", "QUARANTINED", "ROWS/S", "LIMITS", "SLOWEST UNITS"):
+        assert word in text
+    assert "14 of 24 slots busy" in lines[0]
+    # The slowest unit is there, however little room there is
+    assert any(line.split()[:2] == ["ld-91c0d2", "0"] for line in lines)
+
+
+def test_where_there_is_room_nothing_is_cut() -> None:
+    text = "\n".join(drawn(220, 60))
+    assert "…" not in text
+    assert "1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin" in text
+    assert "a_keyspace_with_a_long_name.and_its_table" in text
+
+
+def test_a_pipe_gets_all_units_however_low_its_screen() -> None:
+    assert sum(line.startswith("ld-91c0d2") for line in drawn(120, 5, whole=True)) == 11
+
+
+def test_while_redis_is_away_the_last_look_stays() -> None:
+    assert "Redis is away" in drawn(120, 30, away="Redis is away")[0]
+
+
+def test_the_document_says_the_same() -> None:
+    document = as_document(view())
+    jobs = {job["job"]: job for job in document["jobs"]}
+    assert jobs["ld-91c0d2"]["units_running"] == 14
+    assert jobs["ul-19be02"]["state"] == "PAUSED"
+    assert jobs["ul-19be02"]["limits"] == LIMITED.to_json()
+    assert jobs["ld-91c0d2"]["limits"] is None
+    assert document["hosts"][1] == {"host": "h0", "slots": 16, "busy": 5}
+    assert len(document["units"]) == UNITS_SHOWN
+    assert document["units"][0]["host"] == "h0"

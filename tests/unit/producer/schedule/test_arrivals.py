@@ -1,0 +1,68 @@
+"""A look for files that hangs; what looks find is in tests/integration."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from producer.schedule import arrivals
+from producer.schedule.arrivals import ArrivalLook
+from ringhaul.ledger.connection import Caller
+from ringhaul.ledger.schedules import ScheduleBook
+from ringhaul.schedule.parse import parse_schedules
+
+
+def until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_look_that_hangs_is_told_of_once_with_its_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given a mount that does not answer
+    dead, back = tmp_path / "dead", threading.Event()
+    dead.mkdir()
+    scandir: Callable[..., Any] = os.scandir
+
+    def scan(path: Any = ".") -> Any:
+        if str(path).startswith(str(dead)):
+            back.wait(30)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    monkeypatch.setattr(arrivals, "SLOW_S", 0.2)
+    text = f'[schedule.a]\narrive = ["none", "{dead}/*.csv"]\n'
+    schedule = parse_schedules(text + 'steps = [["load", "{files}", "-t", "k.t"]]', "s")["a"]
+    # and a ledger that nothing is asked of, as nothing is found
+    look = ArrivalLook(ScheduleBook(Caller.__new__(Caller)), schedule, tmp_path)
+    look._forget_due = float("inf")
+    with caplog.at_level(logging.INFO):
+        look.start(0, 0)
+        assert look.result() is None and not caplog.records, "it has time"
+        until(lambda: look.result() is None and caplog.records)
+        for _ in range(3):
+            assert look.result() is None
+        # Then that is told once
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert record.message.startswith("a: the look for files has taken ")
+        assert f" is at {dead}/*.csv: none is loaded until it ends" in record.message
+        # When it is back, so is the look, which tells how long it took
+        back.set()
+        until(lambda: look.result() == [])
+        assert caplog.records[-1].message.startswith("a: that look took ")
+        assert not look.busy
+        # and the next one has its time, too
+        look.start(0, 0)
+        until(lambda: look.result() == [])
+        assert len(caplog.records) == 2

@@ -1,0 +1,333 @@
+"""The schedule file in front of the commands that its steps name; and the example that is
+shipped."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from config.settings import load_settings
+from producer.schedule.file import find_schedule_file, read_schedule_file
+from ringhaul.errors import UsageError
+from ringhaul.schedule.parse import parse_schedules
+
+ROOT = Path(__file__).parents[4]
+EXAMPLE = ROOT / "config" / "schedule.example.toml"
+
+
+FULL = "the second run would find this folder full"
+
+
+def write(folder: Path, steps: str, more: str = "") -> Path:
+    path = folder / "schedule.toml"
+    path.write_text(f'[schedule.a]\nevery = "1h"\nsteps = [{steps}]\n{more}')
+    return path
+
+
+def test_the_shipped_example_is_right() -> None:
+    found = read_schedule_file(EXAMPLE)
+    assert list(found.schedules) == ["nightly", "totals", "drop-box"]
+    assert [step[0] for step in found.schedules["nightly"].steps] == ["load", "verify", "unload"]
+    assert len(found.schedules["nightly"].notify) == 2
+    assert found.schedules["drop-box"].arrive
+    assert found.folder == EXAMPLE.parent
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        '["load", "/in/{due:%Y}/*.csv", "-t", "k.t", "--max-errors", "0.1%", "--max-rows", 5]',
+        '["exec", "UPDATE k.t SET a = 1 WHERE d = ?", "--params", "p.csv"]',
+        # A folder of the step's own, which may be another than this one
+        '["count", "-t", "k.t", "--where", "a > 1", "--summary", "no/{due}/sum.json"]',
+        '["verify", "/in/{due:%Y}/*.csv", "-t", "k.t", "--nulls", "unset"]',
+        '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
+        '["count", "-t", "k.t", "--where", "a > 1"]',
+        '["query", "SELECT count(*) FROM k.t", "-o", "/out/n.csv"]',
+        '["lookup", "-t", "k.t", "--keys", "/in/k.csv", "-o", "/out/{due}"]',
+        '["exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:{due-30d:%Y-%m-%d}..2026-01-01"]',
+        '["exec", "SELECT a FROM k.t WHERE d = ?", "--params", "/in/p.csv", "-o", "/out/{due}"]',
+        '["unload", "-t", "k.t", "--output=/out/{due:%Y-%m-%dT%H}"]',
+    ],
+)
+def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
+    found = read_schedule_file(write(tmp_path, step))
+    assert len(found.schedules["a"].steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ('["load", "a.csv", "-t", "k.t", "--no-such"]', "No such option"),
+        ('["load", "-t", "k.t"]', "Missing argument 'SOURCE...'. Give one, or --urlfile FILE"),
+        ('["load", "a.csv"]', "Missing option"),
+        ('["load", "a.csv", "-t", "k.t", "--max-rows", "x"]', "'x' is not a valid integer"),
+        ('["count", "--help"]', "no call for help"),
+        ('["load", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
+        ('["load", "a.csv", "-t", "k.t", "--dry-run"]', "--dry-run: a step does something"),
+        ('["count", "-t", "k.t", "--job-id", "x"]', "--job-id: the id follows from"),
+        ('["count", "-t", "k.t", "--on-interrupt", "cancel"]', "--on-interrupt: "),
+        ('["count", "-t", "k.t", "--config", "x"]', "--config: the settings are beat's own"),
+        ('["count", "-t", "k.t", "--broker", "redis://h"]', "--broker: the broker is beat's"),
+        ('["load", "a.csv", "-t", "k.t", "--profile", "/tmp"]', "--profile: "),
+        ('["load", "a.csv", "-t", "k.t", "-c", "2"]', "--workers: it is of embedded workers"),
+        ('["load", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["verify", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["verify", "a.csv", "-t", "k.t", "--detach"]', "--detach: a step ends with its job"),
+        ('["verify", "a.csv", "-t", "t"]', "no keyspace: give --keyspace"),
+        ('["verify", "a.csv", "-t", "k.t", "--max-errors", "x"]', "max_errors"),
+        ('["load", "--urlfile", "-", "-t", "k.t"]', "-: a step has no standard input"),
+        ('["lookup", "-t", "k.t", "--keys", "-", "-o", "/x/{due}"]', "no standard input"),
+        ('["exec", "DELETE FROM k.t WHERE d = ?", "--params", "-"]', "no standard input"),
+        ('["unload", "-t", "k.t", "-o", "-"]', "not to standard output"),
+        # Whether the condition held is an answer
+        (
+            '["exec", "UPDATE k.t SET a = 1 WHERE d = ? IF a = 0", "--params", "p.csv"]',
+            "not to standard output",
+        ),
+        ('["lookup", "-t", "k.t", "--keys", "a.csv"]', "not to standard output"),
+        ('["unload", "-t", "k.t", "-o", "/out"]', FULL),
+        # What differs is another argument, or does not differ from one hour to the next
+        ('["unload", "-t", "k.t", "-o", "/out", "--where", "d < \'{due:%Y-%m-%d}\'"]', FULL),
+        ('["unload", "-t", "k.t", "-o", "/out/{due:%Y-%m-%d}"]', FULL),
+        ('["lookup", "-t", "k.t", "--keys", "/in/{due}.csv", "-o", "/out"]', FULL),
+        ('["exec", "SELECT a FROM k.t WHERE d = ?", "--range", "d:1..9", "-o", "/out"]', FULL),
+        (
+            '["exec", "/* all */ SELECT a FROM k.t WHERE d = ?", "--range", "d:1..9"]',
+            "not to standard output",
+        ),
+    ],
+)
+def test_a_step_that_would_fail_at_night_is_refused_now(
+    tmp_path: Path, step: str, told: str
+) -> None:
+    path = write(tmp_path, f'["count", "-t", "k.t"], {step}')
+    with pytest.raises(UsageError) as error:
+        read_schedule_file(path)
+    assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
+    assert told in str(error.value)
+
+
+LOAD = '"load", "a.csv", "-t", "k.t"'
+UNLOAD = '"unload", "-t", "k.t", "-o", "/out/{due}"'
+LOOKUP = '"lookup", "-t", "k.t", "--keys", "/in/k.csv", "-o", "/out/{due}"'
+VALUES = {
+    f'{LOAD}, "--format", "xml"': "'--format': 'xml' is not one of 'auto', 'csv'",
+    f'{LOAD}, "--max-errors", "many"': 'load.max_errors = "many" (--max-errors): expected a number',
+    f'{LOAD}, "--consistency", "SOME"': 'cluster.consistency = "SOME" (--consistency): expected',
+    f'{LOAD}, "--unit-size", "1X"': 'load.unit_bytes = "1X" (--unit-size): expected a size',
+    f'{LOAD}, "--delimiter", "::"': "--delimiter: '::' cannot be used",
+    f'{LOAD}, "--encoding", "utf9"': "--encoding: 'utf9' is not known",
+    f'{LOAD}, "--timezone", "Mars/Olympus"': "Mars/Olympus",
+    f'{LOAD}, "--mapping", "id"': "--mapping 'id': give FIELD=COLUMN",
+    f'{LOAD}, "--ttl", -5': "--ttl -5: give 0 to 630720000 seconds",
+    f'{LOAD}, "--timestamp", "yesterday"': "--timestamp 'yesterday': give microseconds",
+    f'{LOAD}, "--where", "a >"': "--where: cannot read the query",
+    f'{LOAD}, "--transform", "etl"': "--transform etl: give MODULE:FUNCTION",
+    '"load", "a.csv", "-t", "t"': "no keyspace: give --keyspace, or --table",
+    f'{UNLOAD}, "--max-errors", "5"': "--max-errors is about transforms",
+    f'{UNLOAD}, "--max-errors", "x", "--transform", "a:b"': '"x" (--max-errors): expected a number',
+    f'{UNLOAD}, "--compression", "lzo"': "--compression: csv can have",
+    f'{UNLOAD}, "--format", "parquet", "--null", "x"': "--null: only CSV has it",
+    f'{UNLOAD}, "--max-file-size", "1X"': "--max-file-size '1X': expected a size",
+    f'{UNLOAD}, "--where", "a = 1 LIMIT 1"': '--where: "a = 1 LIMIT 1" is more than a condition',
+    f'{UNLOAD}, "--columns", "a,(b"': "--columns: cannot read the query",
+    f'{UNLOAD}, "--query", "SELECT a FROM k.t"': "--query says it all: leave --table out",
+    '"unload", "-o", "/out/{due}", "--query", "DELETE FROM k.t"': "--query: only SELECT can be",
+    '"unload", "-t", "k.t", "-o", "/out/{due}.csv"': "is written is a folder of files",
+    '"count", "-t", "k.t", "--where", "a ="': "--where: cannot read the query",
+    '"count", "-t", "t"': "no keyspace: give --keyspace",
+    '"count", "-t", "k.t", "--top", "3", "--by", "host"': "--top and --by are two different counts",
+    '"count", "-t", "k.t", "--json"': "the result and --json both want standard output",
+    '"query", "SELECT count(*) FROM t"': "SELECT: FROM t: name the table as keyspace.table",
+    '"lookup", "-t", "t", "--keys", "/in/k.csv", "-o", "/out/{due}"': "no keyspace: give",
+    f'{LOOKUP}, "--compression", "lzo"': "--compression: csv can have",
+    f'{LOOKUP}, "--values-delimiter", "::"': "--values-delimiter: '::' cannot be used",
+    f"{LOOKUP}, '--columns', 'a\"'": '--columns a": double quotes must be around a whole name',
+    '"exec", "DELETE FROM k.t WHERE d = ?"': "give --params FILE, or one --range",
+    '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:9..1"': "it ends before it begins",
+    (
+        '"exec", "DELETE FROM k.t WHERE d = ?", "--range", "d:1..9", "--values-quote", "x"'
+    ): "the --values options and --nulls are about a file",
+}
+
+
+@pytest.mark.parametrize("step", VALUES)
+def test_a_value_that_the_command_would_refuse_is_told_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = write(tmp_path, f'["count", "-t", "k.t"], [{step}]')
+    with pytest.raises(UsageError) as error:
+        read_schedule_file(path)
+    assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
+    assert VALUES[step] in str(error.value)
+
+
+@pytest.mark.parametrize("range_", ["d:2026-01-01..{due:%Y-%m-%d}", "d:{due:%Y-%m-%d}..2026-01-01"])
+def test_what_is_wrong_on_some_days_alone_is_told_on_those(tmp_path: Path, range_: str) -> None:
+    step = f'["exec", "DELETE FROM k.t WHERE d = ?", "--range", "{range_}"]'
+    assert read_schedule_file(write(tmp_path, step)).schedules
+
+
+def test_an_output_is_below_the_folder_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "out").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    step = '["unload", "-t", "k.t", "-o", "out/{due}"]'
+    assert read_schedule_file(write(tmp_path, step)).schedules
+    with pytest.raises(UsageError, match=f"{tmp_path}/here/out is no folder"):
+        read_schedule_file(write(tmp_path / "here", step))
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write(tmp_path, '["count", "-t", "k.t"]')
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert list(read_schedule_file(path).schedules) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("when", "form"),
+    [
+        ('every = "1h"\ntimezone = "Europe/Berlin"', "%Y-%m-%dT%H"),
+        ('cron = "5 * * * *"\ntimezone = "America/New_York"', "%Y-%m-%dT%H"),
+        ('cron = "0 1 * * mon"', "%a"),
+        ('every = "1h"', "%Y-%m-%d"),
+    ],
+)
+def test_an_output_that_the_next_run_finds_full_is_refused(
+    tmp_path: Path, when: str, form: str
+) -> None:
+    path = tmp_path / "schedule.toml"
+    steps = f'steps = [["unload", "-t", "k.t", "-o", "/out/{{due:{form}}}"]]'
+    path.write_text(f"[schedule.a]\n{when}\n{steps}")
+    a_due = r"20[2-9]\d-\d\d-\d\dT\d\d:\d\d:00[-+]\d\d:00"
+    with pytest.raises(UsageError, match=rf"-o /out/.*: {FULL} \(that of {a_due} after that of"):
+        read_schedule_file(path)
+    # but not one with the year, and the offset
+    path.write_text(path.read_text().replace(form, "%Y-%m-%dT%H%M%z"))
+    assert read_schedule_file(path).warnings == {"a": []}
+
+
+@pytest.mark.parametrize(
+    ("when", "output", "after"),
+    [
+        ('cron = "0 1 * * *"', '"-o", "/out/{due:%a}"', "7d00h"),
+        ('cron = "0 1 * * *"\ntimezone = "America/New_York"', '"-o/out/{due:%a}"', "7d00h"),
+        (
+            'cron = "0 1 * * *"',
+            '"--output", "/no", "--output=/out/{due:%d}"',
+            r"(?:2[89]|3[01])d00h",
+        ),
+        ('cron = "0 1 * * *"', '"-o", "s3://b/{name}/{due:%m-%d}"', "36[56]d00h"),
+        ('every = "1h"', '"-o", "/out/{due:%H}", "--where", "h = {due:%H}"', "1d00h"),
+    ],
+)
+def test_an_output_that_comes_back_later_is_warned_of(
+    tmp_path: Path, when: str, output: str, after: str
+) -> None:
+    step = f'["unload", "-t", "k.t", {output}]'
+    path = write(tmp_path, f'["count", "-t", "k.t"], {step}')
+    path.write_text(path.read_text().replace('every = "1h"', when))
+    (warning,) = read_schedule_file(path).warnings["a"]
+    assert warning.startswith(f"{path}: schedule a: steps, step 2 (unload): -o ")
+    found = re.search(
+        rf" comes back after {after}: the run of (\S+) fails if .* that of (\S+) ", warning
+    )
+    assert found is not None, warning
+    again, first = (datetime.fromisoformat(text) for text in found.groups())
+    now = datetime.now(UTC)
+    assert now < first < again and first < now + timedelta(days=70), "due times from now on"
+    if "New_York" in when:
+        assert {again.hour, first.hour} == {1} and first.utcoffset()
+    assert "empty or move the folder before, or put {due} into it" in warning
+
+
+def test_a_notification_that_would_reach_nobody_is_warned_of(tmp_path: Path) -> None:
+    notify = f'[[schedule.a.notify]]\nwebhook_file = "{tmp_path}/webhook"\n'
+    notify += '[[schedule.a.notify]]\ncommand = "/no/such"\n'
+    path = write(tmp_path, '["count", "-t", "k.t"]', notify)
+    missing, command = read_schedule_file(path).warnings["a"]
+    place = f"{path}: schedule a, notify: "
+    assert missing.startswith(f"{place}webhook_file: cannot read {tmp_path}/webhook: No such file")
+    assert command.startswith(f"{place}command /no/such: not found")
+    assert missing.endswith("; nobody would be told from here")
+    (tmp_path / "webhook").write_text("https://h/s3cret")
+    path.write_text(path.read_text().replace("/no/such", "/bin/sh"))
+    assert read_schedule_file(path).warnings == {"a": []}
+
+
+def test_a_file_url_of_another_host_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.toml"
+    text = '[schedule.a]\narrive = "file://HOST/in/"\nsteps = [["load", "{files}", "-t", "k.t"]]'
+    path.write_text(text.replace("HOST", "other"))
+    with pytest.raises(UsageError, match=r"schedule a: arrive: file://other/in/: .* of this host"):
+        read_schedule_file(path)
+    path.write_text(text.replace("HOST", ""))
+    assert read_schedule_file(path).schedules
+
+
+def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.toml"
+    steps = '["load", "{files}", "-t", "k.t"], ["unload", "-t", "k.t", "-o", "/out/{due:%m-%d}"]'
+    path.write_text(f'[schedule.a]\narrive = "/in"\nsteps = [{steps}]')
+    (warning,) = read_schedule_file(path).warnings["a"]
+    assert "-o /out/{due:%m-%d} is the same for files that arrive within an hour" in warning
+    named = path.read_text()
+    path.write_text(named.replace("{due:%m-%d}", "{due}"))
+    assert not read_schedule_file(path).warnings.get("a")
+    path.write_text(named.replace("{due:%m-%d}", "{name}"))
+    with pytest.raises(UsageError, match=FULL):
+        read_schedule_file(path)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read .*none.toml: No such file"):
+        read_schedule_file(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"is not UTF-8 text \(byte 0\)"):
+        read_schedule_file(tmp_path / "bytes.toml")
+
+
+def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("RINGHAUL_STATE_DIR", str(tmp_path / "state"))
+
+    def found() -> Path | None:
+        return find_schedule_file(load_settings().settings)
+
+    assert found() is None
+    for name in ("xdg/ringhaul", "config"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "schedule.toml").touch()
+        assert found() == tmp_path / name / "schedule.toml"
+    monkeypatch.setenv("RINGHAUL_SCHEDULE_FILE", "other.toml")
+    with pytest.raises(UsageError, match=r"no such schedule file: .*other\.toml"):
+        found()
+    (tmp_path / "other.toml").touch()
+    assert found() == tmp_path / "other.toml"
+
+
+def test_every_key_is_in_the_docs_and_every_example_in_them_is_right(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "schedules.md").read_text()
+    source = (ROOT / "ringhaul" / "schedule" / "parse.py").read_text()
+    keys = set(re.findall(r'table\.take\("(\w+)"', source))
+    assert len(keys) > 15
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) >= 5
+    named = set()
+    for example in examples:
+        path = tmp_path / "schedule.toml"
+        path.write_text(example)
+        read_schedule_file(path)
+        named |= {
+            key for key in keys if re.search(rf"(?:^ *|[{{,] ){key} = ", example, re.MULTILINE)
+        }
+        named |= {"notify"} if ".notify]]" in example else set()
+    assert keys - named == set(), "each key has an example"
+    assert parse_schedules(examples[0], "docs")

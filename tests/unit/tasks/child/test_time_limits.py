@@ -1,0 +1,78 @@
+"""A unit may work for so long; what it waits for its job's pace does not count."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.child.time_limits import TimeLimits, UnitTooLong
+
+#: A process whose unit waits for longer than the hard limit, looking often, and then does as told.
+PROCESS = """
+import sys, time
+from tasks.child.time_limits import TimeLimits
+waited_s = 0.0
+with TimeLimits(0.5, 0.6, lambda: waited_s) as limits:
+    for _ in range(20):
+        time.sleep(0.05)
+        waited_s += 0.05
+        limits.look()
+    print("waited", flush=True)
+    if sys.argv[1] == "hang":
+        time.sleep(60)
+time.sleep(1)
+print("left")
+"""
+
+
+def test_a_unit_that_works_for_too_long_is_told_what_to_do() -> None:
+    with (
+        TimeLimits(0.05, 60, lambda: 0.0) as limits,
+        pytest.raises(UnitTooLong, match=r"--unit-size.*worker\.time_limit_soft_s"),
+    ):
+        limits.look()
+        time.sleep(0.06)
+        limits.look()
+
+
+def test_waits_do_not_count() -> None:
+    waits_s = [5.0]  # of earlier units
+    with TimeLimits(0.2, 60, lambda: sum(waits_s)) as limits:
+        for _ in range(3):
+            time.sleep(0.1)
+            waits_s.append(0.1)
+            limits.look()
+        # And work after them does
+        time.sleep(0.25)
+        with pytest.raises(UnitTooLong):
+            limits.look()
+
+
+def test_time_with_few_requests_under_way_does_not_count() -> None:
+    with TimeLimits(0.1, 60, lambda: 0.0) as limits:
+        time.sleep(0.15)
+        limits.look(held=True)
+        limits.look()
+        time.sleep(0.15)
+        with pytest.raises(UnitTooLong):
+            limits.look()
+
+
+@pytest.mark.parametrize(("then", "code", "said"), [("end", 0, "left\n"), ("hang", 1, "")])
+def test_a_process_whose_unit_hangs_is_ended_and_one_that_waits_is_not(
+    then: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS, then],
+        cwd=Path(__file__).parents[4],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (code, f"waited\n{said}"), done.stderr
+    # And where it hung is written down
+    assert ("Timeout" in done.stderr, "<string>" in done.stderr) == (code == 1, code == 1)
