@@ -122,7 +122,8 @@ def _batches(system: str, url: str) -> Iterator[pa.RecordBatch]:
         return
     from ringhaul.formats.parquet_read import read_batches
     from ringhaul.formats.split import Position
-    from ringhaul.sources.files import SourceFile, open_parquet
+    from ringhaul.sources.files import open_parquet
+    from ringhaul.sources.source import SourceFile
     from ringhaul.storage import remote
     from ringhaul.storage.access import Access, set_access
 

@@ -14,6 +14,7 @@ from click.exceptions import Exit
 from config.errors import ConfigError
 from config.secrets import mask
 from producer.outputs.stdout import let_go_of_stdout
+from producer.startup import STEP_VARIABLE
 from ringhaul.errors import (
     EXIT_COMPLETE,
     EXIT_CRASH,
@@ -26,8 +27,6 @@ from ringhaul.errors import (
 )
 from ringhaul.plain_text import as_lines
 
-#: Set for a step of a schedule: another beat may go on with it, in a folder of another name.
-STEP_VARIABLE = "_RINGHAUL_STEP"
 #: Of standard output: its disk is full, or it was closed before we began (`startup`).
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
 

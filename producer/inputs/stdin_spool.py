@@ -24,8 +24,8 @@ from ringhaul.errors import (
 )
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.signature import LOOK_BYTES, binary_kind
-from ringhaul.sources.files import SourceFile
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.source import SourceFile
 
 #: In messages, for the file that nobody gave.
 STANDARD_INPUT = "standard input"

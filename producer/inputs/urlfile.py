@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from ringhaul.errors import RinghaulError, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.sources.files import SourceFile
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url, shown
 
 #: Of a list, some 200,000 names. What is larger is data that was given by mistake.

@@ -10,7 +10,7 @@ from producer.request.load import LoadRequest
 from ringhaul.formats.doubts import find_doubts
 from ringhaul.formats.header import SourceEmpty
 from ringhaul.formats.suffixes import format_of
-from ringhaul.sources.files import SourceFile
+from ringhaul.sources.source import SourceFile
 
 
 def source_doubts(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:

@@ -13,9 +13,9 @@ from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
 from ringhaul.load.statement import insert_statement
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.records.reading import parquet_metadata, read_records
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
+from ringhaul.units.reading import parquet_metadata, read_records
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

@@ -11,7 +11,8 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import SourceEmpty, refuse_binary
 from ringhaul.formats.split import START, Block, read_blocks
-from ringhaul.sources.files import SourceFile, open_whole
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
 
 T = TypeVar("T")

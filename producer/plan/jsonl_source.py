@@ -14,7 +14,7 @@ from ringhaul.formats.jsonl_read import line_dialect, record_texts
 from ringhaul.formats.split import Block
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import find_fields, map_names, refuse_other_case
-from ringhaul.sources.files import SourceFile
+from ringhaul.sources.source import SourceFile
 
 
 def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:

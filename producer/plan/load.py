@@ -20,9 +20,9 @@ from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import find_table
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
-from ringhaul.records.reading import parquet_metadata
 from ringhaul.sources.estimate import Estimate, estimate, most_records
-from ringhaul.sources.files import SourceFile
+from ringhaul.sources.source import SourceFile
+from ringhaul.units.reading import parquet_metadata
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

@@ -13,7 +13,8 @@ from ringhaul.cql.typed import refusal
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.records.job import LoadSource
 from ringhaul.records.mapping import RowFields, find_fields, map_fields, refuse_other_case
-from ringhaul.sources.files import SourceFile, open_parquet
+from ringhaul.sources.files import open_parquet
+from ringhaul.sources.source import SourceFile
 
 
 def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:

@@ -23,7 +23,8 @@ from ringhaul.records.mapping import (
     find_fields,
     map_fields,
 )
-from ringhaul.sources.files import SourceFile, open_whole
+from ringhaul.sources.files import open_whole
+from ringhaul.sources.source import SourceFile
 
 #: What usually stands between fields, and how it is given.
 _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}

@@ -21,7 +21,7 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.errors import UsageError
 from ringhaul.records.job import LoadJob, LoadSource
-from ringhaul.sources.files import SourceFile
+from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
 from ringhaul.statements.job import SpanUnit
 from ringhaul.statements.parameter_ranges import Span

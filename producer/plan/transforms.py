@@ -25,7 +25,6 @@ from ringhaul.formats.split import Position
 from ringhaul.records.fields import field_reader
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.mapping import map_fields
-from ringhaul.records.reading import parquet_metadata, read_records
 from ringhaul.records.shape import misfit, source_batch
 from ringhaul.records.unit import TO_THE_END
 from ringhaul.sources.files import open_parquet
@@ -33,6 +32,7 @@ from ringhaul.transform import RECORD
 from ringhaul.transform.chain import Chain, Transform, declared_columns
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.loading import check_names
+from ringhaul.units.reading import parquet_metadata, read_records
 from tasks.transforms import transforms_of
 
 #: Looked at for a record that can be read and is asked for.

@@ -17,8 +17,8 @@ from typing import Any
 
 import rich_click as click
 
-from producer.errors import STEP_VARIABLE
 from producer.request.settings import CONNECTION_FLAGS
+from producer.startup import STEP_VARIABLE
 from ringhaul.storage.access import is_url, shown
 
 #: Among a command's options: what it asks for, as text.

@@ -35,7 +35,7 @@ from tasks.private_queues import private_queue
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
-    from ringhaul.sources.files import SourceFile
+    from ringhaul.sources.source import SourceFile
     from ringhaul.statements.job import AskJob
 
 #: Units in one message to the ledger.

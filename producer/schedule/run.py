@@ -22,10 +22,10 @@ from typing import IO, Any
 
 from config.names import ENV_CONFIG, env_name
 from config.settings import Loaded
-from producer.errors import STEP_VARIABLE
 from producer.schedule.notify import tell
 from producer.schedule.steps import run_arguments
 from producer.schedule.text import run_document, run_line
+from producer.startup import STEP_VARIABLE
 from ringhaul.errors import EXIT_CRASH, UsageError
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing

@@ -24,7 +24,7 @@ from ringhaul.storage.access import is_url
 from ringhaul.storage.preflight import request
 
 if TYPE_CHECKING:
-    from ringhaul.sources.files import SourceFile  # readers of files
+    from ringhaul.sources.source import SourceFile  # readers of files
 
 #: A worker that is there answers in half a second, that it has begun to look.
 BEGIN_S = 3.0

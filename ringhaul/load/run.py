@@ -15,10 +15,10 @@ from ringhaul.cluster.connect import consistency_level
 from ringhaul.dataplane.base import WiresRefused
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
-from ringhaul.records.account import Account, UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
+from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

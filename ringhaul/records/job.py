@@ -16,7 +16,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
-from ringhaul.sources.files import SourceFile
+from ringhaul.sources.source import SourceFile
 
 #: Last ordinal when no --max-rows is given: beyond any input, within an int64.
 ORDINAL_END = 2**62

@@ -7,7 +7,8 @@ from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.suffixes import compression_of
-from ringhaul.sources.files import SourceFile, decoded, open_stored
+from ringhaul.sources.files import decoded, open_stored
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url
 
 #: The lines of files up to this size are counted; larger ones are sampled.

@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +21,7 @@ from ringhaul.formats.parquet_read import Reads, group_reads, told
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.formats.transcoding import Transcoded
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import access, check_file, check_place, is_url, scheme_of
 from ringhaul.storage.lanes import LaneReader
@@ -41,21 +42,8 @@ LANE_BUFFER_BYTES = 64 << 10
 _PARQUET: dict[str, Any] = {"pre_buffer": False, "coerce_int96_timestamp_unit": "us"}
 
 
-class SourceFile(NamedTuple):
-    """A file to read."""
-
-    #: Absolute, or a URL.
-    path: str
-    #: Of the file as it is stored.
-    size_bytes: int
-    #: It can only be read from its beginning to its end: one unit.
-    whole: bool
-    #: Behind a URL: see `RemoteFile`.
-    version: str = ""
-
-    @property
-    def remote(self) -> RemoteFile:
-        return RemoteFile(self.path, self.size_bytes, self.version)
+def _remote(source: SourceFile) -> RemoteFile:
+    return RemoteFile(source.path, source.size_bytes, source.version)
 
 
 def check_unchanged(source: SourceFile) -> None:
@@ -68,7 +56,7 @@ def check_unchanged(source: SourceFile) -> None:
     if access().allowed_roots and scheme_of(source.path) == "file":
         raise OutsideRoots(f"{source.path}: give it as a path; jobs of ringhaul do")
     if is_url(source.path):
-        remote.check_unchanged(source.remote)
+        remote.check_unchanged(_remote(source))
         return
     try:
         size_bytes = os.stat(source.path).st_size
@@ -130,7 +118,7 @@ def open_parquet(
             with file:
                 yield file
         return
-    with remote.open_ranges(source.remote, 0) as reader:
+    with remote.open_ranges(_remote(source), 0) as reader:
         with told(source.path):
             whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
             metadata = pq.read_metadata(whole_reads)
@@ -160,8 +148,8 @@ def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIO
     check_place(source.path)
     if is_url(source.path):
         if source.whole:
-            return remote.open_stream(source.remote)
-        return remote.open_ranges(source.remote, window_bytes)
+            return remote.open_stream(_remote(source))
+        return remote.open_ranges(_remote(source), window_bytes)
     try:
         file = open(source.path, "rb", buffering=0)  # noqa: SIM115 - the caller's
     except OSError as error:

@@ -20,8 +20,8 @@ from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
-from ringhaul.sources.files import SourceFile
 from ringhaul.sources.globs import expand, folders_below, is_aside
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
 from ringhaul.storage.remote import RemoteFile, is_remote

@@ -28,7 +28,6 @@ from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.pool import Plane
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
-from ringhaul.records.reading import read_unit
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
@@ -38,6 +37,7 @@ from ringhaul.statements.job import AskJob, SpanUnit, join_extra
 from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
+from ringhaul.units.reading import read_unit
 
 #: Rows of values that are bound together.
 SPAN_BLOCK_ROWS = 4096

@@ -23,7 +23,6 @@ from ringhaul.cql.types import CqlType
 from ringhaul.dataplane.base import Target, WriteBounds, WriteStats
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
-from ringhaul.records.account import Account, UnitHooks, UnitOutcome
 from ringhaul.records.fields import Fault
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import EncodedRows, RowEncoder
@@ -34,6 +33,7 @@ from ringhaul.statements.idempotence import Effect
 from ringhaul.statements.options import ReadOptions, RequestHooks, untold
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
+from ringhaul.units.account import Account, UnitHooks, UnitOutcome
 
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform

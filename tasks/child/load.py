@@ -8,9 +8,9 @@ from typing import cast
 
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.records.account import UnitHooks, UnitOutcome
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit, UnitResult
+from ringhaul.units.account import UnitHooks, UnitOutcome
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
 from tasks.transforms import transforms_of

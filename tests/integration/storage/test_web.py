@@ -12,8 +12,9 @@ import pytest
 from ringhaul.errors import SourceChanged, SourceMissing, SourceUnavailable, UsageError
 from ringhaul.formats.dialect import RFC_4180
 from ringhaul.formats.split import Stream
-from ringhaul.sources.files import SourceFile, check_unchanged, open_range, open_whole
+from ringhaul.sources.files import check_unchanged, open_range, open_whole
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage import web
 from ringhaul.storage.access import Access, access, set_access
 from tests.web_server import WebServer, running_web_server

@@ -10,7 +10,8 @@ import click
 import pytest
 
 from config.errors import ConfigError
-from producer.errors import STEP_VARIABLE, run_told
+from producer.errors import run_told
+from producer.startup import STEP_VARIABLE
 from ringhaul.errors import (
     ClusterError,
     ClusterUnavailable,

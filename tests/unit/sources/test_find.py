@@ -8,8 +8,8 @@ import pytest
 
 from ringhaul.errors import SourceMissing, UsageError
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.sources.files import SourceFile
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.source import SourceFile
 
 
 @pytest.fixture

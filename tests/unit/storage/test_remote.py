@@ -15,14 +15,9 @@ from ringhaul.formats import parquet_read
 from ringhaul.formats.dialect import RFC_4180, CsvDialect
 from ringhaul.formats.split import Stream
 from ringhaul.sources.estimate import estimate
-from ringhaul.sources.files import (
-    SourceFile,
-    check_unchanged,
-    open_parquet,
-    open_range,
-    open_whole,
-)
+from ringhaul.sources.files import check_unchanged, open_parquet, open_range, open_whole
 from ringhaul.sources.find import find_sources
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
 from ringhaul.storage.lanes import LANES_AHEAD

