@@ -71,8 +71,8 @@ def bound_rows(
     with open_whole(file, dialect) as stream:
         stream.read(start.offset_bytes)
         for block in read_blocks(stream, dialect, block_bytes=8 << 20, start=start):
-            rows, rejects, _ = encoder.encode(block)
-            assert rows is not None and not rejects
+            (rows,), rejects, _ = encoder.encode(block)
+            assert not rejects
             joined = rows.joined()
             if by_token:
                 joined = joined.take(pa.array(np.argsort(murmur3_tokens(rows.keys))))

@@ -6,3 +6,8 @@ class ConfigError(Exception):
 
     #: The command ends with this code: usage, configuration or input is wrong.
     exit_code = 2
+
+    def __init__(self, *lines: str) -> None:
+        """Each problem is a line; line ends within one are of what it quotes."""
+        super().__init__("\n".join(lines))
+        self.lines = lines

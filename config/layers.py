@@ -26,6 +26,7 @@ from pydantic_settings import (
 )
 
 from config.errors import ConfigError
+from config.known_secrets import remember_url
 from config.names import (
     ENV_CONFIG,
     ENV_EMPTY,
@@ -90,6 +91,10 @@ class Layer(PydanticBaseSettingsSource):
     def keep(self, tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """The tables with every path made absolute from `folder`; `values` remembers them."""
         self.values = flat(tables)
+        # Before anything can be wrong with a value: of each layer, as messages may show them all.
+        for key, value in self.values.items():
+            if isinstance(value, str) and ("://" in value or key == "broker.url"):
+                remember_url(value)
         for key, field in setting_fields(self.settings_cls).items():
             value = self.values.get(key)
             if not _is_path(field) or not isinstance(value, str | Path):

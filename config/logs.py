@@ -1,8 +1,8 @@
 """Logging: sentences with fields, as lines for people on a terminal and as JSON for machines.
 
 Code logs through the standard library, `log.info("Unit committed.", extra={"action": ...})`, so
-that Celery's and the driver's records take the same way out. Passwords in URLs are masked in
-everything that is logged, tracebacks included. Logs go to stderr; stdout is for data.
+that Celery's and the driver's records take the same way out. Passwords are masked in everything
+that is logged, tracebacks included. Logs go to stderr; stdout is for data.
 """
 
 import logging
@@ -28,7 +28,7 @@ def set_up_logging(
 ) -> None:
     """Send everything logged by this process to `stream` (stderr unless given), in one form.
 
-    `plain` makes texts safe for people to look at: on lines for them, not in JSON.
+    `plain` makes a text safe for people to look at, on one line: on lines for them, not in JSON.
     Repeating it replaces what was set up before: a worker's child calls it again after the fork.
     """
     out = stream if stream is not None else sys.stderr
@@ -57,7 +57,9 @@ def _formatter(
         )
     else:
         form.append(structlog.processors.EventRenamer("message"))
-        form.append(structlog.processors.JSONRenderer(ensure_ascii=False))
+        # Characters that act on a terminal, or show text in another order, are escapes in ASCII.
+        form.append(structlog.processors.JSONRenderer(ensure_ascii=True))
+        form.append(lambda _logger, _method, line: str(line).replace("\x7f", "\\u007f"))
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
@@ -74,15 +76,21 @@ def _mask_all(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDi
 
 
 def _plain_all(event: EventDict, plain: Callable[[str], str]) -> EventDict:
-    return {key: plain(value) if isinstance(value, str) else value for key, value in event.items()}
+    """Only a traceback has several lines."""
+    return {
+        key: "\n".join(map(plain, value.split("\n") if key == "exception" else [value]))
+        if isinstance(value, str)
+        else value
+        for key, value in event.items()
+    }
 
 
 def _masked(value: Any) -> Any:
-    """The value with URL passwords masked, in texts however deep; other objects by their repr."""
+    """The value with secrets masked, in texts however deep; other objects by their repr."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: _masked(inner) for key, inner in value.items()}
+        return {_masked(key): _masked(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_masked(inner) for inner in value]
     if value is None or isinstance(value, bool | int | float):

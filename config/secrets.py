@@ -2,13 +2,15 @@
 
 No secret is ever a flag: command lines are visible to every user of a host. A password is a
 file's first line, and a URL that carries one is shown with `***` in its place, as are the values
-of its query: a signature or a token in there opens what the URL names.
+of its query: a signature or a token in there opens what the URL names. Secrets that this process
+has read are hidden whatever stands around them (`config.known_secrets`).
 """
 
 import re
 from pathlib import Path
 
 from config.errors import ConfigError
+from config.known_secrets import hide, remember
 
 #: A secret is a password or a token; a larger file is surely not the one that was meant.
 SECRET_BYTES_MAX = 4096
@@ -28,12 +30,14 @@ _FIELD = re.compile(r"([^&#=]*=)?[^&#]+")
 
 
 def mask(text: str) -> str:
-    """Return the text with the password, and each value of the query, of every URL in it as `***`.
+    """Return the text with the password, and each value of the query, of every URL in it as `***`,
+    and each secret that this process knows.
 
     A password ends at the last `@` before a blank, since one that was not percent-encoded may hold
     `@`, `/` or a quote: rather too much is masked than too little. One with blanks in it ends at
     the next `@` of its line. Linear in the length of the text.
     """
+    text = hide(text)
     if "://" not in text:
         return text
     words = _WORDS.split(text)
@@ -96,7 +100,8 @@ def _query_masked(text: str) -> str:
 
 
 def read_secret(path: Path, key: str) -> str:
-    """The first line of the file that setting `key` names, without its line end.
+    """The first line of the file that setting `key` names, without its line end. Nothing that is
+    masked shows it from now on.
 
     Raises `ConfigError` when the file cannot be read, is empty or holds over 4096 bytes.
     """
@@ -115,4 +120,5 @@ def read_secret(path: Path, key: str) -> str:
         raise ConfigError(f"{key}: {path} is not UTF-8 text") from error
     if not lines or not lines[0]:
         raise ConfigError(f"{key}: {path} is empty, expected the secret on its first line")
+    remember(lines[0])
     return lines[0]

@@ -4,6 +4,7 @@ Flags win over the environment, that over `ringhaul.toml`, that over the running
 that over the defaults. Reading opens no connection and reads no secret.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from config.errors import ConfigError
+from config.known_secrets import hide, remember
 from config.layers import Layer, all_layers, find_file
 from config.names import flat, nearest, nested, sections
 from config.secrets import mask_value
@@ -19,6 +21,8 @@ from config.sections import Settings, setting_keys
 
 __all__ = ["ConfigError", "Described", "Loaded", "Settings", "load_settings"]
 
+#: Read by clients of object stores, whose errors may quote what they were given.
+_SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 #: Plainer words than pydantic's, by the type of its error.
 _EXPECTED = {
     "int_type": "a whole number",
@@ -72,12 +76,14 @@ def load_settings(
     `options`: how flags are written, such as `{"cluster.port": "--port"}`, for messages.
     Raises `ConfigError` for a name that is no setting and for a value that cannot be used.
     """
+    for name in _SECRET_VARIABLES:
+        remember(os.environ.get(name, ""))
     path = find_file(config_file)
     layers = all_layers(Settings, flags or {}, path, options or {})
     try:
         settings = Settings(layers=layers)
     except ValidationError as error:
-        raise ConfigError(_told(error, layers)) from None  # its own text would show the values
+        raise ConfigError(*_told(error, layers)) from None  # its own text would show the values
     origins = {
         key: next((layer.origin(key) for layer in layers if key in layer.values), "default")
         for key in setting_keys()
@@ -85,12 +91,12 @@ def load_settings(
     return Loaded(settings=settings, origins=origins, config_file=path)
 
 
-def _told(error: ValidationError, layers: Sequence[Layer]) -> str:
-    """Every problem on a line of its own: which setting, its value, where that was written."""
-    return "\n".join(
+def _told(error: ValidationError, layers: Sequence[Layer]) -> list[str]:
+    """Every problem: which setting, its value, where that was written."""
+    return [
         _told_one(problem["type"], problem["msg"], ".".join(map(str, problem["loc"][:2])), layers)
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
-    )
+    ]
 
 
 def _told_one(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
@@ -113,7 +119,7 @@ _SHOWN_MAX = 200
 
 
 def _quoted(value: Any) -> str:
-    text = mask_value(str(value))
+    text = hide(mask_value(str(value)))
     if len(text) > _SHOWN_MAX:
         text = f"{text[:_SHOWN_MAX]}..."
     return f'"{text}"' if isinstance(value, str | Path) else text

@@ -6,6 +6,7 @@ instant, and pyarrow, the driver and Celery take a second to import.
 
 from __future__ import annotations
 
+import os
 from typing import NoReturn
 
 from producer.cli import cli
@@ -22,10 +23,13 @@ start_quickly()
 
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
+    from producer.commands.help_pages import draw_help
     from producer.errors import run_told
     from producer.outputs.plain_streams import show_plain_text
 
-    show_plain_text()
+    if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads what is printed
+        show_plain_text()
+    draw_help()
 
     def run() -> object:
         refuse_foreign_config()

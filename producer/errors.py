@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import traceback
@@ -13,6 +14,7 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.secrets import mask
+from producer.outputs.plain_streams import Drawn
 from producer.outputs.stdout import let_go_of_stdout
 from producer.startup import STEP_VARIABLE
 from ringhaul.errors import (
@@ -25,7 +27,7 @@ from ringhaul.errors import (
     RinghaulError,
     SetupUnusable,
 )
-from ringhaul.plain_text import as_lines
+from ringhaul.plain_text import Lines, as_line, as_lines, as_message, lines_of
 
 #: Of standard output: its disk is full, or it was closed before we began (`startup`).
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
@@ -42,9 +44,14 @@ def run_told(command: Callable[[], object]) -> int:
     except Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
+        if isinstance(error.message, Drawn):  # a help page: the command was given without words
+            print(error.message, file=sys.stderr)
+            return EXIT_USAGE
         # It quotes what was typed, such as the name of a file. Click calls it final.
-        object.__setattr__(error, "message", as_lines(error.message))
-        error.show()
+        object.__setattr__(error, "message", as_line(error.message))
+        shown = io.StringIO()
+        error.show(shown)
+        print(Lines(mask(shown.getvalue())), file=sys.stderr, end="")
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -57,7 +64,7 @@ def run_told(command: Callable[[], object]) -> int:
         let_go_of_stdout()
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
-        tell(str(error))
+        tell(lines_of(error.lines) if isinstance(error, ConfigError) else str(error))
         return _exit_code(error)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
@@ -79,11 +86,11 @@ def _exit_code(error: RinghaulError | ConfigError) -> int:
 
 
 def _crashed() -> int:
-    print(mask(traceback.format_exc()), file=sys.stderr, end="")
+    print(Lines(mask(as_lines(traceback.format_exc()))), file=sys.stderr, end="")
     tell("this is a defect in ringhaul; please report it with the lines above")
     return EXIT_CRASH
 
 
 def tell(text: str) -> None:
-    """One error on stderr, without secrets."""
-    print(f"error: {mask(text)}", file=sys.stderr)
+    """One error on stderr, without secrets; on one line, unless its text is of `Lines`."""
+    print(Lines(f"error: {mask(as_message(text))}"), file=sys.stderr)

@@ -76,6 +76,8 @@ class Loss(NamedTuple):
             records = f"line {self.line:,}" if last == self.line else f"lines {self.line:,} to "
             records += "" if last == self.line else f"about {last:,}"
             records = f" {records} of"
+        elif self.line:
+            records = f" line {self.line:,} and later of"
         column = f", column {self.column}" if self.column else ""
         place = f"{what}{records} {self.file}{column}"
         if self.stalled_s:

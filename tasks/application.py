@@ -39,6 +39,8 @@ class InstalledLoader(AppLoader):  # type: ignore[misc]
 class UnitCelery(Celery):  # type: ignore[misc]
     """Celery with our worker, however it is started."""
 
+    events_cls = "tasks.events:UnitEvents"
+
     @cached_property
     def Worker(self) -> Any:
         """The class of the worker's parent process."""

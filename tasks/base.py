@@ -10,7 +10,9 @@ from billiard.exceptions import WorkerLostError
 from celery import Task
 from celery.worker.request import Request
 
+from config.secrets import mask
 from tasks.connect import PARENT_PATIENCE_MS, open_ledger
+from tasks.parent.lost import LOST, LostAttempt
 from tasks.parent.trails import TRAILS
 from tasks.settings import process_settings
 
@@ -25,13 +27,20 @@ def attempt_token(task_id: str, hostname: str, pid: int) -> str:
 class UnitRequest(Request):  # type: ignore[misc]
     """A unit's request as the worker's parent process sees it."""
 
+    def send_event(self, type: str, **fields: Any) -> None:
+        """Events, which whoever reads Redis sees, and Flower, hold words of errors, tracebacks."""
+        shown = {
+            name: mask(value) if isinstance(value, str) else value for name, value in fields.items()
+        }
+        super().send_event(type, **shown)
+
     def on_failure(
         self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False
     ) -> None:
         """When the process that ran the unit is gone, end its lease now.
 
-        Without this the unit waits for its lease to run out. It is only a short cut: if it fails,
-        the sweep finds the expired lease.
+        Without this the unit waits for its lease to run out. The lease's end is only a short cut;
+        where the process was is known only here.
         """
         error = exc_info.exception
         if isinstance(error, ExceptionWithTraceback):
@@ -40,8 +49,9 @@ class UnitRequest(Request):  # type: ignore[misc]
             token = attempt_token(self.id, self.hostname, self.worker_pid)
             facts = self.kwargs
             try:
-                ledger = open_ledger(process_settings(), PARENT_PATIENCE_MS)
-                ledger.lost(facts["job"], facts["unit"], token, loss=TRAILS.lost(self.worker_pid))
+                loss = TRAILS.lost(self.worker_pid)
+                lost = LostAttempt(facts["job"], facts["unit"], facts["epoch"], token, loss)
+                LOST.tell(open_ledger(process_settings(), PARENT_PATIENCE_MS), lost)
             except Exception:
                 log.exception("could not tell the ledger of a lost process")
         super().on_failure(exc_info, send_failed_event, return_ok)

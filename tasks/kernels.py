@@ -1,4 +1,4 @@
-"""The kernels of the read side, which numba compiles once per machine and loads from its cache."""
+"""The kernels, which numba compiles once per machine and loads from its cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def warm_up() -> None:
     """
     try:
         from ringhaul.cql import decode, spell
-        from ringhaul.formats import write
+        from ringhaul.formats import record_end, write
         from ringhaul.statements import replies
 
         for name in ("tasks.child.scan", "tasks.child.statements", "tasks.child.verify"):
@@ -23,6 +23,7 @@ def warm_up() -> None:
         decode.warm_up()
         spell.warm_up()
         write.warm_up()
+        record_end.warm_up()
         replies.warm_up()
     except Exception:
         log.exception("the compiled kernels of the read side cannot be loaded")

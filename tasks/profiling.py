@@ -17,6 +17,7 @@ import contextlib
 import cProfile
 import ctypes
 import logging
+import marshal
 import os
 import shutil
 import signal
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from ringhaul.errors import UsageError
+from ringhaul.new_file import new_file
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +129,8 @@ class CallProfiler(Profiler):
         if not self._profile.stats:  # no unit was run; pstats refuses an empty file
             return
         part = self._path.with_name(f".{self._path.name}.part")
-        self._profile.dump_stats(part)
+        with new_file(part) as file:  # as `dump_stats` does, which follows links
+            marshal.dump(self._profile.stats, file)
         part.replace(self._path)
         self._write_due = time.monotonic() + WRITE_EVERY_S
 

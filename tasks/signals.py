@@ -20,7 +20,7 @@ from celery.signals import (
 
 from config.logs import set_up_logging
 from ringhaul.errors import UsageError
-from ringhaul.plain_text import as_lines
+from ringhaul.plain_text import as_line
 from tasks.child import process
 from tasks.node_name import set_nodename
 from tasks.parent.shutdown import UNITS
@@ -40,7 +40,7 @@ _profiler = Profiler()
 @setup_logging.connect(weak=False)
 def on_setup_logging(**_: Any) -> None:
     """Logs in the house's form; connecting here keeps Celery from configuring its own."""
-    set_up_logging(process_settings().logging, plain=as_lines)
+    set_up_logging(process_settings().logging, plain=as_line)
 
 
 @worker_init.connect(weak=False)

@@ -53,8 +53,9 @@ ROOMS: Mapping[str, str] = {
     ),
     "ringhaul.statements": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.spell "
-        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load.write "
-        "ringhaul.output ringhaul.records ringhaul.scan ringhaul.units"
+        "ringhaul.dataplane ringhaul.formats.write ringhaul.ledger ringhaul.load "
+        "ringhaul.load.write ringhaul.output ringhaul.records ringhaul.scan "
+        "ringhaul.units"
     ),
     "config": "",
     "tasks": (
@@ -114,11 +115,11 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.cli": "producer.commands",
     "producer.errors": "producer.outputs",
-    "producer.__main__": "producer.cli producer.errors producer.outputs",
+    "producer.__main__": ("producer.cli producer.commands producer.errors producer.outputs"),
     "producer.schedule": (
-        "producer.commands producer.report producer.request producer.services "
-        "ringhaul.ledger ringhaul.query ringhaul.schedule ringhaul.sources "
-        "ringhaul.statements ringhaul.storage ringhaul.transform"
+        "producer.commands producer.outputs producer.report producer.request "
+        "producer.services ringhaul.ledger ringhaul.query ringhaul.schedule "
+        "ringhaul.sources ringhaul.statements ringhaul.storage ringhaul.transform"
     ),
     "producer.schedule.celery_scheduler": "producer.schedule",
 }
@@ -159,6 +160,8 @@ PURE_MODULES = (
     "ringhaul.scan.ranges",
     "ringhaul.statements.replies",
     "ringhaul.statements.options",
+    "ringhaul.scan.odd_rows",
+    "ringhaul.output.unloadable",
     "ringhaul.scan.reshape",
     "ringhaul.scan.sizing",
     "ringhaul.statements.parameter_ranges",

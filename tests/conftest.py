@@ -68,6 +68,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.fixture(autouse=True)
+def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test has for a password may be an ordinary word in the messages of the next."""
+    monkeypatch.setattr("config.known_secrets._known", {})
+    monkeypatch.setattr("config.known_secrets._pattern", None)
+
+
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """One Cassandra node and a Valkey, as `ringhaul local up` makes them.

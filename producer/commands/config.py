@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import rich_click as click
 
 from producer.commands.options import config_option
+from producer.outputs.stdout import json_text
 
 
 @click.group("config")
@@ -25,9 +25,9 @@ def show(origin: bool, as_json: bool, config_file: Path | None) -> None:
 
     described = load_settings(config_file=config_file).describe()
     if as_json:
-        print(json.dumps([setting._asdict() for setting in described], indent=2))
+        print(json_text([setting._asdict() for setting in described], indent=2))
         return
     width = max(len(setting.key) for setting in described)
     for setting in described:
         where = f"   # {setting.origin}" if origin else ""
-        print(f"{setting.key:<{width}} = {json.dumps(setting.value)}{where}")
+        print(f"{setting.key:<{width}} = {json_text(setting.value)}{where}")

@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from config.settings import load_settings
 from producer.commands.local import up as start_local_stack
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
+from ringhaul.new_file import new_file
 from tasks.connect import cluster_config
 
 KEYSPACE = "ringhaul_demo"
@@ -71,7 +73,8 @@ def run_demo(rows: int, workers: int) -> int:
         )
         session.execute(SCHEMA)
         session.execute(f"TRUNCATE {KEYSPACE}.{TABLE}")
-        _say(f"\n$ ringhaul load {sample} -k {KEYSPACE} -t {TABLE} -c {workers}")
+        _say("")
+        _say(f"$ ringhaul load {sample} -k {KEYSPACE} -t {TABLE} -c {workers}")
         code = _load(sample, workers)
         if code != EXIT_COMPLETE:
             return code
@@ -98,7 +101,7 @@ def write_sample(path: Path, rows: int) -> None:
     draw = random.Random(SEED)
     start = datetime(2026, 1, 1, tzinfo=UTC)
     partial = path.with_suffix(".part")
-    with partial.open("w", newline="", encoding="utf-8") as file:
+    with TextIOWrapper(new_file(partial), newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["sensor", "taken", "seq", "temperature", "humidity", "note"])
         for seq in range(rows):
@@ -131,7 +134,8 @@ def _load(sample: Path, workers: int) -> int:
 
 def _verify(session: Session, sample: Path) -> int:
     """Read the whole table back and compare every value with the file."""
-    _say("\nreading the table back and comparing every value with the file ...")
+    _say("")
+    _say("reading the table back and comparing every value with the file ...")
     expected = {row[:2]: row[2:] for row in _sample_rows(sample)}
     total, wrong = len(expected), 0
     rows = session.execute(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from producer.commands.options import ledger_options
+from producer.outputs.stdout import json_text
 
 if TYPE_CHECKING:
     from config.settings import Settings
@@ -47,7 +47,7 @@ def doctor_command(as_json: bool, config_file: Path | None) -> int:
             }
             for about, check in rows
         ]
-        print(json.dumps({"exit_code": code, "checks": listed}, indent=2))
+        print(json_text({"exit_code": code, "checks": listed}, indent=2))
         return code
     for about, check in rows:
         print(f" {check.level.value:<4}  {about:<7}  {check.name:<11}  {check.line}")

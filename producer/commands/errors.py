@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 from producer.commands.options import ledger_options
+from producer.outputs.stdout import json_text
 from producer.request.conflicts import refuse_together
 from producer.request.values import given_options
 
@@ -51,7 +51,7 @@ def errors_command(
             return 0
         if as_json:
             for reject in islice(shown_rejects(ledger, job), limit if "limit" in given else None):
-                print(json.dumps(reject.to_json()))
+                print(json_text(reject.to_json()))
             _say(not_kept(ledger, job))
             return 0
         for line in reject_lines(ledger, job, limit):

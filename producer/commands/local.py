@@ -3,14 +3,16 @@
 Data goes to stdout (`status`, `env`), everything else to stderr.
 """
 
-import json
+import os
 import shlex
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from config.settings import load_settings
+from producer.outputs.stdout import json_text
 
 if TYPE_CHECKING:
     from producer.local.server_status import ServerStatus, StackStatus
@@ -57,7 +59,7 @@ def status(as_json: bool) -> None:
     """Show the servers of the stack. Exit code 4 when it is not up."""
     state = _stack().status()
     if as_json:
-        click.echo(json.dumps(_as_json(state), indent=2))
+        print(json_text(_as_json(state), indent=2))
     elif not state.servers:
         click.echo("no local stack; `ringhaul local up` starts one", err=True)
     else:
@@ -92,7 +94,22 @@ def down(wipe: bool) -> None:
 def env() -> None:
     """Print the environment that points ringhaul here: eval "$(ringhaul local env)"."""
     for name, value in _stack().env().items():
-        click.echo(f"export {name}={shlex.quote(value)}")
+        if sys.stdout.isatty():
+            click.echo(f"export {name}={_shown(value)}")
+        else:
+            sys.stdout.buffer.write(os.fsencode(f"export {name}={shlex.quote(value)}\n"))
+
+
+def _shown(value: str) -> str:
+    """The value on a terminal, as a shell reads it back. One with control characters is spelled in
+    a way that Bash, zsh and ksh know: nothing in it acts, and it is exact."""
+    if value.isprintable():
+        return shlex.quote(value)
+    octal = "".join(
+        chr(octet) if 32 <= octet < 127 and chr(octet) not in "'\\" else f"\\{octet:03o}"
+        for octet in os.fsencode(value)
+    )
+    return f"$'{octal}'"
 
 
 def _stack() -> "Stack":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from producer.commands.options import ledger_options
+from producer.outputs.stdout import json_text
 from producer.request.values import given_options
 from ringhaul.plain_text import as_line
 
@@ -111,7 +111,7 @@ def _print_jobs(ledger, limit: int, as_json: bool) -> None:  # type: ignore[no-u
             }
             for status, snapshot in snapshots
         ]
-        print(json.dumps(rows, indent=2))
+        print(json_text(rows, indent=2))
         return
     width = max([10, *(len(status.job) for status, _ in snapshots)])  # ids of schedules are long
     print(

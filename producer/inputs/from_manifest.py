@@ -14,6 +14,7 @@ from producer.text import count_text
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
 from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
+from ringhaul.plain_text import lines_of
 from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
 from ringhaul.storage.remote import read_small
@@ -67,12 +68,12 @@ def manifest_options(
         )
     told = _told(changes)
     said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
-    return changes, "\n".join(text for text in (said if told else "", lacks) if text)
+    return changes, lines_of(text for text in (said if told else "", lacks) if text)
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> str:
     """A warning of unloads that left out what could not be read; "" if there is none."""
-    return "\n".join(
+    return lines_of(
         f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])

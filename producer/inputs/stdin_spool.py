@@ -24,6 +24,7 @@ from ringhaul.errors import (
 )
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.signature import LOOK_BYTES, binary_kind
+from ringhaul.plain_text import Lines
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 
@@ -89,7 +90,8 @@ def told_as_standard_input(spool: Path) -> Iterator[None]:
 def as_standard_input(text: str, spool: Path) -> str:
     """A text, of JSON or not, that says "standard input" for the spool file."""
     path = os.path.abspath(spool)  # as sources are named
-    return text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
+    said = text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
+    return Lines(said) if isinstance(text, Lines) else said
 
 
 def told_path(path: str, job_id: str) -> str:

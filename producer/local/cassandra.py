@@ -16,6 +16,7 @@ from producer.local.java import Java
 from producer.local.node_files import cassandra_yaml, logback_xml, node_command, storage_argument
 from producer.local.ports import PATIENCE_S, is_open
 from producer.local.state import private_dir
+from ringhaul.plain_text import lines_of
 
 #: A cold node takes 5 to 15 s on two cores, a third one 30 s; a loaded machine several times that.
 START_TIMEOUT_S = 180
@@ -141,15 +142,16 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
                 f"{processes.listener(node.address, port)}, not to this stack's Cassandra node"
             )
         if not node.runs():
-            why = _why(node)
+            why = _with_log(node, f"Cassandra at {node.address} ended while starting.")
             # Whoever had the port may have let go of it since.
             kind = PortTaken if any(words in why for words in _PORT_TAKEN) else LocalStackError
-            raise kind(f"Cassandra at {node.address} ended while starting. {why}")
+            raise kind(why)
         if time.monotonic() >= deadline:
-            raise LocalStackError(
+            why = (
                 f"Cassandra at {node.address} did not answer CQL on port {node.cql_port} "
-                f"within {timeout_s:.0f} s. {_why(node)}"
+                f"within {timeout_s:.0f} s."
             )
+            raise LocalStackError(_with_log(node, why))
         time.sleep(processes.POLL_S)
 
 
@@ -169,14 +171,13 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
     return reply.startswith(_SUPPORTED_V5_START)
 
 
-def _why(node: Node) -> str:
-    """The last lines of the log that says most, and where it is."""
+def _with_log(node: Node, what: str) -> str:
+    """What happened, and the last lines of the log that says most, and where it is."""
     for log in (node.log, node.console):
         lines = _problem_lines(log)
         if lines:
-            shown = "\n".join(f"    {line}" for line in lines)
-            return f"The end of {log}:\n{shown}"
-    return f"It wrote no log in {node.folder}."
+            return lines_of([f"{what} The end of {log}:", *(f"    {line}" for line in lines)])
+    return f"{what} It wrote no log in {node.folder}."
 
 
 def _problem_lines(log: Path) -> list[str]:

@@ -21,10 +21,12 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
+from config.known_secrets import remember
 from producer.local import processes
 from producer.local.errors import LocalStackError, PortTaken
 from producer.local.ports import choose_port, is_open, keep_port
 from producer.local.state import locked, private_dir, read_json, write_json, write_private
+from ringhaul.plain_text import lines_of
 
 ADDRESS = "127.0.0.1"
 #: The least version that has what the ledger uses (WAITAOF).
@@ -159,12 +161,17 @@ class EmbeddedValkey:
     @property
     def url(self) -> str:
         """`redis://:PASSWORD@127.0.0.1:PORT/0` of the running server. A secret."""
-        return f"redis://:{self.password_file.read_text().strip()}@{ADDRESS}:{self.port}/0"
+        return f"redis://:{self._password()}@{ADDRESS}:{self.port}/0"
 
     @property
     def log(self) -> Path:
         """The server's log."""
         return self._folder / "valkey.log"
+
+    def _password(self) -> str:
+        password = self.password_file.read_text().strip()
+        remember(password)
+        return password
 
     def _used(self) -> bool:
         """Say whether anybody holds the users' lock. Only under `start.lock`."""
@@ -200,7 +207,7 @@ class EmbeddedValkey:
             _CONFIG.format(
                 address=ADDRESS,
                 port=port,
-                password=self.password_file.read_text().strip(),
+                password=self._password(),
                 folder=self._folder,
                 log=self.log,
             ),
@@ -229,10 +236,10 @@ class EmbeddedValkey:
             if not self.running():
                 # It opens its port first of all: whoever listens there had it before.
                 kind = PortTaken if is_open(ADDRESS, self.port) else LocalStackError
-                raise kind(f"Valkey ended while starting. {self._log_end()}") from problem
+                raise kind(self._with_log("Valkey ended while starting.")) from problem
             if time.monotonic() >= deadline:
                 raise LocalStackError(
-                    f"Valkey did not answer within {START_TIMEOUT_S} s. {self._log_end()}"
+                    self._with_log(f"Valkey did not answer within {START_TIMEOUT_S} s.")
                 ) from problem
             time.sleep(_READY_POLL_S)
 
@@ -251,9 +258,9 @@ class EmbeddedValkey:
         if pid is not None:
             processes.stop_servers([(pid, str(self._config))], STOP_TIMEOUT_S)
 
-    def _log_end(self) -> str:
+    def _with_log(self, why: str) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
-        return f"The end of {self.log}:\n" + "\n".join(f"    {line}" for line in lines)
+        return lines_of([f"{why} The end of {self.log}:", *(f"    {line}" for line in lines)])
 
 
 def find_server() -> Path:

@@ -1,11 +1,20 @@
-"""Standard output: when it is gone, and what must not reach it."""
+"""Standard output: JSON documents on it, and what becomes of it when it cannot be written."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+
+from ringhaul.plain_text import Lines
+
+
+def json_text(document: object, *, indent: int | None = None) -> Lines:
+    """The document as `--json` shows it: of printable ASCII characters and line ends alone. So it
+    is exact on a terminal, too, and nothing in it acts there."""
+    return Lines(json.dumps(document, indent=indent).replace("\x7f", "\\u007f"))
 
 
 def print_message(text: str) -> None:

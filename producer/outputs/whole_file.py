@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,9 +76,9 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     written = _beside(target)
     try:
-        with written.open("wb") as out:
+        with written.open("xb") as out:
             if target.is_file():
-                shutil.copymode(target, written)
+                os.fchmod(out.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield out
             out.flush()
             os.fsync(out.fileno())

@@ -12,6 +12,7 @@ from producer.text import bytes_text, count_text
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.formats.split import Position
 from ringhaul.load.statement import insert_statement
+from ringhaul.plain_text import lines_of
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import Part, RowEncoder
 from ringhaul.records.unit import TO_THE_END
@@ -111,7 +112,7 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
     ]
     for shown in plan["samples"]:
         lines += _sample_lines(shown, transforms=bool(transforms), where=bool(job.where))
-    return "\n".join(lines)
+    return lines_of(lines)
 
 
 def _timestamps_told(plan: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import DAMAGED, JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.plain_text import as_line
+from ringhaul.plain_text import lines_of
 
 EXIT_CODES: Mapping[JobState, int] = {
     JobState.RUNNING: EXIT_STILL_RUNNING,
@@ -54,12 +54,12 @@ class Closing:
     @property
     def text(self) -> str:
         """For people, on stderr."""
-        return "\n".join([*map(as_line, self.figures), *self.verdict])
+        return lines_of([*self.figures, *self.verdict])
 
     @property
     def alarm(self) -> str:
         """What people are told of a job that was to be quiet and did not end well."""
-        return "\n".join([f"{self.data['job']} {self.verdict[0]}", *self.verdict[1:]])
+        return lines_of([f"{self.data['job']} {self.verdict[0]}", *self.verdict[1:]])
 
 
 def check_sums(ledger: Ledger, status: JobStatus, sums: Mapping[str, int]) -> None:

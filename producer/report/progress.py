@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol, Self
 
-from producer.outputs.stdout import print_message
+from config.secrets import mask
+from producer.outputs.stdout import json_text, print_message
 from producer.report.snapshot import Snapshot
 from producer.text import bytes_text, ms_text, rate_text, time_text
-from ringhaul.plain_text import as_line, as_lines
+from ringhaul.plain_text import as_line, as_message
 
 #: How often a line is written where there is no bar.
 LINE_EVERY_S = 30.0
@@ -97,7 +98,7 @@ class JsonProgress(NoProgress):
     def show(self, snapshot: Snapshot) -> None:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + 1.0
-            print_message(json.dumps({"message_type": "status", **asdict(snapshot)}))
+            print_message(json_text({"message_type": "status", **asdict(snapshot)}))
 
 
 class BarProgress(NoProgress):
@@ -125,7 +126,7 @@ class BarProgress(NoProgress):
         self._live.update(Text("\n".join(map(as_line, bar_lines(snapshot)))))
 
     def note(self, text: str) -> None:
-        self._console.print(as_lines(text), markup=False)
+        self._console.print(mask(as_message(text)), markup=False)
 
 
 def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:

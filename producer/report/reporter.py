@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from producer.outputs.stdout import print_message
+from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 
@@ -51,7 +50,7 @@ def print_closing(closing: Closing, shown: Shown) -> None:
     Raises `OutputUnusable` where the file cannot be written (disk full).
     """
     if shown.as_json:
-        print_message(json.dumps(closing.data))
+        print_message(json_text(closing.data))
     elif not shown.quiet:
         shown.say(closing.text)
     elif closing.exit_code != EXIT_COMPLETE:
@@ -62,7 +61,7 @@ def print_closing(closing: Closing, shown: Shown) -> None:
 
     try:
         with replacing(str(shown.summary_file)) as out:
-            out.write(json.dumps(closing.data, indent=2).encode() + b"\n")
+            out.write(json_text(closing.data, indent=2).encode() + b"\n")
     except OSError as error:
         raise OutputUnusable(
             f"{shown.summary_file}: the summary cannot be written: {error.strerror or error}"

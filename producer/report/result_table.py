@@ -15,7 +15,7 @@ from producer.outputs.whole_file import replacing
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable
 from ringhaul.formats.suffixes import format_of
-from ringhaul.plain_text import as_line
+from ringhaul.plain_text import as_line, in_json
 
 #: Rows of a table on a terminal; a result with more is meant for a file, which has them all.
 ROWS_SHOWN = 1000
@@ -35,8 +35,8 @@ def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str
     """
     if path == STDOUT:
         path = None
-    rows_max = ROWS_SHOWN if path is None and sys.stdout.isatty() else table.num_rows
-    data = _bytes(table, types, _form(form, path), rows_max)
+    shown = path is None and sys.stdout.isatty()
+    data = _bytes(table, types, _form(form, path), shown=shown)
     try:
         if path is None:
             sys.stdout.flush()
@@ -66,11 +66,14 @@ def _form(form: str, path: str | None) -> str:
     return "table" if sys.stdout.isatty() else "csv"
 
 
-def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, rows_max: int) -> bytes:
+def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, *, shown: bool) -> bytes:
+    """`shown`: on a terminal."""
     if form == "table":
+        rows_max = ROWS_SHOWN if shown else table.num_rows
         return _drawn(table, types, rows_max).encode()
     if form == "json":
-        return _json_lines(table, types).encode()
+        lines = _json_lines(table, types)
+        return (in_json(lines) if shown else lines).encode()
     sink = io.BytesIO()
     if form == "parquet":
         import pyarrow.parquet as pq

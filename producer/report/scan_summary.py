@@ -51,10 +51,11 @@ def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = F
 
 def report_closing(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> Closing:
     """A report in words, for people and for programs. `code`: what the command ends with."""
+    verdict = _verdict(status, job, report)
     return Closing(
         exit_code=code,
         figures=_figures(status, job, report),
-        verdict=_verdict(status, job, report),
+        verdict=[*verdict[:1], *_unloadable_lines(report), *verdict[1:]],
         data=_data(status, job, report, code),
     )
 
@@ -87,6 +88,7 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
         "splits": report.splits,
         "missing_ranges": len(report.missing),
         "missing": [one.to_json() for one in report.missing],
+        "unloadable": [one.to_json() for one in report.unloadable],
         "repeated_units": report.repeated_units,
         "elapsed_s": status.elapsed_s,
         "rows_per_s": report.rows_read / worked_s if worked_s else None,
@@ -175,6 +177,15 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[st
             return [f" failed: {status.last_error}", f" so far {part}", *resume]
         case _:
             return unfinished(status, part)
+
+
+def _unloadable_lines(report: ReadReport) -> list[str]:
+    """Warnings of rows that are in the files and that a load of these will not put back."""
+    return [
+        f" warning: {count_text(one.rows, 'row')} cannot be loaded again from these files: "
+        f"{one.told}"
+        for one in report.unloadable
+    ]
 
 
 def _missing_verdict(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 
+from config.secrets import mask
 from producer.plan.units import _Stopped, split_sources
 from producer.text import count_text
 from ringhaul.errors import LedgerUnavailable, RinghaulError, SourceChanged
@@ -121,5 +122,5 @@ class Feeder:
 
 def _words(error: BaseException) -> str:
     if isinstance(error, RinghaulError):
-        return str(error)
-    return f"splitting failed: {type(error).__name__}: {error}"
+        return mask(str(error))
+    return mask(f"splitting failed: {type(error).__name__}: {error}")

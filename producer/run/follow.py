@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.progress import open_progress
 from producer.report.reporter import Shown, print_closing
@@ -83,5 +83,5 @@ def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) 
             return closing.exit_code
     ledger.make_durable()
     shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
-    print(json.dumps({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
+    print(json_text({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
     return EXIT_STILL_RUNNING

@@ -16,6 +16,7 @@ from producer.inputs.stdin_spool import (
     told_as_standard_input,
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
+from producer.outputs.stdout import json_text
 from producer.plan.doubts import source_doubts
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
@@ -78,7 +79,7 @@ def run_load(
         if options["dry_run"]:
             transforms = transforms_of(loaded.settings, job.transforms)
             if options["as_json"]:
-                told = json.dumps(dry_run_json(job, crew.slots, transforms))
+                told = json_text(dry_run_json(job, crew.slots, transforms))
             else:
                 told = dry_run_text(job, crew.slots, transforms)
             print(as_standard_input(told, spool))

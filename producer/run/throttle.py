@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
+from producer.outputs.stdout import json_text
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
@@ -26,7 +26,7 @@ def run_throttle(job: str, config_file: Path | None, options: Mapping[str, Any])
                 return EXIT_USAGE
         found = ledger.status(job).pace
     if options["as_json"]:
-        print(json.dumps({"job": job, **found.to_json()}))
+        print(json_text({"job": job, **found.to_json()}))
     else:
         # What was asked for is data; what was done is word of it.
         click.echo(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -17,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from producer.outputs.stdout import json_text
 from producer.report.snapshot import RateMeter
 from producer.report.top_view import View, as_document, as_screen
 from producer.services.ledger import reading_ledger
@@ -88,7 +88,7 @@ def _print_documents(look: Look, *, once: bool) -> None:
     look.view()
     while True:
         time.sleep(ONCE_S if once else LOOK_EVERY_S)
-        print(json.dumps(as_document(look.view())), flush=True)
+        print(json_text(as_document(look.view())), flush=True)
         if once:
             return
 

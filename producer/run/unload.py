@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.cluster import Session
 
 from config.settings import Loaded
-from producer.outputs.stdout import prints_to_stderr
+from producer.outputs.stdout import json_text, prints_to_stderr
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.scan import Read, plan_units, read_select
@@ -31,6 +30,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.output.job import Output
+from ringhaul.plain_text import lines_of
 from ringhaul.scan.finish import unload_parts
 from ringhaul.scan.job import ReadJob
 from ringhaul.transform import RECORD
@@ -121,7 +121,7 @@ def _plan(
     )
     if options["dry_run"]:
         told = _dry_run_json(job, len(units), slots)
-        text = json.dumps(told) if options["as_json"] else _dry_run_text(told, headline)
+        text = json_text(told) if options["as_json"] else _dry_run_text(told, headline)
         return replace(plan, told=text)
     if not to_stdout:
         return plan
@@ -158,7 +158,7 @@ def _dry_run_text(plan: Mapping[str, Any], headline: str) -> str:
         columns = (f"{column['column']} {column['type']}" for column in plan["columns"])
         lines.append(f" through    {' and '.join(plan['transforms'])}")
         lines.append(f" columns    {', '.join(columns)}")
-    return "\n".join(lines)
+    return lines_of(lines)
 
 
 def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_workers_of_others
@@ -55,7 +55,7 @@ def unpause(options: Mapping[str, Any], given: Collection[str]) -> bool:
     shown = Shown.from_options(options)
     shown.say(f"{job_id} is {status.shown}{watch}")
     if shown.as_json:
-        print(json.dumps({"message_type": "detached", "job": job_id}))
+        print(json_text({"message_type": "detached", "job": job_id}))
     return True
 
 

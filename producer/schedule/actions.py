@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -17,6 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from config.settings import Loaded
+from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.request.settings import settle
 from producer.schedule.arrivals import ArrivalLook, odd_text
@@ -67,7 +67,7 @@ def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
         rows = [_describe(opened, schedule) for schedule in opened.file.schedules.values()]
     if as_json:
         document = {"file": str(opened.file.path), "beats": beats, "schedules": rows}
-        print(json.dumps(document, indent=2))
+        print(json_text(document, indent=2))
         return EXIT_COMPLETE
     print(f" {'SCHEDULE':<32} {'STATE':<8} {'NEXT DUE':<20}  {'LAST RUN':<17} STATE    WHEN")
     for row in rows:
@@ -113,7 +113,7 @@ def print_history(config_file: Path | None, name: str, limit: int, *, as_json: b
         runs = opened.book.runs(name, limit)
         logs = log_folder(opened.loaded.settings, name)
     if as_json:
-        print(json.dumps([run_document(run, _log(logs, run)) for run in runs], indent=2))
+        print(json_text([run_document(run, _log(logs, run)) for run in runs], indent=2))
         return EXIT_COMPLETE
     for run in runs:
         print(run_line(run))

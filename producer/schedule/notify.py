@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.errors import ConfigError
+from config.known_secrets import remember
 from config.secrets import read_secret
 from ringhaul.schedule.parse import check_webhook
 from ringhaul.schedule.schedules import Notify
@@ -127,6 +128,7 @@ def _request(notify: Notify, body: bytes) -> urllib.request.Request:
     if notify.authorization_file:
         path = Path(notify.authorization_file)
         headers["Authorization"] = read_secret(path, "authorization_file")
+        remember(headers["Authorization"].partition(" ")[2])  # without its scheme, such as Bearer
     return urllib.request.Request(url, data=body, headers=headers, method="POST")
 
 

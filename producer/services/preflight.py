@@ -20,6 +20,7 @@ from ringhaul.errors import LedgerUnavailable, OutputUnusable, SetupUnusable
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.looks import Looks
 from ringhaul.ledger.workers import Worker
+from ringhaul.plain_text import lines_of
 from ringhaul.storage.access import is_url
 from ringhaul.storage.preflight import request
 
@@ -185,7 +186,7 @@ def _told(wrong: Sequence[_Seen]) -> str:
         told.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])
         if len(unlike) > _WRONG_SHOWN:
             told[f"  {host}: and {count_text(len(unlike) - _WRONG_SHOWN, 'more file')}"] = None
-    return "\n".join(
+    return lines_of(
         [
             *lines,
             *told,

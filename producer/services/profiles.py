@@ -20,6 +20,7 @@ from typing import NamedTuple
 import ringhaul
 from config.settings import Settings
 from producer.text import count_text
+from ringhaul.plain_text import lines_of
 from tasks.profiling import CPROFILE_SUFFIX, PYSPY_SUFFIX, prepare_profiles
 
 #: Functions in the table; what comes after them seldom matters.
@@ -83,7 +84,7 @@ def profile_text(folder: Path, files: Iterable[Path]) -> str:
             read.append(path)
     if not read:
         lines.append(f" profile  none in {folder}: no unit was run, or the worker's log says why")
-        return "\n".join(lines)
+        return lines_of(lines)
     waited_s = sum(function.own_s for function in found if function.waits)
     functions = _summed(function for function in found if not function.waits)
     busy_s = sum(function.own_s for function in functions)
@@ -100,7 +101,7 @@ def profile_text(folder: Path, files: Iterable[Path]) -> str:
     sampled = read[0].name.endswith(PYSPY_SUFFIX)
     closer = f"open {read[0]} at speedscope.app" if sampled else f"python -m pstats {read[0]}"
     lines.append(f" next     {closer}")
-    return "\n".join(lines)
+    return lines_of(lines)
 
 
 def read_profile(path: Path) -> list[FunctionTime]:

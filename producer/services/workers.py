@@ -20,6 +20,7 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.server import read_server
 from ringhaul.ledger.server_checks import check_server, warnings_of
 from ringhaul.ledger.workers import Worker, Workers
+from ringhaul.plain_text import lines_of
 from tasks.connect import open_ledger
 from tasks.private_queues import private_queue
 from tasks.publish import queue_of
@@ -75,7 +76,7 @@ def crew_for(
         slots=max(1, slots),
         told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
         # Workers without a data centre of their own mostly have the one of this command.
-        warning="\n".join(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
+        warning=lines_of(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
         workers=workers,
     )
 

@@ -62,6 +62,14 @@ class TableSchema:
         static = any(column.static for column in self.columns)
         return self.partition_key if static else self.primary_key
 
+    def without_rows(self, columns: Sequence[str]) -> list[str]:
+        """Those of `columns` that a partition without rows has values in: the partition key and
+        the static ones; empty if no static one is among them."""
+        static = {column.name for column in self.columns if column.static}
+        if not self.clustering_key or not static.intersection(columns):
+            return []
+        return [name for name in columns if name in static or name in self.partition_key]
+
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)

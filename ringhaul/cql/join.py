@@ -104,13 +104,18 @@ def lift(
 
     `path_of(element, place)`: the path of an element, by its number and its place in its row.
     """
+    if not faults:
+        return {}
     ends = np.cumsum(counts)
-    lifted: Faults = {}
-    for element, fault in sorted(faults.items()):
-        row = int(np.searchsorted(ends, element, side="right"))
-        place = element - int(ends[row] - counts[row])
-        lifted.setdefault(row, fault.within(path_of(element, place)))
-    return lifted
+    elements = np.fromiter(faults, np.int64, len(faults))
+    elements.sort()
+    rows, firsts = np.unique(np.searchsorted(ends, elements, side="right"), return_index=True)
+    return {
+        row: faults[element].within(path_of(element, element - begin))
+        for row, element, begin in zip(
+            *(rows.tolist(), elements[firsts].tolist(), (ends - counts)[rows].tolist()), strict=True
+        )
+    }
 
 
 def null_faults(cells: Cells, kind: CqlType, what: str) -> Faults:
@@ -118,13 +123,13 @@ def null_faults(cells: Cells, kind: CqlType, what: str) -> Faults:
     if cells.fixed_values is not None:
         return {}
     reason = f"null; {what} holds none"
-    faults = {int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths < 0)}
+    # All of them share one: a list may hold nothing but millions of nulls.
+    faults = dict.fromkeys(np.flatnonzero(cells.lengths < 0).tolist(), Fault("", kind.name, reason))
     if what == "a vector" and fixed_in_vector(kind):
         # Side by side, an empty value would have no place.
         reason = "an empty value; a vector of such has none"
-        faults |= {
-            int(at): Fault("", kind.name, reason) for at in np.flatnonzero(cells.lengths == 0)
-        }
+        empty = np.flatnonzero(cells.lengths == 0).tolist()
+        faults |= dict.fromkeys(empty, Fault("", kind.name, reason))
     return faults
 
 

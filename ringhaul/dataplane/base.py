@@ -64,6 +64,15 @@ class Target(NamedTuple):
     plane: Plane
     prepared: PreparedStatement
     keyspace: str
+    #: For rows of static columns alone (`EncodedRows.static`); None: there are none.
+    statics: PreparedStatement | None = None
+
+    def of(self, *, static: bool) -> Target:
+        """The same place, for rows that are bound to the one or the other statement."""
+        if not static:
+            return self
+        assert self.statics is not None
+        return self._replace(prepared=self.statics, statics=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,8 @@ module answers for:
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from ringhaul.formats.csv_escaped import EscapedColumns, escaped_columns, reads_
 from ringhaul.formats.csv_plain import plain_columns
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import BOM
-from ringhaul.formats.records import Scan, scan_records
+from ringhaul.formats.records import Offsets
 from ringhaul.formats.split import Block
 
 
@@ -59,6 +60,32 @@ class TextBlock(NamedTuple):
     rejects: list[FieldReject]
 
 
+@dataclass(frozen=True)
+class _Text:
+    """The records of a block in UTF-8, or nearly so, comments cut out."""
+
+    data: bytes
+    #: Before it became UTF-8, by `encoding`; None: it was.
+    raw: bytes | None
+    encoding: str
+    #: Of the records, into `raw` or else into `data`.
+    raw_starts: Offsets
+    raw_ends: Offsets
+
+    @cached_property
+    def spans(self) -> tuple[Offsets, Offsets]:
+        """Where in `data` the records start and end. Not by a scan, which a long record makes
+        costly: this is nearly free."""
+        if self.raw is None:
+            return self.raw_starts, self.raw_ends
+        return decoded_offsets(self.raw, self.encoding, self.raw_starts, self.raw_ends)
+
+    def joined(self, chosen: Iterable[int]) -> bytes:
+        """The text of the records `chosen`, in ascending order."""
+        starts, ends = (offsets.tolist() for offsets in self.spans)
+        return b"\n".join(self.data[starts[record] : ends[record]] for record in chosen)
+
+
 class _Rows(NamedTuple):
     columns: list[pa.BinaryArray]
     records: npt.NDArray[np.int64]
@@ -76,14 +103,14 @@ def read_block(
         raise ValueError("a defective record has no fields")
     places = dict(zip(reversed(field_names), range(len(field_names) - 1, -1, -1), strict=True))
     indexes = [places[name] for name in wanted]
-    text, rejects = block.data, list[FieldReject]()
+    data, rejects = block.data, list[FieldReject]()
     records = np.arange(block.records_count, dtype=np.int64)
     plain = plain_columns(block, dialect, len(field_names), indexes)
     nuls: Sequence[npt.NDArray[np.bool_]] | None = None
     if plain is not None:
         rows = _Rows(plain, records)
     elif reads_escapes(dialect):
-        text, escaped = _escaped(block, dialect, len(field_names), indexes)
+        data, escaped = _escaped(block, dialect, len(field_names), indexes)
         rows, nuls = _Rows(escaped.columns, escaped.records), escaped.nuls
         rejects = [
             _miscounted(record, int(escaped.counts[record]), len(field_names))
@@ -91,6 +118,7 @@ def read_block(
         ]
     else:
         text = _utf8_text(block, dialect)
+        data = text.data
         columns, irregular = _parse(text, dialect, len(field_names), indexes)
         rows = _Rows(columns, np.delete(records, [record for record, _ in irregular]))
         if irregular:
@@ -102,7 +130,7 @@ def read_block(
             f"byte {block.position.offset_bytes}: {len(block.starts)} records were found where the "
             f"parser sees {len(rows.columns[0]) + len(rejects)}; this is an error of ringhaul's"
         )
-    if not dialect.allow_nul and b"\0" in text:
+    if not dialect.allow_nul and b"\0" in data:
         if nuls is None:
             nuls = [_holds_nul(column) for column in rows.columns]
         rows, nul_rejects = _without_nul(rows, nuls, wanted, dialect)
@@ -113,15 +141,16 @@ def read_block(
 def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
     """The fields of the one record `text`, which is UTF-8 or nearly so."""
     no_nulls = replace(dialect, null_strings=())
+    whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
     if reads_escapes(dialect):
         allowing = replace(no_nulls, allow_extra_fields=True)
-        whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
         fields_count = int(escaped_columns(text, *whole, allowing, 1, [0]).counts[0])
         found = escaped_columns(text, *whole, no_nulls, fields_count, range(fields_count))
         return [column[0].as_py() for column in found.columns]
-    _, irregular = _parse(text, no_nulls, 1, [0])
+    record = _Text(text, None, "", *whole)
+    _, irregular = _parse(record, no_nulls, 1, [0])
     fields_count = irregular[0][1] if irregular else 1
-    columns, _ = _parse(text, no_nulls, fields_count, range(fields_count))
+    columns, _ = _parse(record, no_nulls, fields_count, range(fields_count))
     return [column[0].as_py() for column in columns]
 
 
@@ -131,27 +160,31 @@ def _escaped(
     """The block in UTF-8, and its fields."""
     text, starts, ends = block.data, block.starts, block.ends
     if dialect.decoding == "block":
+        starts, ends = decoded_offsets(text, dialect.encoding, starts, ends)
         text = decode_bytes(text, dialect.encoding)
-        # The same records: what matters to them is ASCII, and where it was.
-        starts, ends, *_ = scan_records(text, dialect, final=True)
     return text, escaped_columns(text, starts, ends, dialect, fields_count, indexes)
 
 
-def _utf8_text(block: Block, dialect: CsvDialect) -> bytes:
-    """The block's records in UTF-8, comments cut out."""
-    text = block.data
-    begin = int(block.starts[0])
+def _utf8_text(block: Block, dialect: CsvDialect) -> _Text:
+    text, starts, ends = block.data, block.starts, block.ends
+    begin = int(starts[0])
     if dialect.comment is not None and dialect.comment.encode() in text:
         # Only a gap of more than one line end can hold a comment.
-        gaps = np.flatnonzero(block.starts[1:] - block.ends[:-1] > 2) + 1
-        firsts = block.starts[np.concatenate(([0], gaps))].tolist()
-        lasts = block.ends[np.concatenate((gaps - 1, [len(block.ends) - 1]))].tolist()
-        text = b"\n".join(text[first:last] for first, last in zip(firsts, lasts, strict=True))
+        gaps = np.flatnonzero(starts[1:] - ends[:-1] > 2) + 1
+        firsts = starts[np.concatenate(([0], gaps))]
+        lasts = ends[np.concatenate((gaps - 1, [len(ends) - 1]))]
+        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        text = b"\n".join(text[first:last] for first, last in runs)
+        moved = firsts - np.concatenate(([0], np.cumsum(lasts - firsts + 1)[:-1]))
+        moved = np.repeat(moved, np.diff(np.concatenate(([0], gaps, [len(starts)]))))
+        starts, ends = starts - moved, ends - moved
     elif begin > 0:
         text = text[begin:]
+        starts, ends = starts - begin, ends - begin
     if dialect.decoding == "block":
-        text = decode_bytes(text, dialect.encoding)
-    return text
+        decoded = decode_bytes(text, dialect.encoding)
+        return _Text(decoded, text, dialect.encoding, starts, ends)
+    return _Text(text, None, "", starts, ends)
 
 
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
@@ -168,6 +201,27 @@ def decode_bytes(text: bytes, encoding: str) -> bytes:
         return decoded.encode()
     except UnicodeEncodeError:
         return _UNDECODABLE.sub("\udcff", decoded).encode("utf-8", "surrogateescape")
+
+
+def decoded_offsets(
+    text: bytes, encoding: str, starts: Offsets, ends: Offsets
+) -> tuple[Offsets, Offsets]:
+    """Where the records of `text` start and end in `decode_bytes(text)`; none is empty."""
+    if text.isascii() or not len(starts):
+        return starts, ends
+    edges = np.column_stack((starts, ends)).reshape(-1)
+    sizes = _utf8_sizes(encoding)[np.frombuffer(text, np.uint8, int(edges[-1]))]
+    between = np.add.reduceat(sizes, np.concatenate(([0], edges[:-1])), dtype=np.int64)
+    if not edges[0]:
+        between[0] = 0  # it has no bytes, and would be that of the first one
+    moved = np.cumsum(between)
+    return moved[::2], moved[1::2]
+
+
+@lru_cache(maxsize=8)
+def _utf8_sizes(encoding: str) -> npt.NDArray[np.uint8]:
+    """How many bytes each byte becomes."""
+    return np.array([len(decode_bytes(bytes([byte]), encoding)) for byte in range(256)], np.uint8)
 
 
 def _parse_options(text: bytes, dialect: CsvDialect) -> pyarrow.csv.ParseOptions:
@@ -190,21 +244,21 @@ def _guarded(text: bytes) -> bytes:
 
 
 def _parse(
-    text: bytes, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
+    text: _Text, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
 ) -> tuple[list[pa.BinaryArray], list[tuple[int, int]]]:
     """Columns of the rows with `fields_count` fields; (record, number of fields) of the others."""
-    if _is_utf8(text):
-        return _read_csv(text, dialect, fields_count, indexes)
+    data = text.data
+    if _is_utf8(data):
+        return _read_csv(data, dialect, fields_count, indexes)
     # Rows have the same fields when every byte beyond ASCII is one ordinary ASCII character.
     specials = (dialect.delimiter, dialect.quote)
     ordinary = next(character for character in "xyz?" if character not in specials)
-    masked = text.translate(bytes(range(128)) + ordinary.encode() * 128)
+    masked = data.translate(bytes(range(128)) + ordinary.encode() * 128)
     _, irregular = _read_csv(masked, dialect, fields_count, indexes[:1])
     if irregular:
-        scan = scan_records(text, dialect, final=True)
-        regular = np.delete(np.arange(len(scan.starts)), [record for record, _ in irregular])
-        text = _join_records(text, scan, regular)
-    columns, _ = _read_csv(text, dialect, fields_count, indexes)
+        count = len(text.raw_starts)
+        data = text.joined(np.delete(np.arange(count), [record for record, _ in irregular]))
+    columns, _ = _read_csv(data, dialect, fields_count, indexes)
     return columns, irregular
 
 
@@ -218,12 +272,6 @@ def _is_utf8(text: bytes) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def _join_records(text: bytes, scan: Scan, chosen: Iterable[int]) -> bytes:
-    """The text of the records `chosen`, in ascending order."""
-    starts, ends = scan.starts.tolist(), scan.ends.tolist()
-    return b"\n".join(text[starts[record] : ends[record]] for record in chosen)
 
 
 def _read_csv(
@@ -269,7 +317,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.BinaryArray:
 def _regular(
     rows: _Rows,
     irregular: list[tuple[int, int]],
-    text: bytes,
+    text: _Text,
     dialect: CsvDialect,
     fields_count: int,
     indexes: Sequence[int],
@@ -284,11 +332,10 @@ def _regular(
             rejects.append(_miscounted(record, count, fields_count))
     if not allowed:
         return rows, rejects
-    scan = scan_records(text, dialect, final=True)
     parts = [rows]
     for count, records in allowed.items():
         present = [index for index in indexes if index < count]
-        columns, _ = _read_csv(_join_records(text, scan, records), dialect, count, present)
+        columns, _ = _read_csv(text.joined(records), dialect, count, present)
         by_index = dict(zip(present, columns, strict=True))
         missing = pa.nulls(len(records), pa.binary())
         parts.append(

@@ -1,24 +1,28 @@
 """The rows of a row group in batches whose decoded bytes are bounded, whatever the footer says.
 
 The footer cannot be relied on: it counts a value that many rows share once, it knows nothing of
-which rows are long, and it may lie. So what is decoded is measured: the first batch has few rows,
-and each one that follows has as many as fit by what the last ones took, and not many times more
-than the one before. Values that rows share are looked at before they are spelled out: of each
-column of byte arrays one row is read as a dictionary, which shows its longest value; where that is
-too long for many rows at once, rows come as indices, and are spelled out a part at a time.
+which rows are long, and it may lie. Headers of pages can, and where they are at hand they say how
+many rows are sure to fit (`parquet_sure`): mostly as many as there should be in a batch. Beyond
+these, what is decoded is measured: the first batch has few rows, and each one that follows has as
+many as fit by what the last ones took, and not many times more than the one before. Values that
+rows share are looked at before they are spelled out: the dictionary of each column of byte arrays
+shows its longest value; where that is too long for many rows at once, rows come as indices, and are
+spelled out a part at a time.
 Small batches are put together again, so that whoever takes them has few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_leaves import Leaf, leaves_of
+from ringhaul.formats.parquet_sure import ELEMENT_BYTES, SureRows
 from ringhaul.formats.spelled import (
     dictionaries,
     has_dictionary,
@@ -47,23 +51,6 @@ PLAIN_ROWS_MIN = 1024
 SKEW_TIMES = 4
 #: So many times fewer rows are read at once then.
 SKEW_PARTS = 8
-#: What an element of a list takes while it is decoded: two levels of 2 bytes, a value, an offset.
-ELEMENT_BYTES = 16
-
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-
-
-class _Leaf(NamedTuple):
-    """A leaf column of a row group: values of one physical type."""
-
-    path: str
-    place: int  #: of the column that it belongs to, among those that are wanted
-    physical: str
-    flat: bool  #: no list is around it
-    width: int  #: bytes of each value; 0: they vary
-    values_count: int  #: by the footer
-    plain_bytes: int  #: by the footer: bytes of its pages, unpacked
-    delta: bool  #: some pages hold differences, which cannot be read as indices
 
 
 def bounded_batches(
@@ -76,11 +63,14 @@ def bounded_batches(
     there are other numbers of rows than the footer says.
     """
     about = file.metadata.row_group(group)
-    leaves = _leaves(file, about, names)
-    longest = _longest_shared(file, group, names, leaves) if about.num_rows > FIRST_ROWS else {}
+    leaves = leaves_of(file.schema, about, names)
     worst_bytes = max(bytes_max, min(WORST_TIMES * bytes_max, WORST_BYTES_MAX))
+    sure = SureRows(file.stored, leaves, about.num_rows) if file.stored is not None else None
+    longest: dict[str, int] = {}
+    if about.num_rows > FIRST_ROWS:
+        longest = _longest_shared(file, group, names, leaves, sure, worst_bytes)
     as_indices = _long_ones(leaves, longest, worst_bytes)
-    pace = _Pace(about.num_rows, leaves, longest, as_indices, bytes_max, worst_bytes)
+    pace = _Pace(about.num_rows, leaves, longest, as_indices, bytes_max, worst_bytes, sure)
     if not as_indices:
         yield from _glued(file, group, names, pace)
         return
@@ -98,12 +88,15 @@ def _glued(
     """`spelled`: the types that columns are to have which come as dictionaries."""
     waiting: list[pa.RecordBatch] = []
     rows_count = bytes_ = 0
-    for read in _read(file, group, names, pace):
-        for batch in _parts(read, pace.bytes_max):
+    for read, read_bytes in _read(file, group, names, pace):
+        # Without values that are shared, what was decoded is what it takes spelled out.
+        whole = spelled is None and not pace.shares and read_bytes <= 2 * pace.bytes_max
+        for batch in (read,) if whole else _parts(read, pace.bytes_max):
             batch = _spell_out(batch, spelled)
-            size = int(batch.nbytes)
             # Those that share values are not put together: dictionaries would have to be merged.
-            alone = any(has_shared(field.type) for field in batch.schema)
+            alone = pace.shares and any(has_shared(field.type) for field in batch.schema)
+            size = read_bytes if whole else int(batch.nbytes)
+            size = max(size, ELEMENT_BYTES * pace.elements(batch))
             if waiting and (alone or bytes_ + size > 2 * pace.bytes_max):
                 yield _joined(waiting)
                 waiting, rows_count, bytes_ = [], 0, 0
@@ -126,8 +119,8 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _read(
     file: pq.ParquetFile, group: int, names: Sequence[str], pace: _Pace
-) -> Iterator[pa.RecordBatch]:
-    """Batches as they are read, of as many rows as `pace` says at the time."""
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches as they are read, of as many rows as `pace` says at the time, and their bytes."""
     done = 0
     batches = file.iter_batches(
         batch_size=pace.rows(), row_groups=[group], columns=list(names), use_threads=False
@@ -138,10 +131,10 @@ def _read(
         if any(len(column) != batch.num_rows for column in batch.columns):
             break
         done += batch.num_rows
-        pace.took(batch)
-        yield batch
-        # It is looked at before each batch.
-        file.reader.set_batch_size(pace.rows())
+        yield batch, pace.took(batch)
+        if done < pace.rows_count:
+            # It is looked at before each batch.
+            file.reader.set_batch_size(pace.rows())
     if done != pace.rows_count:
         raise pa.ArrowInvalid(
             f"row group {group} has {done:,} whole rows where its footer says {pace.rows_count:,}"
@@ -154,14 +147,19 @@ class _Pace:
     def __init__(
         self,
         rows_count: int,
-        leaves: Sequence[_Leaf],
+        leaves: Sequence[Leaf],
         longest: dict[str, int],
-        as_indices: Sequence[_Leaf],
+        as_indices: Sequence[Leaf],
         bytes_max: int,
         worst_bytes: int,
+        sure: SureRows | None,
     ) -> None:
         """`longest`: bytes of the longest value, of leaves that share values, by their paths."""
         self.rows_count, self.bytes_max = rows_count, bytes_max
+        self._sure = sure
+        # What comes as indices has a measure of its own, once it is spelled out.
+        self._trusts_sure = not as_indices
+        self._longest, self._worst_bytes = longest, worst_bytes
         spelled = [leaf for leaf in leaves if leaf not in as_indices]
         # By the footer: it says nothing of what rows share, and is only a hint for the others.
         self._left_bytes = sum(leaf.plain_bytes for leaf in spelled)
@@ -178,101 +176,112 @@ class _Pace:
         self._last_rows = self._last_bytes = self._read_rows = self._read_bytes = 0
         self._last_elements = 0
         self._waiting_rows = self._waiting_bytes = 0
+        #: Whether rows may take more spelled out than they did when they were decoded.
+        self.shares = True
 
     def room(self, rows: int, bytes_: int) -> None:
         """So many rows wait to be put together with the next ones."""
         self._waiting_rows, self._waiting_bytes = rows, bytes_
 
-    def took(self, batch: pa.RecordBatch) -> None:
-        """Note what a batch takes, as it was decoded."""
-        self._last_rows, self._last_bytes = batch.num_rows, sum(map(_decoded, batch.columns))
+    def elements(self, batch: pa.RecordBatch) -> int:
+        """How many elements the lists of a batch have: of each column, at the deepest level."""
+        return sum(places_count(batch.column(place)) for place in self._lists)
+
+    def took(self, batch: pa.RecordBatch) -> int:
+        """Note what a batch takes, as it was decoded: so many bytes."""
+        if not self._read_rows:
+            self.shares = any(has_shared(field.type) for field in batch.schema)
+        decoded = sum(map(_decoded, batch.columns)) if self.shares else int(batch.nbytes)
+        self._last_rows, self._last_bytes = batch.num_rows, decoded
         self._read_rows += self._last_rows
         self._read_bytes += self._last_bytes
         self._left_rows -= self._last_rows
         self._left_bytes -= self._last_bytes
-        self._last_elements = sum(places_count(batch.column(place)) for place in self._lists)
+        self._last_elements = self.elements(batch)
         self._left_elements -= self._last_elements
+        return decoded
 
     def rows(self) -> int:
         """How many rows to read next; 1 at least."""
+        sure_rows = 0
+        if self._sure is not None:
+            done = self.rows_count - self._left_rows
+            # In any case: it looks at the pages of so many rows before they are unpacked.
+            sure_rows = self._sure.rows(
+                done, BATCH_ROWS, self._longest, 2 * self.bytes_max, self._worst_bytes
+            )
+            sure_rows = sure_rows if self._trusts_sure else 0
         ahead = max(self._left_bytes, 0) / max(self._left_rows, 1)
         if not self._read_rows:
             ahead += ELEMENT_BYTES * self._left_elements / max(self._left_rows, 1)
-            return int(max(1, min(FIRST_ROWS, self._worst_rows, self.bytes_max / max(ahead, 1))))
+            if sure_rows > FIRST_ROWS and self._sure is not None:
+                ahead = max(ahead, self._sure.likely_row_bytes())
+            rows = min(max(FIRST_ROWS, sure_rows), self._worst_rows, self.bytes_max / max(ahead, 1))
+            return int(max(1, rows))
         seen = max(
             self._last_bytes / max(self._last_rows, 1), self._read_bytes / self._read_rows, 1.0
         )
+        careful: float = GROWTH * self._last_rows
+        if ahead > SKEW_TIMES * seen:
+            careful = min(careful, self.bytes_max / SKEW_PARTS / ahead)
         rows = min(
             BATCH_ROWS - self._waiting_rows,
-            GROWTH * self._last_rows,
             self._worst_rows,
             (self.bytes_max - self._waiting_bytes) / seen,
         )
-        if ahead > SKEW_TIMES * seen:
-            rows = min(rows, self.bytes_max / SKEW_PARTS / ahead)
         if self._lists:
-            rows = min(rows, self._rows_of_lists())
-        return int(max(rows, 1))
-
-    def _rows_of_lists(self) -> float:
-        """How many rows to read next, by the elements that their lists have."""
-        seen = max(self._last_elements / max(self._last_rows, 1), 1.0)
-        ahead = max(self._left_elements, 0) / max(self._left_rows, 1)
-        elements_max = self.bytes_max / ELEMENT_BYTES
-        skewed = elements_max / SKEW_PARTS / ahead if ahead > SKEW_TIMES * seen else BATCH_ROWS
-        return min(elements_max / seen, skewed)
+            elements_max = self.bytes_max / ELEMENT_BYTES
+            elements_seen = max(self._last_elements / max(self._last_rows, 1), 1.0)
+            elements_ahead = max(self._left_elements, 0) / max(self._left_rows, 1)
+            rows = min(rows, elements_max / elements_seen)
+            if elements_ahead > SKEW_TIMES * elements_seen:
+                careful = min(careful, elements_max / SKEW_PARTS / elements_ahead)
+        return int(max(1, min(rows, max(careful, sure_rows))))
 
 
-def _worst_row(leaf: _Leaf, longest: dict[str, int], rows_count: int) -> int:
+def _worst_row(leaf: Leaf, longest: dict[str, int], rows_count: int) -> int:
     """Bytes of a row in one column, if its values are as long as any of its dictionary."""
     of_row = 1 if leaf.flat else max(1, leaf.values_count // max(rows_count, 1))
     return longest.get(leaf.path, 0) * of_row
 
 
-def _leaves(file: pq.ParquetFile, about: pq.RowGroupMetaData, names: Sequence[str]) -> list[_Leaf]:
-    found = []
-    for number in range(about.num_columns):
-        chunk, column = about.column(number), file.schema.column(number)
-        place = place_of(chunk, names)
-        if place is None:
-            continue
-        physical = str(chunk.physical_type)
-        width = _WIDTHS.get(physical, 0)
-        found.append(
-            _Leaf(
-                path=str(chunk.path_in_schema),
-                place=place,
-                physical=physical,
-                flat=column.max_repetition_level == 0,
-                width=int(column.length) if physical == "FIXED_LEN_BYTE_ARRAY" else width,
-                values_count=int(chunk.num_values),
-                plain_bytes=max(0, int(chunk.total_uncompressed_size)),
-                delta=any("DELTA" in encoding for encoding in chunk.encodings),
-            )
-        )
-    return found
-
-
-def place_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
-    """Which of the columns `names` a chunk holds, or a part of; None: none of them."""
-    path = f"{chunk.path_in_schema}."
-    return next((n for n, name in enumerate(names) if path.startswith(f"{name}.")), None)
-
-
 def _longest_shared(
-    file: ParquetSource, group: int, names: Sequence[str], leaves: Sequence[_Leaf]
+    file: ParquetSource,
+    group: int,
+    names: Sequence[str],
+    leaves: Sequence[Leaf],
+    sure: SureRows | None,
+    worst_bytes: int,
 ) -> dict[str, int]:
-    """Bytes of the longest value that rows share, by leaf: one row is read, with its dictionaries.
+    """Bytes of the longest value that rows share, by leaf; without those of which it is unknown."""
+    shared = [leaf for leaf in leaves if leaf.physical == "BYTE_ARRAY"]
+    if sure is None:
+        return _longest_read(file, group, names, shared)
+    rows_count = max((leaf.values_count for leaf in leaves), default=0)
+    enough = worst_bytes // (2 * max(rows_count, 1) * max(len(shared), 1))
+    longest = {}
+    for leaf in shared:
+        found = sure.longest(leaf, enough)
+        if found is not None:
+            longest[leaf.path] = found
+    slow = [leaf for leaf in shared if leaf.path not in longest]
+    return {**longest, **_longest_read(file, group, names, slow)}
+
+
+def _longest_read(
+    file: ParquetSource, group: int, names: Sequence[str], leaves: Sequence[Leaf]
+) -> dict[str, int]:
+    """The same by reading one row with its dictionaries.
 
     Of several leaves in one column each has what the longest of them has.
     """
-    shared = [leaf for leaf in leaves if leaf.physical == "BYTE_ARRAY" and not leaf.delta]
-    wanted = sorted({leaf.place for leaf in shared})
+    leaves = [leaf for leaf in leaves if not leaf.delta]
+    wanted = sorted({leaf.place for leaf in leaves})
     if not wanted:
         return {}
     columns = [names[place] for place in wanted]
     try:
-        with file.with_dictionaries([leaf.path for leaf in shared]) as again:
+        with file.with_dictionaries([leaf.path for leaf in leaves]) as again:
             batches = again.iter_batches(
                 batch_size=1, row_groups=[group], columns=columns, use_threads=False
             )
@@ -285,14 +294,15 @@ def _longest_shared(
     if first is None:
         return {}
     longest = {place: longest_shared(first[names[place]]) for place in wanted}
-    return {leaf.path: longest[leaf.place] for leaf in shared}
+    return {leaf.path: longest[leaf.place] for leaf in leaves}
 
 
-def _long_ones(leaves: Sequence[_Leaf], longest: dict[str, int], worst_bytes: int) -> list[_Leaf]:
+def _long_ones(leaves: Sequence[Leaf], longest: dict[str, int], worst_bytes: int) -> list[Leaf]:
     """The leaves to read as indices: those with the longest values, and no more than need be."""
     rows_count = max((leaf.values_count for leaf in leaves), default=0)
     plain = sorted(
-        (leaf for leaf in leaves if leaf.path in longest), key=lambda leaf: longest[leaf.path]
+        (leaf for leaf in leaves if leaf.path in longest and not leaf.delta),
+        key=lambda leaf: longest[leaf.path],
     )
     chosen = []
     least = min(PLAIN_ROWS_MIN, rows_count)

@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+
+from ringhaul.formats.parquet_sure import Stored
+
+#: A footer that takes more in its file is not kept: it takes many times that in memory.
+KEPT_FOOTER_BYTES = 8 << 20
+#: A file that changed this short a time ago may change again without its times showing it.
+SETTLED_SECONDS = 2.0
+
+
+class _Kept(NamedTuple):
+    """The footer of a file as it was at some time."""
+
+    stamp: tuple[int, ...]
+    metadata: pq.FileMetaData
+
+
+class Footers:
+    """The footer that was read last: a unit is a row group, and footers hold all of them.
+
+    To read one for each group would take time that grows with the square of their number.
+    """
+
+    def __init__(self) -> None:
+        self._kept: _Kept | None = None
+
+    def find(self, descriptor: int) -> pq.FileMetaData | None:
+        """The footer of the file, if it was kept and the file has not changed since."""
+        kept = self._kept
+        return kept.metadata if kept and kept.stamp == _stamp(os.fstat(descriptor)) else None
+
+    def keep(self, descriptor: int, metadata: pq.FileMetaData, *, now: float | None = None) -> None:
+        """Keep a footer, in place of the one before, unless it is large or the file is new."""
+        about = os.fstat(descriptor)
+        now = time.time() if now is None else now
+        settled = max(about.st_mtime, about.st_ctime) + SETTLED_SECONDS < now
+        if settled and metadata.serialized_size <= KEPT_FOOTER_BYTES:
+            self._kept = _Kept(_stamp(about), metadata)
+
+
+def _stamp(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
     """An open Parquet file which remembers how it was opened."""
 
-    def __init__(self, source: Any, **options: Any) -> None:
-        """`source`, `options`: as `pq.ParquetFile` takes them."""
+    def __init__(self, source: Any, *, stored: Stored | None = None, **options: Any) -> None:
+        """`source`, `options`: as `pq.ParquetFile` takes them.
+
+        `stored`: the file's bytes, for those who look at its pages before they are read. None:
+        they are far away.
+        """
         super().__init__(source, **options)
         self._source_and_options = source, options
+        self.stored = stored
 
     def with_dictionaries(self, paths: Sequence[str]) -> ParquetSource:
         """The same file, opened again without reading its footer again.

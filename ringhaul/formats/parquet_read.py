@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringhaul.errors import SourceCorrupt
-from ringhaul.formats.parquet_batches import bounded_batches, place_of
+from ringhaul.formats.parquet_batches import bounded_batches
 from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_leaves import place_of
+from ringhaul.formats.parquet_sure import PagesTooLarge
 from ringhaul.formats.pieces import Position
 from ringhaul.storage.lanes import LANES_AHEAD, join_lanes
 
@@ -62,6 +64,8 @@ def told(path: str) -> Iterator[None]:
     """Turn what pyarrow raises about a file's bytes into `SourceCorrupt`."""
     try:
         yield
+    except PagesTooLarge as error:
+        raise SourceCorrupt(f"{path}: {error}") from error
     except (pa.ArrowException, OSError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the file system, not of the file

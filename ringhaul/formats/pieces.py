@@ -18,15 +18,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.records import (
-    Offsets,
-    count_line_ends,
-    first_record,
-    is_record,
-    scan_records,
-)
+from ringhaul.formats.record_end import Tick, first_record, no_tick
+from ringhaul.formats.records import Offsets, count_line_ends, is_record, scan_records
 
 BOM = b"\xef\xbb\xbf"
+#: Read at a time between two ticks.
+READ_BYTES = 4 * 2**20
 #: How much of a defective record is kept to show and export.
 DEFECT_BYTES_MAX = 64 * 2**10
 
@@ -70,14 +67,20 @@ class Piece(NamedTuple):
 
 
 def read_pieces(
-    stream: Stream, dialect: CsvDialect, *, chunk_bytes: int, start: Position
+    stream: Stream,
+    dialect: CsvDialect,
+    *,
+    chunk_bytes: int,
+    start: Position,
+    tick: Tick = no_tick,
 ) -> Iterator[Piece]:
     """Yield the pieces of `stream`, which stands at `start`; they follow each other gaplessly.
 
     A piece has about two chunks at most, or one record. Holds at most twice `chunk_bytes` +
-    ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece.
+    ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece. `tick` is
+    called after every few MiB that are read or searched for the end of a record.
     """
-    cutter = _Cutter(stream, dialect, chunk_bytes, start)
+    cutter = _Cutter(stream, dialect, chunk_bytes, start, tick)
     cutter.skip_bom()
     while cutter.fill():
         yield from cutter.cut()
@@ -87,12 +90,18 @@ class _Cutter:
     """The unread rest of a stream, from a record boundary on."""
 
     def __init__(
-        self, stream: Stream, dialect: CsvDialect, chunk_bytes: int, start: Position
+        self,
+        stream: Stream,
+        dialect: CsvDialect,
+        chunk_bytes: int,
+        start: Position,
+        tick: Tick,
     ) -> None:
         self.stream = stream
         self.dialect = dialect
         self.chunk_bytes = max(1, chunk_bytes)
         self.position = start
+        self.tick = tick
         self.buffer = b""
         self.at_end = False
 
@@ -137,7 +146,9 @@ class _Cutter:
             if not whole:
                 if not scan.consumed_bytes:
                     # One record fills the window, and may end behind it.
-                    end = first_record(self.buffer, self.dialect, final=self.at_end).end
+                    end = first_record(
+                        self.buffer, self.dialect, final=self.at_end, tick=self.tick
+                    ).end
                     if end is not None and end <= longest:
                         yield from self._take_first(end)
                         continue
@@ -179,7 +190,9 @@ class _Cutter:
         is_comment = comment is not None and self.buffer.startswith(comment.encode())
         quote = None
         if not is_comment:
-            held = first_record(self.buffer, self.dialect, final=False, size_bytes=longest)
+            held = first_record(
+                self.buffer, self.dialect, final=False, size_bytes=longest, tick=self.tick
+            )
             quote = held.open_quote
         certain_bytes = min(len(self.buffer), longest) if quote is None else quote
         lines_before = count_line_ends(self.buffer, 0, certain_bytes, line_end)
@@ -253,8 +266,9 @@ class _Cutter:
         """Add `size_bytes` to the buffer, or all there is."""
         chunks = [self.buffer]
         while size_bytes > 0 and not self.at_end:
-            chunk = self.stream.read(size_bytes)
+            chunk = self.stream.read(min(size_bytes, READ_BYTES))
             self.at_end = not chunk
             chunks.append(chunk)
             size_bytes -= len(chunk)
+            self.tick()
         self.buffer = b"".join(chunks)

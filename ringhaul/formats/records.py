@@ -9,7 +9,8 @@ that is inside quotes or behind an escape character. Three ways to know it, fast
    the second half of a doubled one: parity goes out and in again, with nothing in between.)
 3. Anything else, such as quotes in the middle of a field, escapes, quotes in comments: one
    regular expression, every quantifier possessive so that its time is linear, walks over the
-   buffer and stops only at quoted fields that hold a line end and at escaped line ends.
+   buffer and stops only at quoted fields that hold a line end and at escaped line ends. A buffer
+   with very many quotes and escapes is left to the state machine of `record_end.py`.
 
 Where there is an escape character and neither quotes nor comments, a line end is hidden if the run
 of escape characters right before it is odd: in such a buffer nothing else matters.
@@ -27,13 +28,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.record_end import hidden_bytes
 
 Offsets = npt.NDArray[np.int64]
 #: For each of some offsets, in order: is the byte there inside quotes or escaped?
 Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
 
 LF, CR = 10, 13
-_LINE_END = {"any": re.compile(rb"[\r\n]"), "lf": re.compile(rb"\n")}
+#: So many quotes and escapes in a buffer take the walk longer than the state machine takes to load.
+DENSE_COUNT_MIN = 2**19
 _NO_OFFSETS: Offsets = np.empty(0, np.int64)
 
 
@@ -68,7 +71,7 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     comment = None if dialect.comment is None else ord(dialect.comment)
     if comment is not None and by_parity and _any_comment(view, starts, consumed_bytes, comment):
         # Quotes in a comment are no quotes: parity may be wrong from here on.
-        hidden, open_quote = _hidden_exactly(buffer, length, dialect)
+        hidden, open_quote = _hidden_exactly(buffer, view, dialect)
         starts, ends, consumed_bytes = _lines(buffer, view, hidden, dialect.line_end)
 
     if final and consumed_bytes < length and open_quote is None:
@@ -83,48 +86,6 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     if not is_record.all():
         starts, ends = starts[is_record], ends[is_record]
     return Scan(starts, ends, consumed_bytes, open_quote)
-
-
-class FirstRecord(NamedTuple):
-    """The record at the start of a buffer that may be one of hundreds of MiB."""
-
-    #: Where its line end begins; None: it is not in the buffer.
-    end: int | None
-    #: The quote that is open at the end of the buffer, if the record has no end in it.
-    open_quote: int | None
-
-
-def first_record(
-    buffer: bytes, dialect: CsvDialect, *, final: bool, size_bytes: int | None = None
-) -> FirstRecord:
-    """Find the end of the first record of `buffer[:size_bytes]`, which begins at a record boundary.
-
-    Takes no memory whatever is in the buffer, where `scan_records` takes eight bytes for each
-    quote and line end: a record that is not whole may hold nothing else. `final`: as there.
-    """
-    length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
-    ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r", 0, length)
-    length -= not final and ends_in_cr
-    line_end = _LINE_END[dialect.line_end]
-    quote = -1 if dialect.quote is None else ord(dialect.quote)
-    # Behind the last character that can hide something, nothing has to be walked over.
-    specials = [c.encode() for c in (dialect.quote, dialect.escape) if c is not None]
-    walked = max((1 + buffer.rfind(c, 0, length) for c in specials), default=0)
-    if walked and dialect.escape is not None:
-        walked = min(walked + 2, length)  # an escaped character, and a quote that is ordinary then
-    open_quote = None
-    for match in _walker(dialect).finditer(buffer, 0, walked) if walked else ():
-        begin = match.start("hides")
-        found = line_end.search(buffer, match.start(), match.end() if begin < 0 else begin)
-        if found is not None:
-            return FirstRecord(found.start(), None)
-        if begin >= 0 and buffer[begin] == quote and match.start("closes") < 0:
-            open_quote = begin
-    if open_quote is None:
-        found = line_end.search(buffer, walked, length)
-        if found is not None or final:
-            return FirstRecord(found.start() if found else length, None)
-    return FirstRecord(None, open_quote)
 
 
 def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
@@ -172,7 +133,7 @@ def _hidden(
             return _by_parity(quotes), _open_by_parity(view, quotes), True
     if dialect.escape is not None and not has_quote and dialect.comment is None:
         return _by_escapes(view, ord(dialect.escape)), None, False
-    return *_hidden_exactly(buffer, length, dialect), False
+    return *_hidden_exactly(buffer, view, dialect), False
 
 
 def _contains(buffer: bytes, character: str, length: int) -> bool:
@@ -222,9 +183,19 @@ def _open_by_parity(view: npt.NDArray[np.uint8], quotes: Offsets) -> int | None:
 
 
 def _hidden_exactly(
-    buffer: bytes, length: int, dialect: CsvDialect
+    buffer: bytes, view: npt.NDArray[np.uint8], dialect: CsvDialect
 ) -> tuple[Hidden | None, int | None]:
-    """Walk over the buffer by the grammar."""
+    """By the grammar: walk over the buffer, or read each byte."""
+    length = len(view)
+    if length >= DENSE_COUNT_MIN:
+        specials = (ord(c) for c in (dialect.quote, dialect.escape) if c is not None)
+        if sum(int(np.count_nonzero(view == c)) for c in specials) >= DENSE_COUNT_MIN:
+            is_hidden, open_quote = hidden_bytes(buffer, length, dialect)
+            return is_hidden.__getitem__, open_quote
+    return _walked(buffer, length, dialect)
+
+
+def _walked(buffer: bytes, length: int, dialect: CsvDialect) -> tuple[Hidden | None, int | None]:
     quote = -1 if dialect.quote is None else ord(dialect.quote)
     begins: list[int] = []
     ends: list[int] = []

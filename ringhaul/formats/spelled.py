@@ -51,6 +51,9 @@ def value_bytes(array: Any) -> Weights:
         by_row = inner[: count * arrow.list_size].reshape(count, arrow.list_size)
         return np.asarray(by_row.sum(axis=1), np.int64)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        if (width := _fixed_width(arrow.value_type)) is not None:
+            # Not by element, of which there may be a thousand times as many as rows.
+            return _lengths(array.offsets) * width + OFFSET_BYTES
         return _sums(value_bytes(array.values), array.offsets)
     if pa.types.is_null(arrow):
         return np.zeros(count, np.int64)
@@ -128,6 +131,15 @@ def _sums(inner: Weights, offsets: Any) -> Weights:
     at = offsets.to_numpy().astype(np.int64)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner)])
     return np.asarray(np.diff(ends[at])) + OFFSET_BYTES
+
+
+def _lengths(offsets: Any) -> Weights:
+    return np.asarray(np.diff(offsets.to_numpy()), np.int64)
+
+
+def _fixed_width(arrow: pa.DataType) -> int | None:
+    """Bytes of each value of a type, if all take as many; None: they vary."""
+    return _width(arrow) if pa.types.is_primitive(arrow) else None
 
 
 def _is_view(arrow: pa.DataType) -> bool:

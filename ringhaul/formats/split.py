@@ -10,6 +10,7 @@ import numpy as np
 
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.pieces import START, Piece, Position, Stream, read_pieces
+from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.records import Offsets, count_line_ends
 
 __all__ = [
@@ -62,13 +63,19 @@ class UnitRange(NamedTuple):
 
 
 def read_blocks(
-    stream: Stream, dialect: CsvDialect, *, block_bytes: int, start: Position
+    stream: Stream,
+    dialect: CsvDialect,
+    *,
+    block_bytes: int,
+    start: Position,
+    tick: Tick = no_tick,
 ) -> Iterator[Block]:
     """Yield all records of `stream`, which stands at `start` and ends at a record boundary.
 
     A block holds about `block_bytes`, more where a single record does, and at least one record.
+    `tick`: see `read_pieces`.
     """
-    for piece in read_pieces(stream, dialect, chunk_bytes=block_bytes, start=start):
+    for piece in read_pieces(stream, dialect, chunk_bytes=block_bytes, start=start, tick=tick):
         if len(piece.starts):
             data = piece.buffer[: piece.size_bytes]
             yield Block(

@@ -1,7 +1,8 @@
 -- What Redis holds of a job, at one moment: audit.py judges whether it adds up. Nothing is changed.
 -- Answers {'', part that is there...} if there is no meta, else {state, units, left, kept, sum_tot,
---   sum_lat, parts of a wrong type parted by blanks, unit specs, results, whether there is a spec, bits in
---   done, units in bad, fields of extras, values of tot, values of lat}; '' for what is not there.
+--   sum_lat, counted, epoch, kept_epoch, parts of a wrong type parted by blanks, unit specs, results,
+--   whether there is a spec, bits in done, units in bad, fields of extras, fields of live, values of
+--   tot, values of lat}; '' for what is not there.
 local wrong = {}
 
 -- The answer to a command about a key of the job, `other` if that has another type.
@@ -14,7 +15,8 @@ local function look(part, other, command, ...)
   return answer
 end
 
-local m = look('meta', false, 'HMGET', 'state', 'units', 'left', 'kept', 'sum_tot', 'sum_lat')
+local m = look('meta', false, 'HMGET', 'state', 'units', 'left', 'kept', 'sum_tot', 'sum_lat',
+  'counted', 'epoch', 'kept_epoch')
 if not m then
   return { '', 'meta' }
 end
@@ -34,7 +36,7 @@ if not m[1] then
 end
 
 local answer = {}
-for i = 1, 6 do
+for i = 1, 9 do
   answer[i] = m[i] or ''
 end
 local counts = { units = 0, results = 0 }
@@ -51,10 +53,10 @@ local facts = {
   look('done', 0, 'BITCOUNT'),
   look('bad', 0, 'HLEN'),
   look('extras', 0, 'HLEN'),
+  look('live', 0, 'HLEN'),
   look('tot', {}, 'HVALS'),
   look('lat', {}, 'HVALS'),
 }
-look('live', 0, 'HLEN')
 look('cursors', 0, 'HLEN')
 for _, part in ipairs({ 'starts', 'fails', 'owner', 'losses' }) do
   look(part, 0, 'HLEN')
@@ -62,8 +64,8 @@ end
 for _, part in ipairs({ 'issued', 'due', 'lease', 'begun', 'suspects' }) do
   look(part, 0, 'ZCARD')
 end
-answer[7] = table.concat(wrong, ' ')
+answer[10] = table.concat(wrong, ' ')
 for i, fact in ipairs(facts) do
-  answer[7 + i] = fact
+  answer[10 + i] = fact
 end
 return answer

@@ -50,11 +50,14 @@ class Held:
     done: int  #: bits that are set
     bad: int
     extras: int
+    live: int  #: units whose progress is kept: at work, or stopped until a resume
     kept: int | None  #: how many extras there should be
     sum_tot: int  #: over all fields
     sum_tot_due: int | None  #: what it should be
     sum_lat: int
     sum_lat_due: int | None
+    counted: int | None  #: commits that the sums include; an older version's are not among them
+    kept_is_known: bool  #: no older version resumed the job, which drops extras
     unreadable: tuple[str, ...] = ()  #: keys that have another type
 
 
@@ -66,9 +69,9 @@ def unpack_held(answer: Sequence[bytes | int | list[bytes]]) -> Held | list[str]
     state, *rest = answer
     if state == b"":
         return [part.decode() for part in rest if isinstance(part, bytes)]
-    units, left, kept, sum_tot, sum_lat, wrong, *counts = rest
+    units, left, kept, sum_tot, sum_lat, counted, epoch, kept_epoch, wrong, *counts = rest
     assert isinstance(wrong, bytes)
-    specs, results, has_spec, done, bad, extras, totals, latencies = counts
+    specs, results, has_spec, done, bad, extras, live, totals, latencies = counts
     return Held(
         units=_number(units),
         left=_number(left),
@@ -78,11 +81,14 @@ def unpack_held(answer: Sequence[bytes | int | list[bytes]]) -> Held | list[str]
         done=_number(done),
         bad=_number(bad),
         extras=_number(extras),
+        live=_number(live),
         kept=_maybe(kept),
         sum_tot=_sum(totals),
         sum_tot_due=_maybe(sum_tot),
         sum_lat=_sum(latencies),
         sum_lat_due=_maybe(sum_lat),
+        counted=_maybe(counted),
+        kept_is_known=kept_epoch in (b"", epoch),
         unreadable=tuple(wrong.decode().split()),
     )
 
@@ -101,15 +107,25 @@ def find_damage(held: Held) -> list[str]:
         damage.append(f"{held.done:,} units are marked done and {done:,} should be")
     if held.results != held.done:
         damage.append(f"results of {held.results:,} units are there and {held.done:,} are done")
-    if held.kept is not None and held.extras != held.kept:
-        damage.append(
-            f"{_NAMES['extras']} of {held.extras:,} units are there and {held.kept:,} should be"
-        )
-    if held.sum_tot_due is not None and held.sum_tot != held.sum_tot_due:
+    # Workers of an older version may take part while hosts are brought up to date, one by one. What
+    # they add is in none of the counts; nothing is taken away by that.
+    mixed = held.counted is not None and held.counted < held.done
+    if held.kept is not None and held.kept_is_known:
+        most = held.extras if mixed else held.kept + held.live
+        if not held.kept <= held.extras <= most:
+            damage.append(
+                f"{_NAMES['extras']} of {held.extras:,} units are there and {held.kept:,} should be"
+            )
+    if _differs(held.sum_tot, held.sum_tot_due, mixed=mixed):
         damage.append("its totals are not the sums of what was counted")
-    if held.sum_lat_due is not None and held.sum_lat != held.sum_lat_due:
+    if _differs(held.sum_lat, held.sum_lat_due, mixed=mixed):
         damage.append("its latencies are not all there")
     return damage
+
+
+def _differs(there: int, due: int | None, *, mixed: bool) -> bool:
+    """Whether a sum is not what it should be, or less than that where it has parts not counted."""
+    return due is not None and (there < due if mixed else there != due)
 
 
 def _number(value: object) -> int:

@@ -35,6 +35,7 @@ end
 if m[8] then
   redis.call('HINCRBY', META, 'sum_tot', text(sum_tot))
   redis.call('HINCRBY', META, 'sum_lat', text(sum_lat))
+  redis.call('HINCRBY', META, 'counted', 1)
 end
 local results = bucket('results', number)
 redis.call('HSET', results, unit, ARGV[4])
@@ -45,7 +46,7 @@ else
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)
-redis.call('HDEL', LOSSES, unit, unit .. ':least')
+redis.call('HDEL', LOSSES, unit, unit .. ':least', unit .. ':by')
 redis.call('HDEL', CURSORS, unit)
 redis.call('HDEL', FAILS, unit)
 redis.call('ZREM', SUSPECTS, unit)

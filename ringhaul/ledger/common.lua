@@ -16,7 +16,10 @@
 -- Redis can lose single keys (eviction, a deletion by hand). So that no report is made from what is
 -- left of a job, meta counts what other keys hold: `kept` is the number of fields of `extras`,
 -- `sum_tot` and `sum_lat` are the sums of all increments of `tot` and `lat`. Jobs that an older
--- version made have none of the three. `audit` reads them, audit.py judges them.
+-- version made have none of the three. An older version that takes part in a job of this one knows none
+-- of them either: `counted` is the number of commits that they include, and `kept_epoch` is the job's
+-- epoch unless an older version resumed it, which drops extras.
+-- `audit` reads them, audit.py judges them.
 --
 -- A paused job is a running one with `paused_ms`, the time since when. None of its units is issued.
 --

@@ -23,6 +23,6 @@ for i = 2, #ARGV, 2 do
 end
 redis.call('HSET', META, 'state', 'RUNNING', 'epoch', '1', 'units', '0', 'left', '0',
   'next', '0', 'sealed', '0', 'rejected_before', '0', 'seen_before', '0',
-  'kept', '0', 'sum_tot', '0', 'sum_lat', '0',
+  'kept', '0', 'sum_tot', '0', 'sum_lat', '0', 'counted', '0', 'kept_epoch', '1',
   'created_ms', text(now))
 return 1

@@ -24,7 +24,9 @@ a script may touch them all:
     ringhaul:{job}:starts        hash    unit -> attempts begun and not given back
     ringhaul:{job}:fails         hash    unit -> times given back with blame
     ringhaul:{job}:suspects      zset    unit -> not before; units that lost two workers
-    ringhaul:{job}:losses        hash    unit -> where its lost attempts were, JSON lines
+    ringhaul:{job}:losses        hash    unit -> where its lost attempts were, JSON lines;
+                                         unit:by -> their tokens; unit:least -> how many records
+                                         were at work together at the last of them
     ringhaul:{job}:bad           hash    unit -> why it was given up
     ringhaul:{job}:rate          hash    token buckets of the job's pace
 

@@ -421,17 +421,26 @@ class Ledger(Reader):
         return Lease(self._script("stop", job, unit, token, progress, extra).decode())
 
     def lost(
-        self, job: str, unit: int, token: str, *, fatal: str = "", loss: Loss | None = None
+        self,
+        job: str,
+        unit: int,
+        token: str,
+        *,
+        fatal: str = "",
+        loss: Loss | None = None,
+        epoch: int | None = None,
     ) -> Lease:
         """The attempt's process died: do not wait for its lease to run out.
 
         `fatal`: why the job cannot go on; it fails, unless the attempt had lost its unit before.
         `loss`: where the process was. If fewer records were at work together than at the last
-        loss, the attempt is not held against the unit.
+        loss, the attempt is not held against the unit. It is noted once for each token, and of an
+        attempt that lost its unit before, too: in `epoch`, while the unit has to be done.
         """
         words = fatal[:_REASON_CHARS_MAX]
         where = ("", 0, "") if loss is None else (loss.pack(), loss.together, loss.words)
-        return Lease(self._script("lost", job, unit, token, words, *where).decode())
+        meant = "" if epoch is None else epoch
+        return Lease(self._script("lost", job, unit, token, words, *where, meant).decode())
 
     def losses(self, job: str, unit: int) -> list[Loss]:
         """Where the attempts of a unit were that were lost, as far as it is known."""

@@ -1,28 +1,49 @@
 -- The attempt's process is dead: its lease ends now instead of at its time.
 -- ARGV: unit, token, reason why the job cannot go on either or '', where the process was as JSON or '',
---   how many records were at work together or 0, where the process was in words
--- Answers OK; LOST: the lease is not this attempt's (any more).
-local unit = ARGV[1]
-if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
+--   how many records were at work together or 0, where the process was in words, epoch or ''
+-- Answers OK; LOST: the lease is not this attempt's (any more). Where it was is noted all the same, if
+--   the epoch is the job's: the start was counted, and the next attempt has to know.
+local unit, token = ARGV[1], ARGV[2]
+local by, least_of = unit .. ':by', unit .. ':least'
+
+-- Notes where the attempt was, once.
+local function note_loss()
+  local before = redis.call('HGET', LOSSES, unit)
+  local noted = '\n' .. (redis.call('HGET', LOSSES, by) or '') .. '\n'
+  if ARGV[4] == '' or #(before or '') >= LOSSES_BYTES_MAX
+    or string.find(noted, '\n' .. token .. '\n', 1, true) then
+    return
+  end
+  redis.call('HSET', LOSSES, unit, (before and before .. '\n' or '') .. ARGV[4],
+    by, string.sub(noted, 2) .. token)
+  -- An attempt that knows more of the record at fault than those before is not held against the
+  -- unit. Once a record is alone, it is left out, and the next one may be looked for.
+  local together, least = int(ARGV[5]), redis.call('HGET', LOSSES, least_of)
+  if together > 0 and least and (together == 1 or together < tonumber(least))
+    and tonumber(redis.call('HGET', STARTS, unit) or '0') > 1 then
+    redis.call('HINCRBY', STARTS, unit, -1)
+  end
+  if together == 1 and least then
+    redis.call('HDEL', LOSSES, least_of)
+  elseif together > 0 then
+    redis.call('HSET', LOSSES, least_of, together)
+  end
+end
+
+int(ARGV[5])
+local m = redis.call('HMGET', META, 'state', 'epoch')
+local running = m[1] == 'RUNNING'
+if redis.call('HGET', OWNER, unit) ~= token then
+  -- Its lease ran out before this came. A unit that was begun and is neither done nor given up has
+  -- another attempt by now, or will have one.
+  if running and m[2] == ARGV[7] and redis.call('HEXISTS', STARTS, unit) == 1
+    and redis.call('GETBIT', DONE, unit) == 0 and redis.call('HEXISTS', BAD, unit) == 0 then
+    note_loss()
+  end
   return 'LOST'
 end
-if redis.call('HGET', META, 'state') == 'RUNNING' then
-  local before = redis.call('HGET', LOSSES, unit)
-  if ARGV[4] ~= '' and #(before or '') < LOSSES_BYTES_MAX then
-    redis.call('HSET', LOSSES, unit, (before and before .. '\n' or '') .. ARGV[4])
-    -- An attempt that knows more of the record at fault than those before is not held against the
-    -- unit. Once a record is alone, it is left out, and the next one may be looked for.
-    local together, least = int(ARGV[5]), redis.call('HGET', LOSSES, unit .. ':least')
-    if together > 0 and least and (together == 1 or together < tonumber(least))
-      and tonumber(redis.call('HGET', STARTS, unit) or '0') > 1 then
-      redis.call('HINCRBY', STARTS, unit, -1)
-    end
-    if together == 1 and least then
-      redis.call('HDEL', LOSSES, unit .. ':least')
-    elseif together > 0 then
-      redis.call('HSET', LOSSES, unit .. ':least', together)
-    end
-  end
+if running then
+  note_loss()
   reclaim(unit)
   if ARGV[6] ~= '' and redis.call('HEXISTS', BAD, unit) == 1 then
     redis.call('HSET', BAD, unit, 'crashed: ' .. ARGV[6])

@@ -23,7 +23,7 @@ OWN_FIELDS = frozenset(
     records_max per_million_max rejected_before seen_before starts_max fails_max unclaimed_ms
     error_ms error_done trouble trouble_ms declined declined_ms paused_ms paused_total_ms idle_ms
     pace priority
-    published_ms publisher publisher_ms kept sum_tot sum_lat
+    published_ms publisher publisher_ms kept sum_tot sum_lat counted kept_epoch
     """.split()  # noqa: SIM905
 )
 #: Units in one answer of `units_at_work`.

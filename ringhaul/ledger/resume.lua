@@ -4,7 +4,7 @@
 -- Answers {epoch now, state now}; the epoch is the next one, also when this call repeats one that
 -- got through. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its done
 -- bits do not add up, and units that are done would be done and counted once more.
-local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms')
+local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms', 'kept')
 local state = m[1]
 local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'
   or state == 'QUARANTINED'
@@ -21,7 +21,7 @@ if ARGV[2] ~= '' then
 end
 for _, unit in ipairs(redis.call('HKEYS', LIVE)) do
   if redis.call('GETBIT', DONE, unit) == 0 then
-    note_kept(-redis.call('HDEL', EXTRAS, unit)) -- see stop
+    redis.call('HDEL', EXTRAS, unit) -- see stop
   end
 end
 redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, LOSSES, BAD)
@@ -29,6 +29,9 @@ local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local rejected = tonumber(t[2] or '0')
 local seen = tonumber(t[3] or tonumber(t[1] or '0') + rejected)
 local epoch = redis.call('HINCRBY', META, 'epoch', 1)
+if m[6] then -- what an older version kept or dropped is counted from here on
+  redis.call('HSET', META, 'kept', redis.call('HLEN', EXTRAS), 'kept_epoch', text(epoch))
+end
 redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
   'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE)),
   'rejected_before', text(rejected), 'seen_before', text(seen))

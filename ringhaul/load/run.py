@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.dataplane.base import WiresRefused
 from ringhaul.dataplane.connection import WireUnsupported
-from ringhaul.load.write import WRITERS, Target, WriteBounds, WriterHooks
+from ringhaul.load.write import WRITERS, Target, WriteBounds, Writer, WriterHooks
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
@@ -93,13 +95,18 @@ def _run_unit(
         on_reject=on_reject,
         leave=account.leave,
         place=account.place,
+        stats=account.stats,
     )
-    writer = WRITERS[strategy](target, options, writer_hooks)
-    account.stats = writer.stats
+    writers: dict[bool, Writer] = {}
     try:
-        for rows in account.rows():
-            writer.write(rows)
-        writer.flush()
+        for static, blocks in groupby(account.rows(), attrgetter("static")):
+            if static not in writers:
+                writers[static] = WRITERS[strategy](target.of(static=static), options, writer_hooks)
+            for rows in blocks:
+                writers[static].write(rows)
+            # Writers share the wires, on which each takes only answers of its own.
+            writers[static].flush()
     finally:
-        writer.close()
+        for writer in writers.values():
+            writer.close()
     return account.outcome()

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ringhaul.cluster.schema import TableSchema, quote_identifier
+
+
+class Statements(NamedTuple):
+    """What the rows of a source are bound to."""
+
+    rows: str
+    #: For partitions of which nothing but static columns is given; None: there are none.
+    statics: str | None = None
+
+
+def insert_statements(
+    table: TableSchema, columns: Sequence[str], ttl_s: int, *, ttl_bound: bool = False
+) -> Statements:
+    """The INSERT of whole rows, and that of static columns alone. See `insert_statement`."""
+    rows = insert_statement(table, columns, ttl_s, ttl_bound=ttl_bound)
+    alone = table.without_rows(columns)
+    if not alone:
+        return Statements(rows)
+    return Statements(rows, insert_statement(table, alone, ttl_s, ttl_bound=ttl_bound))
 
 
 def insert_statement(

@@ -11,6 +11,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.missing import MissingRange
 from ringhaul.output.parts import PartInfo, new_sum
+from ringhaul.output.unloadable import Unloadable
 from ringhaul.storage.folders import open_folder
 
 MANIFEST = "manifest.json"
@@ -42,6 +43,7 @@ class Manifest:
     parts: tuple[PartInfo, ...]  #: in token order
     transform: Transformed | None = None  #: None: the parts hold the statement's rows as they are
     missing: tuple[MissingRange, ...] = ()  #: token ranges that could not be read, in token order
+    unloadable: tuple[Unloadable, ...] = ()  #: rows of the parts that no load can put back
 
     @property
     def rows(self) -> int:
@@ -64,6 +66,7 @@ class Manifest:
             "created": self.created,
             **({"transform": asdict(self.transform)} if self.transform else {}),
             **({"missing": [one.to_json() for one in self.missing]} if self.missing else {}),
+            **({"unloadable": [o.to_json() for o in self.unloadable]} if self.unloadable else {}),
             "totals": {"parts": len(self.parts), "rows": self.rows, "bytes": self.bytes},
             "parts": [part.to_json() for part in self.parts],
         }
@@ -78,6 +81,7 @@ class Manifest:
             parts=tuple(PartInfo.from_json(part) for part in data["parts"]),
             transform=_transformed(data.get("transform")),
             missing=tuple(MissingRange.from_json(one) for one in data.get("missing", ())),
+            unloadable=tuple(Unloadable.from_json(one) for one in data.get("unloadable", ())),
         )
 
 

@@ -91,16 +91,21 @@ class PartSet:
         #: Whole parts, in order.
         self.parts: list[PartInfo] = []
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write rows, in as many parts as it takes."""
+    def write(self, batch: pa.RecordBatch) -> list[int]:
+        """Write rows, in as many parts as it takes; which of them a load cannot read, being too
+        long."""
+        too_long: list[int] = []
+        first = 0
         while batch.num_rows:
             if self._open is None:
                 self._open = self._begin()
             taken = batch.slice(0, self._step_rows(batch, self._open))
             batch = batch.slice(taken.num_rows)
-            self._open.write(taken)
+            too_long += [first + row for row in self._open.write(taken)]
+            first += taken.num_rows
             if self._is_full(self._open):
                 self.roll()
+        return too_long
 
     def roll(self) -> None:
         """Publish the part that is being written, if there is one; the next row begins another."""
@@ -169,9 +174,9 @@ class _OpenPart:
     def size_bytes(self) -> int:
         return self.file.bytes + self.writer.pending_bytes
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.writer.write(batch)
+    def write(self, batch: pa.RecordBatch) -> list[int]:
         self.rows += batch.num_rows
+        return self.writer.write(batch)
 
     def finish(self) -> None:
         self.writer.close()

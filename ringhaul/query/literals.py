@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ringhaul.cql.addresses import address_text, parse_address
-from ringhaul.cql.column import shown
+from ringhaul.cql.column import SHOWN_CHARACTERS_MAX, shown
 from ringhaul.cql.decimals import parse_decimal
 from ringhaul.cql.long_numbers import digits_of, integer_of
 from ringhaul.cql.moments import moment_text
@@ -57,9 +57,13 @@ class Literal:
     text: str
 
     def __str__(self) -> str:
+        """As messages show it."""
+        text = self.text
+        if len(text) > SHOWN_CHARACTERS_MAX:
+            text = f"{text[:SHOWN_CHARACTERS_MAX]}..."
         if self.kind in MOMENTS:
-            return f"{self.kind.upper()} '{self.text}'"
-        return f"'{self.text}'" if self.kind == "string" else self.text
+            return f"{self.kind.upper()} '{text}'"
+        return f"'{text}'" if self.kind == "string" else text
 
 
 @dataclass(frozen=True)
@@ -125,10 +129,17 @@ def _integer(literal: Literal, name: str) -> tuple[Any, Any]:
     bits = INTEGER_BITS[name]
     if literal.kind != "number" or not _WHOLE.fullmatch(literal.text):
         raise ValueError(f"{literal} is not a whole number")
-    value = int(Decimal(literal.text))
+    value = _whole(literal.text)
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise ValueError(f"{literal} is outside {-(2 ** (bits - 1))}..{2 ** (bits - 1) - 1}")
     return value, value
+
+
+def _whole(text: str) -> int:
+    """The number, or 2 ** 64 with its sign if it has more digits than any of 64 bits."""
+    digits = text.lstrip("-").lstrip("0")
+    value = int(digits or "0") if len(digits) < 20 else 2**64
+    return -value if text.startswith("-") else value
 
 
 def _varint(literal: Literal, _: str) -> tuple[Any, Any]:
@@ -155,7 +166,8 @@ def _real(literal: Literal, name: str) -> tuple[Any, Any]:
 
 def _text(literal: Literal, name: str) -> tuple[Any, Any]:
     if literal.kind != "string":
-        raise ValueError(f"{literal} is not text; write it in quotes: '{literal.text}'")
+        quoted = Literal("string", literal.text)
+        raise ValueError(f"{literal} is not text; write it in quotes: {quoted}")
     if name == "ascii" and not literal.text.isascii():
         raise ValueError(f"{literal} is not ASCII")
     return literal.text, literal.text
@@ -174,7 +186,7 @@ def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind == "date":  # the midnight at which it begins
         parse_date(literal.text)
     if _WHOLE.fullmatch(literal.text):  # milliseconds since 1970, as in CQL
-        value = int(Decimal(literal.text))
+        value = _whole(literal.text)
         if not -(2**63) <= value < 2**63:
             raise ValueError(f"{literal} is outside the timestamps that Cassandra can hold")
         if is_date_like(value):

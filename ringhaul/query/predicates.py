@@ -340,6 +340,10 @@ def _like(node: exp.Expr, scope: Scope, escape: str) -> Predicate:
     if pattern.kind == "null":
         return Predicate(operand.fetches, lambda batch: pa.nulls(batch.num_rows, pa.bool_()))
     expression = _pattern_expression(pattern.text, escape)
+    try:
+        pc.match_substring_regex(pa.array([""]), expression)
+    except pa.ArrowInvalid:
+        raise QueryError(f"LIKE {pattern}: the pattern is too long; write a shorter one") from None
     ignore_case = isinstance(node, exp.ILike)
     return Predicate(
         operand.fetches,
@@ -351,15 +355,18 @@ def _like(node: exp.Expr, scope: Scope, escape: str) -> Predicate:
 
 def _pattern_expression(pattern: str, escape: str) -> str:
     """% is any text, _ any one character, each as itself after the escape character."""
-    pieces, characters = [], iter(pattern)
+    pieces, characters = [""], iter(pattern)
     for character in characters:
         if character == escape:
             following = next(characters, None)
             if following is None:
-                raise QueryError(f"LIKE '{pattern}' ends with its escape character")
+                said_pattern = Literal("string", pattern)
+                raise QueryError(f"LIKE {said_pattern} ends with its escape character")
             pieces.append(re.escape(following))
         else:
-            pieces.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
+            piece = {"%": ".*", "_": "."}.get(character) or re.escape(character)
+            if piece != ".*" or pieces[-1] != ".*":  # %% is %, and the longer pattern costs more
+                pieces.append(piece)
     return rf"(?s)\A{''.join(pieces)}\z"
 
 

@@ -23,7 +23,7 @@ from ringhaul.query import exact
 from ringhaul.query.errors import QueryError
 from ringhaul.query.literals import INTEGER_BITS, Literal, literal_of, typed
 from ringhaul.query.scope import AGGREGATES, Fetch, Scope, function_name
-from ringhaul.query.sql import name_of, said, without_parentheses
+from ringhaul.query.sql import label_of, name_of, said, without_parentheses
 
 BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "double"))
 EXACT_TEXTS = ("varint", "decimal")
@@ -74,7 +74,7 @@ def operand_of(node: exp.Expr, scope: Scope) -> Scalar | Literal:
         return _arithmetic(node, operation, scope)
     if isinstance(node, exp.Neg):
         zero = Literal("number", "0")
-        return _combine("-", zero, operand_of(node.this, scope), said(node))
+        return _combine("-", zero, operand_of(node.this, scope), label_of(node))
     raise QueryError(cannot(node))
 
 
@@ -155,7 +155,7 @@ def _constant(node: exp.Expr, scope: Scope) -> Literal | None:
 
 def _arithmetic(node: exp.Expr, operation: str, scope: Scope) -> Scalar:
     left = operand_of(node.this, scope)
-    return _combine(operation, left, operand_of(node.expression, scope), said(node))
+    return _combine(operation, left, operand_of(node.expression, scope), label_of(node))
 
 
 def _combine(operation: str, left: Scalar | Literal, right: Scalar | Literal, label: str) -> Scalar:

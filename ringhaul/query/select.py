@@ -19,7 +19,7 @@ from ringhaul.query.literals import literal_of
 from ringhaul.query.predicates import Predicate, predicate_of
 from ringhaul.query.scalars import Scalar, cannot, scalar_of
 from ringhaul.query.scope import Fetch, TableScope
-from ringhaul.query.sql import name_of, parse_statement, said, without_parentheses
+from ringhaul.query.sql import label_of, name_of, parse_statement, said, without_parentheses
 from ringhaul.query.where import Where, each_once, where_of
 
 #: Parts of a statement that can be answered; any other is refused by its name.
@@ -340,7 +340,7 @@ class _Reader:
         scalar = scalar_of(node, self)
         if name is None:
             column = scalar.column
-            name = column.name if column is not None else said(node)
+            name = column.name if column is not None else label_of(node)
         return Item(name, scalar)
 
     def _ordered(self) -> list[exp.Ordered]:

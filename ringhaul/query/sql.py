@@ -22,6 +22,10 @@ _PIECES = re.compile(
 _ALLOW_FILTERING = re.compile(r"(?<!\s)\s++allow\s++filtering\s*+;?\s*+\Z", re.IGNORECASE)
 
 
+#: Of a piece of SQL in a message.
+SAID_CHARACTERS_MAX = 200
+
+
 class CqlDialect(Dialect):
     """Standard SQL, with nulls last unless the query says otherwise."""
 
@@ -69,7 +73,13 @@ def name_of(identifier: exp.Expr) -> str:
 
 
 def said(node: exp.Expr) -> str:
-    """The piece of SQL as messages show it."""
+    """The piece of SQL as messages show it: its beginning, if it is long."""
+    text = label_of(node)
+    return text if len(text) <= SAID_CHARACTERS_MAX else f"{text[:SAID_CHARACTERS_MAX]}..."
+
+
+def label_of(node: exp.Expr) -> str:
+    """The piece of SQL, whole: what names a column of the result, and tells expressions apart."""
     return node.sql(dialect=CqlDialect, normalize_functions="lower")
 
 

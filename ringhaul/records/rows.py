@@ -6,7 +6,7 @@ value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +40,9 @@ class EncodedRows:
     #: Where in `columns` the timestamp is, of rows that must not be written twice at one time;
     #: None: they may be, which changes nothing.
     timestamp_at: int | None = None
+    #: Whether these are static columns of partitions without a row: values of another statement
+    #: (`Statements.statics`), whose columns are those of `TableSchema.without_rows`.
+    static: bool = False
 
     def __len__(self) -> int:
         return len(self.records)
@@ -96,7 +99,11 @@ class RowEncoder:
         self._columns = self._table.names
         self._key = [self._columns.index(name) for name in job.table.partition_key]
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
-        self._appends = any(appends(job.table.type_of(name)) for name in self._columns)
+        self._appends = self._appending(self._columns)
+        alone = job.table.without_rows(self._columns)
+        #: Where the columns of partitions without rows are; empty: there are no such partitions.
+        self._alone = [self._columns.index(name) for name in alone]
+        self._alone_appends = self._appending(alone)
         self._later_us = later_us
         self._shaper = None
         if job.transforms or job.where:
@@ -111,7 +118,7 @@ class RowEncoder:
         """
         if self._shaper is None or block.defect is not None:
             rows, rejects, count = self.encode(block)
-            yield Part([] if rows is None else [rows], rejects, count, len(rows or ()))
+            yield Part(rows, rejects, count, sum(map(len, rows)))
             return
         asked = self._asked(block)
         asked_count = int(np.count_nonzero(asked))
@@ -122,8 +129,11 @@ class RowEncoder:
             faults = shaped.faults
             for cells, records in shaped.rows:
                 self._check_keys(cells, records, faults)
-            encoded = [self._rows(block, cells, records, faults) for cells, records in shaped.rows]
-            found = [rows for rows in encoded if rows is not None]
+            found = [
+                rows
+                for cells, records in shaped.rows
+                for rows in self._rows(block, cells, records, faults)
+            ]
             yield Part(
                 found,
                 self.rejects(block, faults),
@@ -139,7 +149,7 @@ class RowEncoder:
         if self._asked(block).any():
             yield Part([], [self.reject(block, 0, *_reject_of(loss))], 1, 0)
 
-    def encode(self, block: AnyBlock) -> tuple[EncodedRows | None, list[Reject], int]:
+    def encode(self, block: AnyBlock) -> tuple[list[EncodedRows], list[Reject], int]:
         """Rows to write, rejects, and how many records of the block the job asked for.
 
         Rows and rejects together are exactly those records.
@@ -147,9 +157,9 @@ class RowEncoder:
         asked = self._asked(block)
         asked_count = int(np.count_nonzero(asked))
         if not asked_count:
-            return None, [], 0
+            return [], [], 0
         if block.defect is not None:
-            return None, [self.reject(block, 0, "split", None, block.defect)], 1
+            return [], [self.reject(block, 0, "split", None, block.defect)], 1
         columns, records, faults = self._fields.parse(block, asked)
         encode = self._fields.encode
         cells = [
@@ -200,9 +210,13 @@ class RowEncoder:
         faults: dict[int, Fault],
     ) -> None:
         """Nulls in the primary key, and partition keys that Cassandra refuses by length."""
+        alone = self._without_row(cells)
         for position in self._primary:
             column = self._columns[position]
-            for row in np.flatnonzero(cells[position].lengths < 0):
+            null = cells[position].lengths < 0
+            if position not in self._key and alone is not None:
+                null &= ~alone
+            for row in np.flatnonzero(null):
                 faults.setdefault(
                     int(records[row]), ("key", column, "null in the primary key; it needs a value")
                 )
@@ -227,21 +241,61 @@ class RowEncoder:
         cells: list[Cells],
         records: npt.NDArray[np.int64],
         faults: dict[int, Fault],
-    ) -> EncodedRows | None:
+    ) -> list[EncodedRows]:
         if faults:
             good = ~np.isin(records, np.fromiter(faults, dtype=np.int64, count=len(faults)))
             records, cells = records[good], [column.filter(good) for column in cells]
+        alone = self._without_row(cells)
+        if alone is None or not alone.any():
+            return self._of_statement(block, cells, records)
+        parts = ((~alone, False), (alone, True))
+        return [
+            rows
+            for chosen, static in parts
+            for rows in self._of_statement(
+                block, [column.filter(chosen) for column in cells], records[chosen], static=static
+            )
+        ]
+
+    def _of_statement(
+        self,
+        block: AnyBlock,
+        cells: list[Cells],
+        records: npt.NDArray[np.int64],
+        *,
+        static: bool = False,
+    ) -> list[EncodedRows]:
         if not len(records):
-            return None
+            return []
         timestamps = self._job.base_us + block.position.ordinal + records
+        bound, columns_count = self._table.bound(cells, timestamps), len(self._columns)
+        appending = self._appends
+        if static:
+            bound = [*(bound[place] for place in self._alone), *bound[columns_count:]]
+            columns_count, appending = len(self._alone), self._alone_appends
         rows = EncodedRows(
-            columns=self._table.bound(cells, timestamps),
+            columns=bound,
             keys=self._routing_keys(cells, len(records)),
             records=records,
             block=block,
-            timestamp_at=len(self._columns) if self._appends else None,
+            timestamp_at=columns_count if appending else None,
+            static=static,
         )
-        return rows.later(self._later_us)
+        return [rows.later(self._later_us)]
+
+    def _without_row(self, cells: list[Cells]) -> npt.NDArray[np.bool_] | None:
+        """Which records are a partition's static columns and no row: an unload writes such a
+        partition without clustering columns. None: there are no static columns."""
+        if not self._alone:
+            return None
+        given = [cells[place].lengths >= 0 for place in range(len(self._columns))]
+        rest = [given[place] for place in range(len(given)) if place not in self._alone]
+        static = [given[place] for place in self._alone if place not in self._key]
+        found: npt.NDArray[np.bool_] = np.any(static, axis=0) & ~np.any(rest, axis=0)
+        return found
+
+    def _appending(self, columns: Iterable[str]) -> bool:
+        return any(appends(self._job.table.type_of(name)) for name in columns)
 
     def _routing_keys(self, cells: list[Cells], rows_count: int) -> pa.BinaryArray:
         if not self._key:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringhaul.cql.column import shown
-from ringhaul.cql.empties import marked_column
-from ringhaul.cql.spell import json_of, text_of
+from ringhaul.cql.spell import json_of
 from ringhaul.errors import OutputUnusable
 from ringhaul.query.select import Select
+from ringhaul.scan.odd_rows import key_text
 
 
 def unmarked(select: Select, batch: pa.RecordBatch, marked: pa.RecordBatch) -> pa.RecordBatch:
@@ -31,22 +30,10 @@ def unmarked(select: Select, batch: pa.RecordBatch, marked: pa.RecordBatch) -> p
         row = pc.index(differs, True).as_py()
         if row >= 0:  # none where the condition leaves them out
             raise OutputUnusable(
-                f"column {name}: the row with {_key(select, batch, row)} has an empty value of "
+                f"column {name}: the row with {key_text(select, batch, row)} has an empty value of "
                 f"type {kind}, which is no null, and Parquet has none ({pc.sum(differs)} such rows "
                 "in this page); unload to CSV or JSON Lines, where it is spelt 0x, or leave the "
                 "column out with --query"
             )
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, list(select.names))
-
-
-def _key(select: Select, batch: pa.RecordBatch, row: int) -> str:
-    """The primary key of a row that WHERE wants, as far as it was read."""
-    kept = select.where.filter(batch)
-    words = []
-    for name in select.table.primary_key:
-        if name in kept.schema.names:
-            value = marked_column(kept, name).slice(row, 1)
-            text = text_of(select.table.parsed_type(name), value)[0].as_py()
-            words.append(f"{name} = {shown(text or '')}")
-    return ", ".join(words) or "a key that was not read"

@@ -17,6 +17,7 @@ from ringhaul.ledger.reading import Reader
 from ringhaul.output.manifest import Manifest, Transformed, check_parts, write_manifest
 from ringhaul.output.missing import MissingRange, join_missing
 from ringhaul.output.parts import PartInfo, remove_orphans
+from ringhaul.output.unloadable import Unloadable, join_unloadable
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadResult
 
@@ -34,7 +35,8 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
         manifest = replace(manifest, missing=tuple(job_missing(ledger, job_id)))
     if job.transforms:
         manifest = replace(manifest, transform=_transformed(ledger, job_id, job))
-    write_manifest(job.output.url, manifest)
+    unloadable = tuple(job_unloadable(ledger, job_id))
+    write_manifest(job.output.url, replace(manifest, unloadable=unloadable))
     remove_orphans(job.output.url, job_id, {part.name for part in parts})
     return manifest
 
@@ -89,6 +91,12 @@ def job_missing(ledger: Reader, job_id: str) -> list[MissingRange]:
     """The ranges that the committed units left out, in token order."""
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
     return join_missing(one for result in results for one in result.missing)
+
+
+def job_unloadable(ledger: Reader, job_id: str) -> list[Unloadable]:
+    """What the committed units wrote and no load can put back."""
+    results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
+    return join_unloadable(one for result in results for one in result.unloadable)
 
 
 def job_parts(ledger: Reader, job_id: str) -> Iterator[PartInfo]:

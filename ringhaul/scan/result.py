@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.output.missing import MissingRange, join_missing
+from ringhaul.output.unloadable import Unloadable, join_unloadable
 
 
 class ReadResult(NamedTuple):
@@ -32,20 +33,31 @@ class ReadResult(NamedTuple):
     rss_bytes_max: int  #: peak resident memory of the worker process so far
     worker: str  #: host:pid
     missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
+    unloadable: tuple[Unloadable, ...] = ()  #: rows that no load can put back
 
     def pack(self) -> str:
-        """A line of numbers and the worker; behind it a line of JSON where ranges are missing."""
-        *figures, missing = self
+        """A line of numbers and the worker; behind it one of JSON where there is more to say."""
+        *figures, missing, unloadable = self
         line = ",".join(map(str, figures))
-        return line + ("\n" + json.dumps([one.to_json() for one in missing]) if missing else "")
+        if not missing and not unloadable:
+            return line
+        more = [[one.to_json() for one in missing], [one.to_json() for one in unloadable]]
+        return f"{line}\n{json.dumps(more)}"
 
     @classmethod
     def unpack(cls, packed: str) -> ReadResult:
-        line, _, missing = packed.partition("\n")
-        *numbers, worker = line.split(",", len(cls._fields) - 2)
+        line, _, more = packed.partition("\n")
+        *numbers, worker = line.split(",", len(cls._fields) - 3)
         counts = [int(number) for number in numbers]
-        found = [MissingRange.from_json(one) for one in json.loads(missing or "[]")]
-        return cls._make([*counts, worker, tuple(found)])
+        missing, unloadable = json.loads(more or "[[], []]")
+        return cls._make(
+            [
+                *counts,
+                worker,
+                tuple(map(MissingRange.from_json, missing)),
+                tuple(map(Unloadable.from_json, unloadable)),
+            ]
+        )
 
 
 @dataclass
@@ -70,6 +82,7 @@ class ReadReport:
     repeated_units: int = 0  #: units that took more than one attempt
     rss_bytes_max: int = 0
     missing: list[MissingRange] = field(default_factory=list)  #: in token order
+    unloadable: list[Unloadable] = field(default_factory=list)  #: rows that no load can put back
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None  #: of a page
     p99_ms: float | None = None
@@ -104,6 +117,7 @@ def build_read_report(results: Iterable[ReadResult], latencies: Mapping[int, int
         for name in _SUMMED:
             setattr(report, name, getattr(report, name) + getattr(result, name))
         report.missing += result.missing
+        report.unloadable = join_unloadable([*report.unloadable, *result.unloadable])
         report.repeated_units += result.attempt > 1
         report.rss_bytes_max = max(report.rss_bytes_max, result.rss_bytes_max)
         report.workers[result.worker] = report.workers.get(result.worker, 0) + 1

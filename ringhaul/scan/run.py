@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ringhaul.cluster.schema import appends
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.errors import UnitPaused
 from ringhaul.output.missing import MissingRange, join_missing
 from ringhaul.output.parts import PartInfo
+from ringhaul.output.unloadable import Unloadable, join_unloadable
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.partition import partition_key_text
 from ringhaul.scan.ranges import spread_ranges
@@ -66,6 +68,7 @@ class ReadOutcome:
     retries: int = 0
     splits: int = 0
     missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
+    unloadable: tuple[Unloadable, ...] = ()  #: rows that no load can put back
     latencies: Counter[int]
     extra: bytes = b""  #: what the sink has at the end
     parts: list[PartInfo]
@@ -86,10 +89,12 @@ class _Saved:
     bytes_read: int = 0
     sink: bytes | None = None
     missing: tuple[MissingRange, ...] = ()
+    unloadable: tuple[Unloadable, ...] = ()
 
     def pack(self) -> bytes:
         missing = [one.to_json() for one in self.missing]
-        head = [self.scan, self.rows, self.rows_read, self.bytes_read, missing]
+        unloadable = [one.to_json() for one in self.unloadable]
+        head = [self.scan, self.rows, self.rows_read, self.bytes_read, missing, unloadable]
         return json.dumps(head).encode() + b"\n" + (self.sink or b"")
 
     @classmethod
@@ -97,9 +102,10 @@ class _Saved:
         if packed is None:
             return cls()
         head, _, sink = packed.partition(b"\n")
-        scan, rows, rows_read, bytes_read, *missing = json.loads(head)
-        left_out = tuple(MissingRange.from_json(one) for one in (missing[0] if missing else ()))
-        return cls(scan, rows, rows_read, bytes_read, sink, left_out)
+        scan, rows, rows_read, bytes_read, missing, unloadable = json.loads(head)
+        left_out = tuple(map(MissingRange.from_json, missing))
+        odd = tuple(map(Unloadable.from_json, unloadable))
+        return cls(scan, rows, rows_read, bytes_read, sink, left_out, odd)
 
 
 def run_read_unit(
@@ -142,6 +148,7 @@ def run_read_unit(
         [fetch.type for fetch in fetches],
         # Transforms and aggregates get the values that the driver would give them.
         marks=job.output is not None and not transforms,
+        appended=[column.name for column in job.table.columns if appends(column.cql_type)],
     )
 
     pacing = Pacing(hooks.throttle, tick)
@@ -161,12 +168,18 @@ def run_read_unit(
     save_due = time.monotonic() + hooks.checkpoint_s
     bytes_paid = 0
 
+    def unloadable() -> tuple[Unloadable, ...]:
+        return tuple(join_unloadable([*saved.unloadable, *sink.unloadable]))
+
     def save() -> None:
         kept = sink.save()
         if kept is not None:
             read = bytes_before + scan.stats.bytes
             missing = (*saved.missing, *scan.missing)
-            hooks.checkpoint(_Saved(scan.cursor(), rows, rows_read, read, kept, missing).pack())
+            cursor = scan.cursor()
+            hooks.checkpoint(
+                _Saved(cursor, rows, rows_read, read, kept, missing, unloadable()).pack()
+            )
 
     try:
         try:
@@ -201,6 +214,7 @@ def run_read_unit(
         retries=scan.stats.retries,
         splits=scan.stats.splits,
         missing=tuple(join_missing([*saved.missing, *scan.missing])),
+        unloadable=unloadable(),
         latencies=scan.stats.latencies,
         extra=extra,
         parts=sink.parts,

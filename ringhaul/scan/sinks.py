@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,13 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import OutputUnavailable, OutputUnusable, TooManyRejects
 from ringhaul.formats.parquet_json import record_json
 from ringhaul.output.parts import PartInfo, PartSet
+from ringhaul.output.unloadable import TOO_LONG, Unloadable, join_unloadable
 from ringhaul.query.aggregate import Aggregation
 from ringhaul.query.select import Select
 from ringhaul.records.rejects import KEPT_BYTES_MAX, Reject, RejectLog, unpack_rejects
 from ringhaul.scan.empty_values import unmarked
 from ringhaul.scan.job import ReadJob
+from ringhaul.scan.odd_rows import unloadable_rows
 from ringhaul.scan.ranges import TokenRange
 from ringhaul.scan.spill import check_memory, forget_spilled, spill, spilled_name
 
@@ -78,6 +80,10 @@ class Sink(Protocol):
     def given(self) -> Given | None:
         """What went into transforms; None: there are none."""
 
+    @property
+    def unloadable(self) -> list[Unloadable]:
+        """What of the rows that this attempt took no load can put back."""
+
 
 class PartsSink:
     """Rows to part files."""
@@ -91,12 +97,16 @@ class PartsSink:
         self._typed = files.kind == "parquet"
         #: Parts that a cursor may name: another attempt may have taken them over.
         self._saved = list(earlier)
+        self.unloadable: list[Unloadable] = []
 
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
         kept = self._select.project_marked(batch)
         if self._typed and batch.num_columns > len(self._select.fetches):
             kept = unmarked(self._select, batch, kept)
-        self._files.write(kept)
+        too_long = self._files.write(kept)
+        found = unloadable_rows(self._select, batch, kept, too_long)
+        if found:
+            self.unloadable = join_unloadable([*self.unloadable, *found])
         return int(kept.num_rows)
 
     def save(self) -> bytes:
@@ -155,7 +165,10 @@ class TransformedParts(PartsSink):
         done = self._reshaper.run(kept, renew)
         rows_count = 0
         for rows in done.rows:
-            self._files.write(rows)
+            too_long = self._files.write(rows)
+            if too_long:
+                found = Unloadable("", TOO_LONG, len(too_long), "a key that a transform gave")
+                self.unloadable = join_unloadable([*self.unloadable, found])
             rows_count += rows.num_rows
         self._rejects.add(self._reject(kept, *error) for error in sorted(done.errors.items()))
         self.given = Given(
@@ -191,6 +204,7 @@ class AggregateSink:
     """Rows to a partial aggregate."""
 
     given = None
+    unloadable: ClassVar[list[Unloadable]] = []
 
     def __init__(self, job: ReadJob, unit: UnitOf, saved: bytes | None) -> None:
         self._job = job
@@ -223,6 +237,7 @@ class TokenCounts:
     """Rows counted by the range of the ring that their token is in."""
 
     given = None
+    unloadable: ClassVar[list[Unloadable]] = []
 
     def __init__(self, job: ReadJob, saved: bytes | None) -> None:
         """The job's ring has the tokens that end the ranges, ascending; a token beyond the last is

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringhaul.errors import OutputUnusable, Terminal
+from ringhaul.new_file import new_file
 from ringhaul.storage.access import check_place
 
 #: First byte of what the ledger keeps: the bytes themselves, or the name of a file.
@@ -68,9 +69,7 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
     temporary = home / f".{name}"
     with _told(home, temporary):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A link in its place is not followed: it would lead out of the folder.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
+        with new_file(temporary) as file:
             file.write(partial)
             file.flush()
             os.fsync(file.fileno())

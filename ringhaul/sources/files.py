@@ -8,6 +8,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +17,11 @@ import pyarrow.parquet as pq
 from ringhaul.errors import SourceChanged, SourceMissing
 from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.parquet_file import ParquetSource
+from ringhaul.formats.parquet_file import Footers, ParquetSource
+from ringhaul.formats.parquet_leaves import leaves_of
 from ringhaul.formats.parquet_read import Reads, group_reads, told
+from ringhaul.formats.parquet_sure import Stored
+from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Stream
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.formats.transcoding import Transcoded
@@ -25,7 +29,7 @@ from ringhaul.sources.source import SourceFile
 from ringhaul.storage import remote
 from ringhaul.storage.access import access, check_file, check_place, is_url, scheme_of
 from ringhaul.storage.lanes import LaneReader
-from ringhaul.storage.remote import RemoteFile
+from ringhaul.storage.remote import RemoteFile, RemoteReader
 from ringhaul.storage.roots import OutsideRoots
 
 #: Of each column of a file on a disk, read at a time. Without it pyarrow holds a column's share of
@@ -40,6 +44,9 @@ LANE_BUFFER_BYTES = 64 << 10
 #: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
 #: in nanoseconds, pyarrow's default, those outside of 1677 to 2262 come out as other times.
 _PARQUET: dict[str, Any] = {"pre_buffer": False, "coerce_int96_timestamp_unit": "us"}
+
+
+_FOOTERS = Footers()
 
 
 def _remote(source: SourceFile) -> RemoteFile:
@@ -114,7 +121,15 @@ def open_parquet(
             same = f"/proc/self/fd/{checked.fileno()}"
             path = same if access().allowed_roots and os.path.exists(same) else source.path
             with told(source.path):
-                file = ParquetSource(path, buffer_size=_buffer_bytes(columns), **_PARQUET)
+                stored = Stored(partial(_pread, checked.fileno()), source.size_bytes)
+                file = ParquetSource(
+                    path,
+                    stored=stored,
+                    buffer_size=_buffer_bytes(columns),
+                    metadata=_FOOTERS.find(checked.fileno()),
+                    **_PARQUET,
+                )
+                _FOOTERS.keep(checked.fileno(), file.metadata)
             with file:
                 yield file
         return
@@ -125,16 +140,23 @@ def open_parquet(
             reads, buffer_bytes = Reads(), 0
             if group is not None:
                 reads = group_reads(metadata, group, columns, source.size_bytes)
-            if reads.lanes:
-                lanes = LaneReader(reader.request, reader, reads.lanes, reads.piece_bytes)
-                whole_reads = pa.PythonFile(remote.WholeReads(lanes), mode="r")
-                buffer_bytes = LANE_BUFFER_BYTES
+                leaves = leaves_of(metadata.schema, metadata.row_group(group), columns)
+                places: RemoteReader | LaneReader = reader
+                if reads.lanes:
+                    places = LaneReader(reader.request, reader, reads.lanes, reads.piece_bytes)
+                    buffer_bytes = LANE_BUFFER_BYTES
+                watched = remote.WholeReads(places, PageWatch(leaves).look)
+                whole_reads = pa.PythonFile(watched, mode="r")
             reader.expect(reads.window_bytes)
             file = ParquetSource(
                 whole_reads, metadata=metadata, buffer_size=buffer_bytes, **_PARQUET
             )
         with file:
             yield file
+
+
+def _pread(descriptor: int, at: int, size: int) -> bytes:
+    return os.pread(descriptor, size, at)
 
 
 def _buffer_bytes(columns: Sequence[str]) -> int:

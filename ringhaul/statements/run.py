@@ -11,7 +11,7 @@ import resource
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from cassandra.cluster import Session
 
-from ringhaul.breadcrumb import TRAIL
+from ringhaul.breadcrumb import TRAIL, Loss
 from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.markers import Marked
 from ringhaul.dataplane.connection import WireUnsupported
@@ -28,6 +28,7 @@ from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.pool import Plane
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
+from ringhaul.records.careful import careful_blocks
 from ringhaul.records.rejects import Reject, RejectLog
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
@@ -61,6 +62,8 @@ class AskHooks:
     tick: Callable[[int, int, int], None]
     #: Limits of the whole job. Rows are rows of values, bytes those of requests and answers.
     throttle: Throttle = UNTHROTTLED
+    #: Where attempts of the unit were that were lost.
+    losses: Sequence[Loss] = ()
 
 
 @dataclass(kw_only=True)
@@ -209,10 +212,12 @@ class _AskUnit:
         marked = self._marked()
         for first in range(unit.first, unit.end, SPAN_BLOCK_ROWS):
             end = min(first + SPAN_BLOCK_ROWS, unit.end)
+            TRAIL.at("convert", " ".join(job.spans), first + 1, first, end)
             columns = rows_between(spans, first, end)
             texts = [columns[place].cast(pa.binary()) for place in order]
             numbers = np.arange(first, end, dtype=np.int64)
             bound, bad = bind_texts(marked, numbers, texts, job.values.text)
+            TRAIL.stage("ask")
             self._outcome.records += end - first
             self._outcome.rejected += len(bad)
             for number, name, reason in bad:
@@ -226,20 +231,29 @@ class _AskUnit:
         self._encoder = RowEncoder(job, source)
         mapped = [column for _, column in source.mapping]
         order = [mapped.index(name) for name in self._job.markers]
-        for block in read_unit(unit, job):
-            first, path = block.position.ordinal, source.file.path
-            TRAIL.at("convert", path, block.position.line, first, first + block.records_count)
-            rows, refused, asked = self._encoder.encode(block)
-            TRAIL.at("read", path, block.position.line)
+        path = source.file.path
+        TRAIL.at("read", path, unit.first_line)
+        for block, loss in careful_blocks(read_unit(unit, job, self._tick), self._hooks.losses):
+            first, line = block.position.ordinal, block.position.line
+            end = first + block.records_count
+            TRAIL.at("convert", path, line, first, end)
+            if loss is None:
+                rows, refused, asked = self._encoder.encode(block)
+            else:
+                parts = list(self._encoder.left_out(block, loss))
+                refused = [reject for part in parts for reject in part.rejects]
+                rows, asked = [], len(refused)
+            TRAIL.stage("ask")
             self._outcome.records += asked
             self._outcome.rejected += len(refused)
             self._outcome.log.add(refused)
-            if rows is not None:
-                first = block.position.ordinal
-                self._places.append((first, rows))
-                yield Bound(first + rows.records, [rows.columns[place] for place in order])
+            for found in rows:  # at most one: no column is static here
+                self._places.append((first, found))
+                yield Bound(first + found.records, [found.columns[place] for place in order])
                 self._forget_settled()
-            if block.position.ordinal + block.records_count >= job.ordinal_end:
+            # What was asked last is on its way while more is read, and after that.
+            TRAIL.at("ask", path, unit.first_line, unit.first_ordinal, end)
+            if end >= job.ordinal_end:
                 return
 
     def _marked(self) -> Marked:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +22,9 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.cells import Cells, join_rows
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import CqlType
-from ringhaul.dataplane.base import Target, WriteBounds, WriteStats
+from ringhaul.dataplane.base import Target, WriteBounds
 from ringhaul.dataplane.connection import WireUnsupported
+from ringhaul.load.statement import Statements
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
 from ringhaul.records.fields import Fault
 from ringhaul.records.job import LoadJob, LoadSource
@@ -30,7 +33,7 @@ from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.answers import Answers
 from ringhaul.statements.compare import differing, shown_cells, told
 from ringhaul.statements.idempotence import Effect
-from ringhaul.statements.options import ReadOptions, RequestHooks, untold
+from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, untold
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
@@ -50,15 +53,22 @@ class VerifyPlan:
 
     table: TableSchema
     columns: tuple[str, ...]  #: of the rows, in their order
+    static: bool = False  #: of partitions of which only static columns are given
 
     @classmethod
-    def of(cls, table: TableSchema, source: LoadSource) -> VerifyPlan:
-        return cls(table, tuple(column for _, column in source.mapping))
+    def of(cls, table: TableSchema, source: LoadSource, *, static: bool = False) -> VerifyPlan:
+        columns = [column for _, column in source.mapping]
+        return cls(table, tuple(table.without_rows(columns) if static else columns), static)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns by which a row is found."""
+        return self.table.partition_key if self.static else self.table.primary_key
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns that are compared: a row is found by the others."""
-        return tuple(name for name in self.columns if name not in self.table.primary_key)
+        return tuple(name for name in self.columns if name not in self.key)
 
     @property
     def fetched(self) -> tuple[str, ...]:
@@ -67,11 +77,21 @@ class VerifyPlan:
 
     @property
     def statement(self) -> str:
-        """The SELECT; its markers are the primary key's columns."""
+        """The SELECT; its markers are the key's columns."""
         names = ", ".join(map(quote_identifier, self.fetched))
         table = f"{quote_identifier(self.table.keyspace)}.{quote_identifier(self.table.table)}"
-        key = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.table.primary_key)
-        return f"SELECT {names} FROM {table} WHERE {key}"
+        key = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
+        # A partition is one row then, however many it has.
+        distinct = "DISTINCT " if self.static else ""
+        return f"SELECT {distinct}{names} FROM {table} WHERE {key}"
+
+
+def verify_statements(table: TableSchema, source: LoadSource) -> Statements:
+    """What the rows of a source are asked for by."""
+    alone = VerifyPlan.of(table, source, static=True)
+    return Statements(
+        VerifyPlan.of(table, source).statement, alone.statement if alone.columns else None
+    )
 
 
 def run_verify_unit(
@@ -84,13 +104,16 @@ def run_verify_unit(
 ) -> UnitOutcome:
     """Compare the records of one unit with the table; `written` are the rows that are the same.
 
-    A record with a row that is not there, or is another, is a reject. `target`: of the plan's
-    statement. Raises as `run_load_unit` does, and `ClusterError` where the server does not speak
-    what the data plane needs.
+    A record with a row that is not there, or is another, is a reject. `target`: of
+    `verify_statements`. Raises as `run_load_unit` does, and `ClusterError` where the server does
+    not speak what the data plane needs.
     """
     source = job.sources[unit.source]
     account = Account(unit, job, RowEncoder(job, source, transforms), hooks)
-    return _Verification(VerifyPlan.of(job.table, source), job, target, bounds, account).run()
+    for static, blocks in groupby(account.rows(), attrgetter("static")):
+        plan = VerifyPlan.of(job.table, source, static=static)
+        _Verification(plan, job, target.of(static=static), bounds, account).run(blocks)
+    return account.outcome()
 
 
 @dataclass(eq=False)
@@ -119,7 +142,7 @@ class _Verification:
         self._types = [plan.table.parsed_type(name) for name in plan.compared]
         self._frozen = [plan.table.type_of(n).startswith("frozen<") for n in plan.compared]
         self._places = [plan.columns.index(name) for name in plan.compared]
-        self._key = [plan.columns.index(name) for name in plan.table.primary_key]
+        self._key = [plan.columns.index(name) for name in plan.key]
         # As the bytes that they are, whatever their types.
         self._decoder = PageDecoder(plan.fetched, [_BLOB] * len(plan.fetched))
         self._asked: list[_Asked] = []
@@ -139,20 +162,29 @@ class _Verification:
             takes_more=self._takes_more,
         )
         self._requests = Requests(target, _READ, len(plan.fetched), options, told_of)
-        stats = self._requests.stats
-        self._stats = account.stats = WriteStats(latencies=stats.latencies, window=stats.window)
+        self._stats = account.stats
 
-    def run(self) -> UnitOutcome:
+    def run(self, blocks: Iterable[EncodedRows]) -> None:
+        """Compare these rows."""
         try:
-            for answers in self._requests.answers(self._values(self._account.rows())):
+            for answers in self._requests.answers(self._values(blocks)):
                 self._take(answers)
             self._tell()
         except WireUnsupported as error:
             raise error.without_fallback("verify") from error
         finally:
             self._requests.close()
-        self._stats.retries = self._requests.stats.retries
-        return self._account.outcome()
+        self._add_stats(self._requests.stats)
+
+    def _add_stats(self, stats: RequestStats) -> None:
+        self._stats.retries += stats.retries
+        self._stats.latencies.update(stats.latencies)
+        window, before = stats.window, self._stats.window
+        if window is not None and before is not None:
+            window.limit_min = min(window.limit_min, before.limit_min)
+            window.limit_max = max(window.limit_max, before.limit_max)
+            window.shrunk += before.shrunk
+        self._stats.window = window
 
     def _values(self, blocks: Iterable[EncodedRows]) -> Iterator[Values]:
         for rows in blocks:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
+from ringhaul.new_file import new_file
 from ringhaul.storage.access import (
     OBJECT_STORES,
     WEB_SCHEMES,
@@ -153,10 +154,7 @@ class _LocalFile:
         self._folder = folder
         self._final = os.path.join(folder, name)
         self._temporary = os.path.join(folder, f".{name}.tmp")
-        # A link in its place is not followed: it would lead out of the folder.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        descriptor = os.open(self._temporary, flags, 0o666)
-        self._file = os.fdopen(descriptor, "wb", buffering=_BUFFER_BYTES)
+        self._file = new_file(self._temporary, buffer_bytes=_BUFFER_BYTES)
 
     def write(self, data: Any, /) -> None:
         with _told(self._folder):

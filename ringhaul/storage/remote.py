@@ -11,6 +11,7 @@ import glob
 import io
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -378,15 +379,21 @@ class WholeReads(_ByRead):
     `io.BufferedReader` would do, but for its ending large reads by small ones: requests, here.
     """
 
-    def __init__(self, file: RemoteReader | LaneReader) -> None:
-        self._file = file
+    def __init__(
+        self, file: RemoteReader | LaneReader, look: Callable[[int, bytes], None] | None = None
+    ) -> None:
+        """`look`: gets what is read, and its place, before the reader does."""
+        self._file, self._look = file, look
 
     def read(self, size: int = -1, /) -> bytes:
         if size < 0:
             return self.readall()
+        at = self._file.tell()
         data = self._file.read(size)
         while len(data) < size and (more := self._file.read(size - len(data))):
             data += more
+        if self._look is not None:
+            self._look(at, data)
         return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:

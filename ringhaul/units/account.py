@@ -32,8 +32,8 @@ from ringhaul.units.reading import read_unit
 class UnitHooks:
     """What the unit asks of whoever runs it."""
 
-    #: Called between blocks and while waiting; renews the lease, raises to stop the unit.
-    #: Gets (rows done, rejects, input bytes) so far.
+    #: Called between blocks, while one is read and while waiting; renews the lease, raises to stop
+    #: the unit. Gets (rows done, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
     #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
     throttle: Throttle = UNTHROTTLED
@@ -66,7 +66,7 @@ class Account:
     """One attempt of a unit."""
 
     def __init__(self, unit: LoadUnit, job: LoadJob, encoder: RowEncoder, hooks: UnitHooks) -> None:
-        self.stats = WriteStats()  #: of what is done with the rows; whoever does it may replace it
+        self.stats = WriteStats()  #: of what is done with the rows
         self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
         self._source = job.sources[unit.source]
         self._rejects, self._tally = RejectLog(), Tally()
@@ -84,7 +84,8 @@ class Account:
         """
         path, losses = self._source.file.path, self._hooks.losses
         TRAIL.at("read", path, self._unit.first_line)
-        for block, loss in careful_blocks(read_unit(self._unit, self._job), losses):
+        blocks = read_unit(self._unit, self._job, self.tick)
+        for block, loss in careful_blocks(blocks, losses):
             if 0 <= self._hooks.rejects_max < self._rejects.count:
                 # There is more to read. At its end a unit is committed, which stops the job, too.
                 raise TooManyRejects(

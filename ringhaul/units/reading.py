@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.parquet_read import read_batches, told
+from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.fields import AnyBlock
 from ringhaul.records.job import LoadJob, LoadSource
@@ -20,17 +21,26 @@ from ringhaul.sources.source import SourceFile
 SKIP_BYTES = 1 << 20
 
 
-def read_unit(unit: LoadUnit, job: LoadJob) -> Iterator[AnyBlock]:
-    """The blocks of a unit. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[AnyBlock]:
+    """The blocks of a unit. Raises `SourceMissing`, `SourceChanged`, `SourceCorrupt`, and what
+    `tick` raises, which is called while a block takes long to read."""
     source = job.sources[unit.source]
     start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
-    return read_records(source, job, start, unit.length_bytes, job.block_bytes)
+    return read_records(source, job, start, unit.length_bytes, job.block_bytes, tick)
 
 
 def read_records(
-    source: LoadSource, job: LoadJob, start: Position, length_bytes: int, block_bytes: int
+    source: LoadSource,
+    job: LoadJob,
+    start: Position,
+    length_bytes: int,
+    block_bytes: int,
+    tick: Tick = no_tick,
 ) -> Iterator[AnyBlock]:
-    """The blocks of a source from `start` on; of Parquet, the rows of the row group there."""
+    """The blocks of a source from `start` on; of Parquet, the rows of the row group there.
+
+    `tick`: see `read_pieces`.
+    """
     if source.format == "parquet":
         wanted = source.wanted(job)
         group = start.offset_bytes
@@ -41,7 +51,7 @@ def read_records(
         return
     dialect = source.dialect(job)
     with open_records(source.file, start.offset_bytes, length_bytes, dialect) as stream:
-        yield from read_blocks(stream, dialect, block_bytes=block_bytes, start=start)
+        yield from read_blocks(stream, dialect, block_bytes=block_bytes, start=start, tick=tick)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from functools import partial
 from typing import cast
 
 from ringhaul.load.run import run_load_unit
-from ringhaul.load.statement import insert_statement
+from ringhaul.load.statement import Statements, insert_statements
 from ringhaul.records.job import LoadJob
 from ringhaul.records.unit import LoadUnit, UnitResult
 from ringhaul.units.account import UnitHooks, UnitOutcome
@@ -19,23 +19,25 @@ from tasks.transforms import transforms_of
 def run_load(attempt: Attempt) -> Done:
     """One attempt of a load's unit."""
     # A microsecond for each millisecond of the job: no two attempts of a unit begin in one.
-    return run_records(attempt, _statement, partial(run_load_unit, later_us=attempt.age_ms))
+    return run_records(attempt, _statements, partial(run_load_unit, later_us=attempt.age_ms))
 
 
 def run_records(
     attempt: Attempt,
-    statement_of: Callable[[LoadJob, LoadUnit], str],
+    statements_of: Callable[[LoadJob, LoadUnit], Statements],
     run_unit: Callable[..., UnitOutcome],
 ) -> Done:
-    """One attempt of a unit of records, by a statement for its source; `run_unit`: `run_load_unit`,
-    or what takes the same."""
+    """One attempt of a unit of records, by the statements for its source.
+
+    `run_unit`: `run_load_unit`, or what takes the same.
+    """
     child = attempt.child
     job = cast(LoadJob, child.job(attempt.job_id))
     unit = LoadUnit.unpack(attempt.spec)
     outcome = run_unit(
         unit,
         job,
-        child.target(statement_of(job, unit), job.table.keyspace),
+        child.target(statements_of(job, unit), job.table.keyspace),
         child.bounds,
         UnitHooks(
             tick=attempt.tick,
@@ -62,10 +64,10 @@ def run_records(
     )
 
 
-def _statement(job: LoadJob, unit: LoadUnit) -> str:
+def _statements(job: LoadJob, unit: LoadUnit) -> Statements:
     source = job.sources[unit.source]
     columns = [column for _, column in source.mapping]
-    return insert_statement(job.table, columns, job.ttl_s, ttl_bound=source.ttl_field is not None)
+    return insert_statements(job.table, columns, job.ttl_s, ttl_bound=source.ttl_field is not None)
 
 
 def _result(child: Child, unit: LoadUnit, attempt: int, outcome: UnitOutcome) -> UnitResult:

@@ -31,6 +31,7 @@ from ringhaul.cluster.errors import tell
 from ringhaul.dataplane.pool import Plane
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
+from ringhaul.load.statement import Statements
 from ringhaul.load.write import Target, WriteBounds
 from tasks.child.throttle import JobThrottle
 from tasks.connect import cluster_config, open_ledger, use_storage
@@ -100,8 +101,8 @@ class Child:
         """Have a session, and its broken connections opened again. Raises as `session` does."""
         wait(renew_pools(self.session()), self.settings.cluster.connect_timeout_s)
 
-    def target(self, statement: str, keyspace: str) -> Target:
-        """Where the statement's rows go, with what this process keeps open.
+    def target(self, statements: Statements, keyspace: str) -> Target:
+        """Where the statements' rows go, with what this process keeps open.
 
         Raises as `session` and `prepare` do.
         """
@@ -110,7 +111,9 @@ class Child:
             # Made a moment ago: schema events are waited for, so that a fleet does not ask at once,
             # and without the keyspace nobody knows which nodes own a row.
             session.cluster.refresh_keyspace_metadata(keyspace)
-        return Target(session, self.plane(), self.prepare(statement), keyspace)
+        statics = None if statements.statics is None else self.prepare(statements.statics)
+        rows = self.prepare(statements.rows)
+        return Target(session, self.plane(), rows, keyspace, statics)
 
     def scan_target(self, statement: str, keyspace: str, table: str = "the table") -> ScanTarget:
         """Where the rows of a SELECT over token ranges come from. `table`: for messages.

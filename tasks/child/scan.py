@@ -85,6 +85,7 @@ def _result(child: Child, attempt: int, outcome: ReadOutcome) -> ReadResult:
         retries=outcome.retries,
         splits=outcome.splits,
         missing=outcome.missing,
+        unloadable=outcome.unloadable,
         elapsed_ms=outcome.elapsed_ms,
         cpu_ms=outcome.cpu_ms,
         attempt=attempt,

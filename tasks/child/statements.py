@@ -25,6 +25,7 @@ def run_ask(attempt: Attempt) -> Done:
         AskHooks(
             tick=attempt.tick,
             throttle=attempt.throttle,
+            losses=attempt.losses(),
         ),
     )
     stats = outcome.stats

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from config.secrets import mask
 from ringhaul.breadcrumb import TRAIL, Loss
 from ringhaul.dataplane.base import WiresRefused
 from ringhaul.dataplane.pacing import BOUNDLESS
@@ -119,15 +120,15 @@ def work(
     except (JobMissing, WrongCluster) as error:
         log.error("unit %s of %s is left to others: %s", unit, job_id, error)
         _decline(child, job_id, unit, epoch, error, delay_ms=OTHERS_DELAY_MS)
-        return {"unit": unit, "skipped": str(error)}
+        return {"unit": unit, "skipped": mask(str(error))}
     except JobDamaged as error:
         log.error("unit %s of %s is dropped: %s", unit, job_id, error)
         with suppress(JobDamaged, JobMissing):  # nobody can work on it; it must not seem to run
-            ledger.fail(job_id, str(error), epoch=epoch)
+            ledger.fail(job_id, mask(str(error)), epoch=epoch)
         return {"unit": unit, "skipped": "damaged"}
     except (ValueError, TypeError, KeyError, Terminal) as error:
         # Made by another version of ringhaul: every try would end like this one.
-        reason = f"{child.name} cannot read the job ({type(error).__name__}: {error})"
+        reason = mask(f"{child.name} cannot read the job ({type(error).__name__}: {error})")
         log.error("job %s cannot go on: %s", job_id, reason)
         ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts", epoch=epoch)
         return {"unit": unit, "failed": reason}
@@ -159,7 +160,7 @@ def _decline(
 ) -> None:
     """Let the unit be issued again now: else it would wait until its message counts as lost, and
     longer each time. Whoever watches a job that nobody can work on sees the error, and where."""
-    reason = f"{worker_host()}: {error}"
+    reason = mask(f"{worker_host()}: {error}")
     with suppress(LedgerUnavailable):
         child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms, reason=reason)
 
@@ -199,10 +200,11 @@ def _given_up(
     if isinstance(error, UnitStopped) and str(error) == Lease.GONE.value:
         error = UnitStopped(GONE)
     log.error("unit %s of %s is given up half way: %s", unit, job_id, error)
-    ledger.lost(job_id, unit, token, fatal=str(error) if isinstance(error, Terminal) else "")
+    reason = mask(str(error))
+    ledger.lost(job_id, unit, token, fatal=reason if isinstance(error, Terminal) else "")
     if isinstance(error, SystemExit | KeyboardInterrupt):
         raise error
-    return {"unit": unit, "failed": str(error)}
+    return {"unit": unit, "failed": reason}
 
 
 def _given_back(
@@ -220,22 +222,24 @@ def _given_back(
     except TooManyRejects as many:
         live = Live(rows=many.rows, rejected=many.rejected, bytes=many.input_bytes)
         ledger.stop(job_id, unit, token, live, many.rejects_blob)
-        return {"unit": unit, "stopped": str(many)}
+        return {"unit": unit, "stopped": mask(str(many))}
     except UnitPaused:
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": "PAUSE"}
     except LedgerUnavailable as error:
         # Nothing can be told now: the lease runs out, and the unit is issued again.
         log.warning("unit %s of %s is left to its lease: %s", unit, job_id, error)
-        return {"unit": unit, "left": str(error)}
+        return {"unit": unit, "left": mask(str(error))}
     except Transient as error:
         log.warning("unit %s of %s will be tried again: %s", unit, job_id, error)
-        ledger.release(job_id, unit, token, str(error), blamed=True, delay_ms=RETRY_DELAY_MS)
-        return {"unit": unit, "released": str(error)}
+        reason = mask(str(error))
+        ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
+        return {"unit": unit, "released": reason}
     except Terminal as error:
         log.error("job %s cannot go on: %s", job_id, error)
-        ledger.release(job_id, unit, token, str(error), fatal=True)
-        return {"unit": unit, "failed": str(error)}
+        reason = mask(str(error))
+        ledger.release(job_id, unit, token, reason, fatal=True)
+        return {"unit": unit, "failed": reason}
     except (SystemExit, KeyboardInterrupt):
         # The worker is being stopped: nobody is to blame, somebody else can start at once.
         ledger.release(job_id, unit, token)
@@ -243,7 +247,7 @@ def _given_back(
     except BaseException as error:
         # MemoryError among them: raised out of a task it would stop the whole worker.
         log.exception("unit %s of %s failed", unit, job_id)
-        reason = f"{type(error).__name__}: {error}"
+        reason = mask(f"{type(error).__name__}: {error}")
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
         return {"unit": unit, "released": type(error).__name__}
 
@@ -363,7 +367,7 @@ class _Renewal:
 
     def trouble(self, words: str) -> None:
         """The unit does not get on, for this reason."""
-        self._trouble = f"{worker_host()}: {words}"
+        self._trouble = mask(f"{worker_host()}: {words}")
         now = time.monotonic()
         if now - self._logged_at >= LOG_TROUBLE_S:
             self._logged_at = now

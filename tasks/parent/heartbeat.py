@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,13 @@ class Heartbeat:
         if self._path is None:
             return
         try:
-            self._path.touch()
+            # A link that somebody put there is not followed, and a pipe not waited for.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(self._path, flags, 0o666)
+            try:
+                os.utime(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             log.warning(
                 "worker.heartbeat_file: cannot write %s: %s", self._path, error.strerror or error

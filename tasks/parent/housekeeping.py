@@ -9,6 +9,8 @@ units, so that it is done while all processes are busy.
 A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
 old when this process hangs and when Redis is out of its reach.
 
+It tells the ledger of lost processes that it could not be told of at once (`lost`).
+
 It removes queues that commands left behind, once their jobs are forgotten (`private_queues`), takes
 workers that are gone out of Celery's table (`mailboxes`), and ends jobs that were left and that
 nobody can go on with (`abandoned`).
@@ -37,6 +39,7 @@ from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 from tasks.node_name import worker_host
 from tasks.parent.abandoned_jobs import Abandoned
 from tasks.parent.heartbeat import Heartbeat
+from tasks.parent.lost import LOST
 from tasks.parent.mailboxes import take_out_gone
 from tasks.parent.preflight import ASK_EVERY_S, WATCH_EVERY_S, Looking
 from tasks.parent.trails import TRAILS
@@ -118,6 +121,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._heartbeat.beat()
             if self._parent_pid:
                 note_queues(self._ledger.caller, self._me.queues)
+            LOST.tell_again(self._ledger)  # before the sweep lets others begin these units
             found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
             running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
             for job in self._abandoned.look(running):

@@ -5,13 +5,15 @@ of the signal it takes no results, so the books never clear. Here a process hold
 works on a unit, and the worker waits until nobody holds one. The lock of a process that is killed
 ends with it.
 
-Nor does it wait for a broker that is away once there is nothing left but to take leave.
+Nor does it wait for a broker that is away once there is nothing left but to take leave; that is
+counted from the signal on, since the signal finds the main thread wherever it is.
 """
 
 from __future__ import annotations
 
 import fcntl
 import logging
+import math
 import os
 import signal
 import tempfile
@@ -21,14 +23,17 @@ from contextlib import suppress
 from typing import IO, Any
 
 from celery.apps.worker import Worker
+from celery.signals import worker_shutting_down
 
 from ringhaul.errors import EXIT_COMPLETE
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 0.05
-#: How long the last of an end may take: killing the processes, and signing off with the broker and
-#: with the ledger, each of which waits some seconds for a Redis that does not answer.
+_NOTE_S = 1.0
+#: How long each part of an end may take once no unit is in progress: ending the processes; and
+#: signing off with the broker and with the ledger, each of which waits some seconds for a Redis
+#: that does not answer.
 FAREWELL_S = 10.0
 
 
@@ -75,48 +80,91 @@ UNITS = UnitsInProgress()
 class UnitWorker(Worker):  # type: ignore[misc]
     """Celery's worker, but for how it waits at its end."""
 
-    def _shutdown(self, warm: bool = True) -> None:
-        """Stop, or leave what cannot be stopped.
+    _ending: Ending | None = None
 
-        Celery's timer goes on in a thread while the pool ends. With a broker that went away its
-        heartbeat connects again and again there, with the lock in hand that the main thread needs
-        to send the last event: the process would stay for ever.
-        """
-        if self.pool is None:  # it never came so far
-            super()._shutdown(warm)
-            return
-        over = threading.Event()
-        stuck = threading.Thread(
-            target=_leave_when_stuck, args=(self.pool, over), kwargs={"warm": warm}, daemon=True
-        )
-        stuck.start()
-        try:
-            super()._shutdown(warm)
-        finally:
-            over.set()
+    def on_start(self) -> None:
+        super().on_start()
+        worker_shutting_down.connect(self._on_signal, weak=False)
 
     def wait_for_soft_shutdown(self) -> None:
         """Called in the handler of the signal; what is in progress afterwards is given back."""
         limit_s = self.app.conf.worker_soft_shutdown_timeout
+        self._watch(limit_s)
         until = time.monotonic() + limit_s
         if UNITS.any():
             log.warning("stopping: units in progress have %s s to end", limit_s)
         while UNITS.any() and time.monotonic() < until:
             time.sleep(_LOOK_S)
 
+    def _on_signal(self, how: str = "", **_: Any) -> None:
+        self._watch(math.inf if how == "Warm" else 0.0)
 
-def _leave_when_stuck(pool: Any, over: threading.Event, *, warm: bool) -> None:
-    """End this process and those of its `pool` if the last of their end takes too long.
-
-    `warm`: the pool may first finish what it is at, however long that takes.
-    """
-    while warm and pool._pool is not None:
-        if over.wait(_LOOK_S):
+    def _shutdown(self, warm: bool = True) -> None:
+        """Stop, or leave what cannot be stopped."""
+        if self.pool is None:  # it never came so far
+            super()._shutdown(warm)
             return
-    if over.wait(FAREWELL_S):
-        return
-    log.warning("stopped without a word to the broker, which does not answer")
-    for process in [] if pool._pool is None else pool._pool._pool:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)  # whatever it holds runs out with its lease
-    os._exit(EXIT_COMPLETE)
+        self._watch(math.inf if warm else 0.0, always=True)
+        try:
+            super()._shutdown(warm)
+        finally:
+            if self._ending is not None:
+                self._ending.over()
+
+    def _watch(self, units_s: float, *, always: bool = False) -> None:
+        """See to it that this process ends, from the signal on: the main thread may be anywhere.
+
+        A pool without processes works in this one (`solo`): there the end begins only after the
+        unit (`always`), whenever that is.
+        """
+        if self._ending is not None:
+            self._ending.hurry(units_s)
+        elif always or (self.pool is not None and self.pool._pool is not None):
+            self._ending = Ending(self.pool, units_s)
+            self._ending.start()
+
+
+class Ending(threading.Thread):
+    """Ends this process and those of its pool when its own end comes to a standstill.
+
+    The main thread may be held up for ever, by a connection that it cannot make or by a lock that
+    another thread has meanwhile. Celery's own end has no bound on that.
+    """
+
+    def __init__(self, pool: Any, units_s: float) -> None:
+        """`units_s`: how long units in progress are waited for, from now."""
+        super().__init__(name="ending", daemon=True)
+        self._pool = pool
+        self._units_until = time.monotonic() + units_s
+        self._over = threading.Event()
+
+    def hurry(self, units_s: float) -> None:
+        """Wait no longer than this for units, if that is sooner than before."""
+        self._units_until = min(self._units_until, time.monotonic() + units_s)
+
+    def over(self) -> None:
+        """The process has come to its end by itself."""
+        self._over.set()
+
+    def run(self) -> None:
+        """Look until the end is there, or has not come any nearer for `FAREWELL_S`."""
+        since, had_pool = time.monotonic(), True
+        while not self._over.wait(_LOOK_S):
+            now, has_pool = time.monotonic(), self._pool._pool is not None
+            works = has_pool and now < self._units_until and UNITS.any()
+            if works or has_pool != had_pool:
+                since, had_pool = now, has_pool
+            elif now - since >= FAREWELL_S:
+                self._leave()
+
+    def _leave(self) -> None:
+        # The main thread may stand in the handler of a signal that came while it held a log's lock.
+        words = "stopped without a word to the broker, which does not answer"
+        note = threading.Thread(target=log.warning, args=(words,), daemon=True)
+        note.start()
+        note.join(_NOTE_S)
+        pool = self._pool._pool
+        for process in [] if pool is None else pool._pool:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)  # whatever it holds runs out with its lease
+        os._exit(EXIT_COMPLETE)

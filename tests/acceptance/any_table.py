@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from cassandra.cluster import Session
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.concurrent import execute_concurrent
 from cassandra.protocol import ProtocolHandler, ResultMessage
+from cassandra.query import BoundStatement
 from hypothesis import strategies as st
 
 from ringhaul.cql.types import CqlType
-from tests.property.cql.any_values import types, values
+from tests.property.cql.any_values import cell_of, types, values
 
 _RESULT_OPCODE = 8
 
@@ -30,7 +31,8 @@ class Column:
 
 @dataclass(frozen=True)
 class AnyTable:
-    """A definition, and rows in the order of `columns`: values as the driver binds them."""
+    """A definition, and rows in the order of `columns`: values as the driver binds them, or
+    `EMPTY`."""
 
     partition: Sequence[Column]
     clustering: Sequence[tuple[Column, str]]  #: with ASC or DESC
@@ -61,8 +63,8 @@ NAMES = [
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> AnyTable:
-    """A table of random columns with a random key, and rows of it."""
+def tables(draw: st.DrawFn, empties: Collection[str] = ()) -> AnyTable:
+    """A table of random columns with a random key, and rows of it. `empties`: of `values`."""
     names = iter(draw(st.permutations(NAMES)))
     partition = [Column(next(names), kind, True) for kind in draw(_some(types(keyable=True), 1, 2))]
     clustering = [
@@ -72,14 +74,15 @@ def tables(draw: st.DrawFn) -> AnyTable:
     kinds = draw(_some(types(), 2, 6))
     static = st.booleans() if clustering else st.just(False)
     others = [Column(next(names), kind, draw(st.booleans()), draw(static)) for kind in kinds]
-    key = [*partition, *(column for column, _ in clustering)]
+    # The server has no row whose whole partition key is an empty value.
+    in_partition = empties if len(partition) > 1 else ()
     row = st.tuples(
-        *(values(column.kind) for column in key),
-        *(st.none() | values(column.kind) for column in others),
+        *(values(column.kind, in_partition, bound=True) for column in partition),
+        *(values(column.kind, empties, bound=True) for column, _ in clustering),
+        *(st.none() | values(column.kind, empties, bound=True) for column in others),
     )
     rows = draw(_some(row, 1, 8))
     if len(partition) == 1:
-        # The server has no row whose whole partition key is an empty value.
         rows = [row for row in rows if row[0] not in ("", b"")] or [_unlike_empty(rows[0])]
     return AnyTable(partition, clustering, others, rows)
 
@@ -133,11 +136,17 @@ def create_tables(session: Session, keyspace: str, table: AnyTable, names: Seque
 
 
 def write_rows(session: Session, name: str, table: AnyTable) -> None:
-    """Write the rows by the driver and by nothing of ours."""
+    """Write the rows by the driver and by nothing that is tested here."""
     names = ", ".join(quoted(column.name) for column in table.columns)
     marks = ", ".join("?" * len(table.columns))
     insert = session.prepare(f"INSERT INTO {name} ({names}) VALUES ({marks})")
-    execute_concurrent_with_args(session, insert, table.rows, raise_on_first_error=True)
+    bound = []
+    for row in table.rows:
+        statement = BoundStatement(insert)
+        cells = zip(table.columns, row, strict=True)
+        statement.values = [cell_of(column.kind, value) for column, value in cells]
+        bound.append((statement, None))
+    execute_concurrent(session, bound, raise_on_first_error=True)
 
 
 @contextmanager

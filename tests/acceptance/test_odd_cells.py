@@ -192,3 +192,92 @@ def test_names_of_any_kind_and_a_thousand_columns(
         stored = stored_rows(raw, table)
     for form in ("csv", "jsonl", "parquet"):
         assert copied(fleet, cassandra_session, table, form) == stored
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_partitions_of_static_columns_alone_come_back(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
+) -> None:
+    # Given partitions with rows and without, and a static column of which one is empty
+    session, table = cassandra_session, f"{keyspace}.st"
+    session.execute(
+        f"CREATE TABLE {table} (p int, q text, c int, d text, s text static, l list<int> static, "
+        "v int, PRIMARY KEY ((p, q), c, d))"
+    )
+    for key in range(20):
+        session.execute(f"INSERT INTO {table} (p, q, s, l) VALUES ({key}, '', 's{key}', [1, 2])")
+        if key % 3 == 0:
+            session.execute(f"INSERT INTO {table} (p, q, c, d) VALUES ({key}, '', 1, '')")
+    session.execute(f"INSERT INTO {table} (p, q, s) VALUES (100, 'x', '')")
+    session.execute(f"INSERT INTO {table} (p, q, c, d, v) VALUES (101, 'x', 1, 'x', 5)")
+    # When all of it is copied, and some
+    where = ("--where", "s = 's4' OR s = 's3'")
+    with raw_session(session) as raw:
+        stored = stored_rows(raw, table)
+    assert copied(fleet, session, table, form) == stored
+    done = fleet.run("unload", "-t", table, "-o", "some", "--format", form, *where, "--json")
+    assert (done.code, done.summary["rows"]) == (0, 2), done
+    # Then verify tells a static value that is another, and a partition that is not there
+    session.execute(f"UPDATE {table}_{form} SET s = 'other' WHERE p = 4 AND q = ''")
+    done = fleet.run("verify", "some", "-t", f"{table}_{form}", "--json")
+    assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 1), done
+    told = fleet.run("errors", done.summary["job"]).out
+    assert 'the table has "other", the source "s4"' in told
+    session.execute(f"TRUNCATE {table}_{form}")
+    done = fleet.run("verify", "some", "-t", f"{table}_{form}", "--json")
+    assert (done.code, done.summary["rejected"]) == (1, 2), done
+    assert "no row has this key" in fleet.run("errors", done.summary["job"]).out
+
+
+def test_a_record_without_clustering_columns_needs_a_static_value_and_no_other(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str
+) -> None:
+    table = f"{keyspace}.sv"
+    cassandra_session.execute(
+        f"CREATE TABLE {table} (p int, c int, d int, s text static, v int, PRIMARY KEY (p, c, d))"
+    )
+    path = fleet.cwd / "sv.csv"
+    path.write_text("p,c,d,s,v\n1,,,a,\n2,,,,\n3,,,a,5\n4,1,,a,\n5,1,1,a,\n,,,a,\n7,,,b,\n")
+    for strategy in ("pipeline", "token-batch", "concurrent"):
+        done = fleet.run("load", path, "-t", table, "--json", "--strategy", strategy)
+        assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 3, 4), done
+        rows = cassandra_session.execute(f"SELECT p, c, d, s, v FROM {table}")
+        assert sorted(map(tuple, rows)) == [
+            (1, None, None, "a", None),
+            (5, 1, 1, "a", None),
+            (7, None, None, "b", None),
+        ]
+        cassandra_session.execute(f"TRUNCATE {table}")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_what_no_load_can_put_back_is_said_by_the_unload(
+    fleet: Ringhaul, cassandra_session: Session, keyspace: str, form: str
+) -> None:
+    # Given lists with empty and null elements, and a row of two writes that is too large for one
+    session, table = cassandra_session, f"{keyspace}.nl"
+    columns = "id int PRIMARY KEY, d list<decimal>, n frozen<list<int>>, a blob, b blob"
+    session.execute(f"CREATE TABLE {table} ({columns})")
+    session.execute(f"CREATE TABLE {table}_copy ({columns})")
+    for key in (1, 2):
+        session.execute(f"INSERT INTO {table} (id, d) VALUES ({key}, [1.5, blobasdecimal(0x)])")
+    session.execute(session.prepare(f"INSERT INTO {table} (id, n) VALUES (?, ?)"), (3, [1, None]))
+    for name in "ab":
+        insert = session.prepare(f"INSERT INTO {table} (id, {name}) VALUES (?, ?)")
+        session.execute(insert, (4, b"\xab" * (9 * MIB)), timeout=60)
+    session.execute(f"INSERT INTO {table} (id, d, n) VALUES (5, [1.5], [1])")
+    # When it is unloaded
+    done = fleet.run("unload", "-t", table, "-o", form, "--format", form, "--json")
+    assert (done.code, done.summary["rows"]) == (0, 5), done
+    # Then it says so, by row, in its summary, in words and in the manifest
+    found = {one["column"]: one for one in done.summary["unloadable"]}
+    assert {name: one["rows"] for name, one in found.items()} == {"d": 2, "n": 1, None: 1}
+    assert found["d"]["key"] in ('id = "1"', 'id = "2"')
+    assert (found["n"]["key"], found[None]["key"]) == ('id = "3"', 'id = "4"')
+    manifest = json.loads((fleet.cwd / form / "manifest.json").read_text())
+    assert manifest["unloadable"] == done.summary["unloadable"]
+    told = fleet.run("status", done.summary["job"])
+    assert "1 row cannot be loaded again from these files: column n: " in told.out + told.err
+    # And a load rejects these rows, and no others
+    done = fleet.run("load", form, "-t", f"{table}_copy", "--json")
+    assert (done.code, done.summary["rows"], done.summary["rejected"]) == (1, 1, 4), done

@@ -16,6 +16,7 @@ import pytest
 from cassandra.cluster import Session
 from hypothesis import HealthCheck, Phase, given, settings
 
+from ringhaul.cql.empties import EMPTIABLE
 from ringhaul.cql.types import CqlType
 from tests.acceptance.any_table import (
     AnyTable,
@@ -34,6 +35,8 @@ from tests.property.cql.pages import Pairs
 FORMATS = ["csv", "jsonl", "parquet"]
 #: Each command is a process of its own, most of whose second is its start: so three at a time.
 EXAMPLES = 6
+#: The driver's threads use it while a table is drawn, and Hypothesis cannot tell who did.
+NOT_OURS = "ignore:Do not use the `random` module"
 
 
 class Trip:
@@ -46,17 +49,17 @@ class Trip:
         self.keyspace, self.folder = keyspace, folder
         self._numbers = itertools.count()
 
-    def run(self, table: AnyTable) -> None:
-        """Through every format, each into a table of its own."""
+    def run(self, table: AnyTable, forms: Sequence[str] = FORMATS) -> None:
+        """Through these formats, each into a table of its own."""
         source = f"t{next(self._numbers)}"
         create_tables(
-            self.session, self.keyspace, table, [source, *(f"{source}_{f}" for f in FORMATS)]
+            self.session, self.keyspace, table, [source, *(f"{source}_{f}" for f in forms)]
         )
         write_rows(self.session, f"{self.keyspace}.{source}", table)
         stored = stored_rows(self.raw, f"{self.keyspace}.{source}")
         assert stored
-        with ThreadPoolExecutor(len(FORMATS)) as pool:
-            for form in pool.map(lambda form: self._through(source, form, len(stored)), FORMATS):
+        with ThreadPoolExecutor(len(forms)) as pool:
+            for form in pool.map(lambda form: self._through(source, form, len(stored)), forms):
                 copy = stored_rows(self.raw, f"{self.keyspace}.{source}_{form}")
                 assert_same_cells(form, stored, copy)
 
@@ -260,6 +263,7 @@ def test_every_type_comes_back_with_its_extremes(trip: Trip, make: Callable[[], 
     trip.run(make())
 
 
+@pytest.mark.filterwarnings(NOT_OURS)
 @settings(
     max_examples=EXAMPLES,
     derandomize=True,
@@ -269,9 +273,10 @@ def test_every_type_comes_back_with_its_extremes(trip: Trip, make: Callable[[], 
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-@given(table=tables())
+@given(table=tables() | tables(EMPTIABLE))
 def test_any_table_comes_back(trip: Trip, table: AnyTable) -> None:
-    trip.run(table)
+    has_empty = any("EMPTY" in repr(row) for row in table.rows)
+    trip.run(table, ["csv", "jsonl"] if has_empty else FORMATS)  # Parquet has none
 
 
 def test_counters_are_unloaded_and_not_loaded(

@@ -79,3 +79,30 @@ def test_a_record_that_costs_its_process_is_a_reject_and_all_others_are_loaded(
     words = "without progress" if strange == "spin" else "killed its process"
     assert words in reject["reason"], reject
     assert_table(cassandra_session, table, "id, t", [row for row in rows if row[0] != culprit])
+
+
+def test_a_record_that_costs_the_process_of_a_verification_is_told_and_all_others_are_compared(
+    embedded: Ringhaul, cassandra_session: Session, keyspace: str, tmp_path: Path
+) -> None:
+    # Given a table that holds 20,000 records, one of which kills a transform
+    (tmp_path / "etl").mkdir()
+    (tmp_path / "etl" / "rh_strange.py").write_text(MODULE)
+    table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, t text")
+    source, rows, culprit = tmp_path / "in.csv", ROWS, 15_123
+    lines = [f"{n},{'die' if n == culprit else n}\n" for n in range(rows)]
+    source.write_text("id,t\n" + "".join(lines))
+    assert embedded.run("load", source, "-t", table, "-c", 1).code == 0
+
+    done = embedded.run(
+        "verify", source, "-t", table, "--json", "-c", 1, "--transform", "rh_strange:strange",
+        RINGHAUL_TRANSFORM_ALLOWED="rh_strange:*",
+        RINGHAUL_TRANSFORM_PATH=str(tmp_path / "etl"),
+        **SHORT,
+    )  # fmt: skip
+
+    # Then it is named, and every other row is the same
+    assert done.code == 1, done.err
+    assert (done.summary["rows"], done.summary["rejected"]) == (rows - 1, 1), done.summary
+    listed = embedded.run("errors", done.summary["job"], "--json", **SHORT)
+    (reject,) = [json.loads(line) for line in listed.out.splitlines()]
+    assert (reject["line"], reject["stage"]) == (culprit + 2, "transform")

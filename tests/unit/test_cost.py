@@ -28,6 +28,7 @@ from ringhaul.cql.types import parse_type
 from ringhaul.errors import RinghaulError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import check_names
+from ringhaul.formats.record_end import first_record
 from ringhaul.formats.records import scan_records
 from ringhaul.formats.split import START, read_blocks
 from ringhaul.formats.transcoding import Transcoded
@@ -82,6 +83,10 @@ def _scan(dialect: CsvDialect) -> Callable[[str], object]:
     return lambda text: scan_records(text.encode(), dialect, final=True)
 
 
+def _first(dialect: CsvDialect) -> Callable[[str], object]:
+    return lambda text: first_record(text.encode(), dialect, final=True)
+
+
 def _blocks(text: str) -> object:
     return sum(
         block.records_count
@@ -106,6 +111,7 @@ def _filled(text: str) -> object:
     return fill([text], Facts(name="a", due_ms=0, zone=ZoneInfo("UTC")))
 
 
+ESCAPED, LINES = CsvDialect(escape="\\"), CsvDialect(escape="\\", quote=None)
 SCALARS = (
     *("varint", "decimal", "double", "float", "int", "bigint", "boolean", "timestamp", "date"),
     *("time", "duration", "uuid", "inet", "blob"),
@@ -207,6 +213,14 @@ CASES = [
     Case("CSV, stray quotes", _scan(CsvDialect()), lambda n: 'a"\n' * n, 50_000, 200),
     Case("CSV, open quotes", _scan(CsvDialect(escape="\\")), lambda n: '"\\"\n' * n, 50_000, 200),
     Case("CSV, comments", _scan(CsvDialect(comment="#")), lambda n: '#"\n' * n, 50_000, 200),
+    Case("CSV, escaped line ends", _scan(LINES), lambda n: "\\\n" * n, 500_000, 40),
+    Case("CSV, quoted line ends", _scan(CsvDialect()), lambda n: 'a"\n"\n"' * n, 100_000, 40),
+    Case("CSV record, doubled quotes", _first(CsvDialect()), lambda n: '"' * n, 2_000_000, 2),
+    Case("CSV record, escapes", _first(ESCAPED), lambda n: '\\"' * n, 1_000_000, 2),
+    Case("CSV record, open quote", _first(ESCAPED), lambda n: '"' + '\\"' * n, 1_000_000, 2),
+    Case("CSV record, escaped line ends", _first(LINES), lambda n: "\\\n" * n, 1_000_000, 2),
+    Case("CSV record, quoted line ends", _first(ESCAPED), lambda n: '"\n",' * n, 500_000, 2),
+    Case("CSV record, stray quotes", _first(CsvDialect()), lambda n: 'a"' * n, 1_000_000, 2),
     Case("CSV, one record in small blocks", _blocks, lambda n: "a" * n, 400_000),
     Case("CSV, an open quote in small blocks", _blocks, lambda n: '"' + "a\n" * n, 200_000),
     Case("UTF-7, one run", _transcoded, lambda n: "+" + "AGEA" * (n // 4), 400_000),
@@ -246,6 +260,22 @@ def test_memory_grows_with_the_length_and_no_faster(case: Case) -> None:
     finally:
         tracemalloc.stop()
     assert peak < case.bytes_per_character * len(text) + 500_000
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.name.startswith("CSV record")],
+    ids=lambda case: case.name,
+)
+def test_a_byte_of_a_long_record_costs_the_same_whatever_it_is(case: Case) -> None:
+    plain = case._replace(text_of=lambda n: '"' + "a" * len(case.text_of(n)))
+    few = many = float("inf")
+    for _ in range(TRIES):
+        few = min(few, spent(plain, case.length))
+        many = min(many, spent(case, case.length))
+        if many < 15 * max(few, LEAST_S):
+            return
+    pytest.fail(f"{many * 1e3:.2f} ms, and {few * 1e3:.2f} ms if they are letters")
 
 
 def test_the_measure_tells_a_square() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,10 +27,16 @@ class PageDecoder:
     """
 
     def __init__(
-        self, names: Sequence[str], types: Sequence[CqlType], *, marks: bool = False
+        self,
+        names: Sequence[str],
+        types: Sequence[CqlType],
+        *,
+        marks: bool = False,
+        appended: Collection[str] = (),
     ) -> None:
         """`marks`: a column with empty values that its form has no place for has its marked form
-        beside it, behind all columns (`ringhaul.cql.empties`)."""
+        beside it, behind all columns (`ringhaul.cql.empties`), and rows that no request can write
+        are marked, too (`heavy.py`). `appended`: the lists that are not frozen."""
         from ringhaul.cql.decode.nested import Empties, Leaves, decoder_of
 
         #: What every batch has; `ringhaul.cql.types` says how a type is kept.
@@ -41,6 +47,8 @@ class PageDecoder:
         leaves = Leaves(self._empties if marks else None)
         self._decoders = [decoder_of(kind, leaves) for kind in types]
         self._types = list(types)
+        self._marks = marks
+        self._appended = [place for place, name in enumerate(names) if name in appended]
 
     def decode(self, body: Body) -> pa.RecordBatch:
         """A batch of the rows of a page.
@@ -57,6 +65,7 @@ class PageDecoder:
         they have less than 2 GiB. Raises `HostilePage` if any of them is one.
         """
         from ringhaul.cql.decode.cells import find_cells
+        from ringhaul.cql.decode.heavy import heavy_rows, with_heavy
 
         heads = [self._head(body) for body in bodies]
         joined = bodies[0] if len(bodies) == 1 else b"".join(bodies)
@@ -92,6 +101,8 @@ class PageDecoder:
             batch = batch.append_column(
                 MARKED + self.schema.field(i).name, self._marked(i, page, starts[i], lengths[i])
             )
+        if self._marks:
+            batch = with_heavy(batch, heavy_rows(page, starts, lengths, self._appended))
         return batch, counts
 
     def _marked(self, i: int, page: Page, starts: Int32s, lengths: Int32s) -> pa.Array:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.formats.write.compress import Compressed, Stream
 from ringhaul.formats.write.options import OutputFormat
 
@@ -34,7 +37,9 @@ class LineWriter:
         self._compressed = Compressed(fmt.compression, stream)
         self._compressed.write(lines.head)
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> list[int]:
+        too_long: list[int] = []
+        first = 0
         for step in _steps(batch):
             text = self._lines.lines(step)
             _, offsets, data = text.buffers()
@@ -42,6 +47,13 @@ class LineWriter:
             ends = memoryview(offsets).cast("i")
             start, end = ends[text.offset], ends[text.offset + len(text)]
             self._compressed.write(memoryview(data)[start:end])
+            if end - start > RECORD_BYTES_MAX:
+                lengths = pc.binary_length(text).to_numpy()
+                # A record that is read is that long without its line end.
+                long = np.flatnonzero(lengths > RECORD_BYTES_MAX + 1)
+                too_long += (first + long).tolist()
+            first += step.num_rows
+        return too_long
 
     def close(self) -> None:
         self._compressed.finish()

@@ -53,7 +53,7 @@ class ParquetWriter:
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> list[int]:
         while batch.num_rows:
             taken = batch.slice(0, GROUP_ROWS - self._held_rows)
             batch = batch.slice(taken.num_rows)
@@ -62,6 +62,7 @@ class ParquetWriter:
             self._held_bytes += taken.nbytes
             if self._held_rows >= GROUP_ROWS or self._held_bytes >= GROUP_BYTES:
                 self._write_group()
+        return []
 
     def close(self) -> None:
         if self._held:

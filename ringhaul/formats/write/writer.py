@@ -15,8 +15,11 @@ from ringhaul.formats.write.options import OutputFormat
 class RowWriter(Protocol):
     """Writes batches whose columns have the Arrow forms of their CQL types."""
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write rows. Raises what the stream raises."""
+    def write(self, batch: pa.RecordBatch) -> list[int]:
+        """Write rows. Raises what the stream raises.
+
+        Returns the rows that are written as records too long for a load to read.
+        """
 
     def close(self) -> None:
         """Write what ends the file. The stream stays open."""

@@ -9,7 +9,7 @@ nodes are tried again within a budget, after which `WriteFailed` gives the unit 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ringhaul.dataplane.base import WriteStats
@@ -36,6 +36,8 @@ class WriterHooks:
     leave: Callable[[], Leave] = free
     #: (rows, row index) -> where its record stands in the input, in words; empty: nobody knows.
     place: Callable[[EncodedRows, int], str] = nowhere
+    #: Where the writer counts: writers of one unit may share it.
+    stats: WriteStats = field(default_factory=WriteStats)
 
 
 class Writer(Protocol):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.cells import NULL_LENGTH, Cells
 from ringhaul.dataplane import latency
-from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, WriteStats, given_up
+from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, given_up
 from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
@@ -45,7 +45,7 @@ class ConcurrentWriter:
 
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared
-        self.stats = WriteStats()
+        self.stats = hooks.stats
         self._session = session
         self._reconnecting = Reconnecting(session)
         self._prepared = prepared

@@ -41,7 +41,7 @@ from ringhaul.cql.frames import (
     execute_frames,
     offsets_of,
 )
-from ringhaul.dataplane.base import Target, WriteOptions, WriteStats
+from ringhaul.dataplane.base import Target, WriteOptions
 from ringhaul.dataplane.connection import Wire
 from ringhaul.dataplane.dispatcher import Dispatcher
 from ringhaul.dataplane.pacing import Leave
@@ -90,7 +90,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     has_fallback = True
 
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
-        self.stats = WriteStats()
+        self.stats = hooks.stats
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
         self._sizes = BatchSizes(target.prepared)
@@ -98,7 +98,8 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._rows_by_stream: WeakKeyDictionary[Wire[Work[EncodedRows]], NDArray[np.int64]] = (
             WeakKeyDictionary()
         )
-        super().__init__(target, options, hooks, WindowStats(latencies=self.stats.latencies))
+        window_stats = self.stats.window or WindowStats(latencies=self.stats.latencies)
+        super().__init__(target, options, hooks, window_stats)
 
     def write(self, rows: EncodedRows) -> None:
         placed = self._place(rows)

@@ -29,7 +29,7 @@ from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.batches import entry_head
 from ringhaul.cql.frames import offsets_of
 from ringhaul.dataplane import latency
-from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, WriteStats, given_up
+from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, given_up
 from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
@@ -134,7 +134,7 @@ class TokenBatchWriter:
     def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared
         session.client_protocol_handler = EncodedBatchHandler
-        self.stats = WriteStats()
+        self.stats = hooks.stats
         self._session = session
         self._reconnecting = Reconnecting(session)
         self._routing = Routing(session, target.keyspace)

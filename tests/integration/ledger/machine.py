@@ -14,6 +14,7 @@ import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from ringhaul.breadcrumb import Loss
 from ringhaul.errors import UsageError
 from ringhaul.ledger.ledger import Claimed, Commit, Lease, Ledger, Refusal
 from ringhaul.ledger.limits import ErrorLimit
@@ -214,12 +215,14 @@ class LedgerMachine(RuleBasedStateMachine):
             assert state is (JobState.STOPPED if running else self.state)
             self.state = state  # the unit is in no place until a resume
 
-    @rule(pick=PICK)
+    @rule(pick=PICK, together=st.integers(0, 3), newest=st.booleans())
     @precondition(lambda self: self.attempts)
-    def lose(self, pick: int) -> None:
-        a = self._attempt(pick, newest=True)
+    def lose(self, pick: int, together: int, newest: bool) -> None:
+        a = self._attempt(pick, newest=newest)
         owns = self._owns(a)
-        assert self.ledger.lost(self.job, a.unit, a.token) is (Lease.OK if owns else Lease.LOST)
+        loss = Loss("convert", "in.csv", "c", 1, 0, together, 0)
+        answer = self.ledger.lost(self.job, a.unit, a.token, loss=loss, epoch=a.epoch)
+        assert answer is (Lease.OK if owns else Lease.LOST)
 
     # Time, sweepers, users.
 
@@ -316,6 +319,8 @@ class LedgerMachine(RuleBasedStateMachine):
             assert len(issued | leased) == 1  # alone
             assert not pending and not due  # and last
         assert not starts.keys() & self.counted.keys()
+        noted = {int(field.split(b":")[0]) for field in self.client.hkeys(self._key("losses"))}
+        assert not noted & self.counted.keys()
         assert all(1 <= starts[unit] <= self.max_starts for unit in leased)
 
     def teardown(self) -> None:
@@ -397,7 +402,7 @@ def walk(
 
     def lose() -> None:
         if machine.attempts:
-            machine.lose(pick())
+            machine.lose(pick(), chance.choice([0, 0, 0, 0, 1, 3]), chance.random() < 0.9)
 
     weights: dict[Callable[[], None], int] = {
         lambda: machine.add_units(chance.randint(1, 3), chance.randint(0, 3)): 4,

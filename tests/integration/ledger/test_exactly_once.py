@@ -77,7 +77,7 @@ MUTANTS = {
     "claim of an old epoch": ("claim", " or m[2] ~= ARGV[2] then", " then"),
     "resume leaves what stopped the job": (
         "resume",
-        "note_kept(-redis.call('HDEL', EXTRAS, unit)) -- see stop",
+        "redis.call('HDEL', EXTRAS, unit) -- see stop",
         "",
     ),
     "stop by anyone": (
@@ -97,7 +97,7 @@ MUTANTS = {
     ),
     "lost by anyone": (
         "lost",
-        "if redis.call('HGET', OWNER, unit) ~= ARGV[2] then",
+        "if redis.call('HGET', OWNER, unit) ~= token then",
         "if false then",
     ),
     "renew by anyone": (

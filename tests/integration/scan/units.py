@@ -133,7 +133,7 @@ class Unit:
     def counted(self) -> tuple[int, int, int]:
         """(rows, rows read, bytes read) up to the cursor."""
         assert self.cursor is not None
-        _, rows, rows_read, bytes_read, _ = json.loads(self.cursor.partition(b"\n")[0])
+        _, rows, rows_read, bytes_read, *_ = json.loads(self.cursor.partition(b"\n")[0])
         return rows, rows_read, bytes_read
 
     @property

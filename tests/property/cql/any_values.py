@@ -5,23 +5,38 @@ Unlike those of `pages`, which need to be good for a reader only, a server takes
 
 from __future__ import annotations
 
+import struct
 import uuid
+from collections.abc import Collection
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
+from cassandra.marshal import uvint_pack
 from cassandra.util import Duration, Time
 from hypothesis import strategies as st
 
+from ringhaul.cql.join import fixed_in_vector
 from ringhaul.cql.types import CqlType
-from tests.property.cql.pages import Pairs
+from tests.property.cql.pages import PROTOCOL, Pairs, driver_type
 
 DAY_NS = 86_400 * 10**9
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 NAN, INFINITY = float("nan"), float("inf")
+
+
+class _Empty:
+    def __repr__(self) -> str:
+        return "EMPTY"
+
+
+#: A value of no bytes, of a type that is no text: see `ringhaul.cql.empties`.
+EMPTY: Final = _Empty()
 TEXTS = [
     *("", " ", "\t", "null", "NULL", "\\N", "NaN", "{}", "[1,2]", "a,b", '"', '""', "'"),
     *("\\", "\\n", "\n", "\r", "two\r\nlines\n", "\ufeffmark", "\x00", "a\x00b", " blanks "),
     *("\x1f\x7f\x85\u2028\u2029", "日本 👩‍👩‍👧\U0010ffff", "e\u0301", "# no comment", "x" * 20_000),
+    *("-- no comment", "#", "--", "// no", "0x", "\u202e\u2066turned\u2069\u202c", "\x1b[31m\x1a"),
+    *("\x00\r\n\"'\\", '\\"', '"\r', "\r\r\n\n", "\\."),
 ]  # fmt: skip
 
 #: Scalar type -> hand-picked values, as the driver binds them.
@@ -168,19 +183,63 @@ def _itself(found: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return found
 
 
-def values(kind: CqlType) -> st.SearchStrategy[Any]:
-    """Values as the driver binds them. Null is only where Cassandra takes it."""
+def values(
+    kind: CqlType, empties: Collection[str] = (), *, bound: bool = False
+) -> st.SearchStrategy[Any]:
+    """Values as the driver binds them. Null is only where Cassandra takes it.
+
+    `empties`: the types of which some are `EMPTY`; `bound`: but not those that a list holds itself,
+    which the server does not take so.
+    """
+
+    def inner(place: int) -> st.SearchStrategy[Any]:
+        of = kind.of[place]
+        alone = kind.name == "vector" or (bound and kind.name == "list")
+        return values(of, () if alone and of.scalar else empties)
+
     match kind.name:
         case "list":
-            return st.lists(values(kind.of[0]), max_size=3)
+            return st.lists(inner(0), max_size=3)
         case "set":
-            return st.lists(values(kind.of[0]), max_size=3, unique_by=repr)
+            return st.lists(inner(0), max_size=3, unique_by=repr)
         case "map":
-            pairs = st.tuples(values(kind.of[0]), values(kind.of[1]))
+            pairs = st.tuples(inner(0), inner(1))
             return st.lists(pairs, max_size=3, unique_by=lambda pair: repr(pair[0])).map(Pairs)
         case "vector":
-            return st.lists(values(kind.of[0]), min_size=kind.size, max_size=kind.size)
+            return st.lists(inner(0), min_size=kind.size, max_size=kind.size)
         case "tuple" | "udt":
-            return st.tuples(*(st.none() | values(of) for of in kind.of))
+            return st.tuples(*(st.none() | inner(place) for place in range(len(kind.of))))
         case _:
-            return SCALARS[kind.name]
+            found = SCALARS[kind.name]
+            return found | st.just(EMPTY) if kind.name in empties else found
+
+
+def cell_of(kind: CqlType, value: Any) -> bytes | None:
+    """The cell of a value on the wire (native protocol, section 6): the driver has no `EMPTY`."""
+    if value is None:
+        return None
+    if value is EMPTY:
+        return b""
+    match kind.name:
+        case "list" | "set":
+            return _counted([(kind.of[0], item) for item in value], len(value))
+        case "map":
+            parts = [part for pair in value.items() for part in zip(kind.of, pair, strict=True)]
+            return _counted(parts, len(value))
+        case "tuple" | "udt":
+            return b"".join(_sized(cell_of(*part)) for part in zip(kind.of, value, strict=True))
+        case "vector":
+            items = [cell_of(kind.of[0], item) or b"" for item in value]
+            fixed = fixed_in_vector(kind.of[0])
+            return b"".join(item if fixed else uvint_pack(len(item)) + item for item in items)
+        case _:
+            found: bytes = driver_type(kind).to_binary(value, PROTOCOL)
+            return found
+
+
+def _counted(parts: list[tuple[CqlType, Any]], count: int) -> bytes:
+    return struct.pack(">i", count) + b"".join(_sized(cell_of(*part)) for part in parts)
+
+
+def _sized(cell: bytes | None) -> bytes:
+    return struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell

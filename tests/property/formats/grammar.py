@@ -50,6 +50,11 @@ def records(text: bytes, dialect: CsvDialect, *, final: bool = True) -> list[Rec
     return found
 
 
+def first_line(text: bytes, dialect: CsvDialect) -> Record:
+    """The line at the start of `text`, which may be blank or a comment."""
+    return _record(text, 0, dialect)
+
+
 def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
     comment, quote, escape, delimiter = (
         -1 if c is None else ord(c)

@@ -9,8 +9,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringhaul.formats.csv_read import TextBlock, parse_fields, read_block
+from ringhaul.formats.csv_read import (
+    TextBlock,
+    decode_bytes,
+    decoded_offsets,
+    parse_fields,
+    read_block,
+)
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.formats.records import scan_records
 from ringhaul.formats.split import START, Position, read_blocks
 from tests.property.formats import grammar
 
@@ -226,6 +233,22 @@ def test_single_byte_text_is_decoded_and_undecodable_bytes_stay_invalid(
                 assert value == raw.decode(encoding).encode()
             except UnicodeDecodeError:
                 assert b"\xff" in value
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    grammar.texts(CsvDialect(comment="#", encoding="cp1252")),
+    st.sampled_from(["latin-1", "cp1252", "koi8-r", "iso8859-3", "ascii"]),
+    st.sampled_from([None, "#"]),
+)
+def test_records_of_decoded_text_are_where_a_scan_finds_them(
+    text: bytes, encoding: str, comment: str | None
+) -> None:
+    dialect = CsvDialect(encoding=encoding, comment=comment)
+    scan = scan_records(text, dialect, final=True)
+    decoded = scan_records(decode_bytes(text, encoding), dialect, final=True)
+    starts, ends = decoded_offsets(text, encoding, scan.starts, scan.ends)
+    assert (starts.tolist(), ends.tolist()) == (decoded.starts.tolist(), decoded.ends.tolist())
 
 
 def test_records_index_is_int64() -> None:

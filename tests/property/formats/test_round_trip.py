@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ringhaul.cql.cells import NULL_LENGTH
 from ringhaul.cql.decode import PageDecoder
+from ringhaul.cql.empties import EMPTIABLE, marked_column
 from ringhaul.cql.join import Column
 from ringhaul.cql.nested import encode_column, encode_json
 from ringhaul.cql.text_format import TextFormat
@@ -25,12 +26,13 @@ from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.split import START, read_blocks
 from ringhaul.formats.write import OutputFormat, open_writer
-from tests.property.cql.any_values import EXTREMES, types, values
+from tests.property.cql.any_values import EXTREMES, cell_of, types, values
 from tests.property.cql.pages import PROTOCOL, Pairs, driver_type, page
 
 TEXT = TextFormat()
 CSV = OutputFormat(kind="csv").dialect
 Cell = bytes | None
+MIB = 2**20
 
 
 def read_csv(data: bytes, kinds: Sequence[CqlType]) -> list[list[Cell]]:
@@ -83,6 +85,13 @@ def read_parquet_in_parts(data: bytes, kinds: Sequence[CqlType]) -> list[list[Ce
     return read_parquet(data, kinds, block_bytes=8)
 
 
+#: Types whose empty values have a place in a format.
+EMPTIES: dict[str, Collection[str]] = {
+    "csv": EMPTIABLE,
+    "jsonl": EMPTIABLE,
+    "parquet": (),
+    "parquet in parts": (),
+}
 READERS = {
     "csv": read_csv,
     "jsonl": read_jsonl,
@@ -104,7 +113,9 @@ def assert_comes_back(
 ) -> None:
     """`wanted`: the cells of each column. The rows are written in the pieces of `cuts`."""
     names = [f"c{place}" for place in range(len(kinds))]
-    batch = PageDecoder(names, kinds).decode(page(wanted))
+    batch = PageDecoder(names, kinds, marks=True).decode(page(wanted))
+    marked = [marked_column(batch, name) for name in names]
+    batch = pa.RecordBatch.from_arrays(marked, names)
     stream = io.BytesIO()
     writer = open_writer(OutputFormat(kind=form.split()[0]), stream, names, kinds)
     for start, end in zip([0, *cuts], [*cuts, batch.num_rows], strict=True):
@@ -122,15 +133,17 @@ def test_cells_come_back(form: str, data: st.DataObject) -> None:
     kinds.append(CqlType("int"))
     rows = data.draw(
         st.lists(
-            st.tuples(*(st.none() | values(kind) for kind in kinds[:-1]), st.integers(0, 9)),
+            st.tuples(
+                *(st.none() | values(kind, EMPTIES[form]) for kind in kinds[:-1]),
+                st.integers(0, 9),
+            ),
             min_size=1,
             max_size=6,
         )
     )
-    drivers = [driver_type(kind) for kind in kinds]
     wanted = [
-        [None if value is None else driver.to_binary(value, PROTOCOL) for value in column]
-        for driver, column in zip(drivers, zip(*rows, strict=True), strict=True)
+        [cell_of(kind, value) for value in column]
+        for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)
     ]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=2)))
     assert_comes_back(form, kinds, wanted, cuts)
@@ -150,5 +163,35 @@ def test_extremes_come_back(form: str, name: str) -> None:
     ]
     wanted = []
     for of, column in zip(kinds, columns, strict=True):
+        # By the driver, so that `cell_of` is held against it.
         wanted.append([driver_type(of).to_binary(value, PROTOCOL) for value in column])
+        assert [cell_of(of, value) for value in column] == wanted[-1]
     assert_comes_back(form, kinds, wanted, [])
+
+
+#: What is worst to spell, or to find the end of, in one format or another: 2 MiB each.
+LARGE = [
+    ("\0\x01" * MIB).encode(),
+    (",\"\n\r\n'\\\t" * (MIB // 4)).encode(),
+    ("\r" * (2 * MIB)).encode(),
+    ('"' * (2 * MIB)).encode(),
+    ("\\" * (2 * MIB)).encode(),
+    ("\n-- no comment\n# nor this\n\\.\n" * (MIB // 16)).encode(),
+    ("\u202e\u2066\ufeff\u2028" * (MIB // 6)).encode(),
+    b"x" * (5 * MIB),
+]
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_large_values_come_back(form: str) -> None:
+    text, blob = CqlType("text"), CqlType("blob")
+    nested = CqlType("list", (CqlType("map", (text, blob)),))
+    kinds = [text, blob, nested, CqlType("int")]
+    wanted: list[list[Cell]] = [[], [], [], []]
+    for number, large in enumerate(LARGE):
+        key = large[: MIB // 2].decode(errors="ignore")
+        wanted[0].append(large)
+        wanted[1].append(large[::-1])
+        wanted[2].append(cell_of(nested, [Pairs([(key, large[-MIB:]), ("", b"")])]))
+        wanted[3].append(cell_of(kinds[3], number))
+    assert_comes_back(form, kinds, wanted, [3])

@@ -68,7 +68,7 @@ def test_parity_and_the_walk_hide_the_same_line_ends(case: tuple[CsvDialect, byt
     if not len(quotes) or not scanner._all_openings_proper(view, quotes, dialect):
         return
     offsets = np.flatnonzero((view == 10) | (view == 13))
-    walked, open_walked = scanner._hidden_exactly(text, len(text), dialect)
+    walked, open_walked = scanner._walked(text, len(text), dialect)
     hidden = scanner._by_parity(quotes)(offsets)
     assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
     assert scanner._open_by_parity(view, quotes) == open_walked
@@ -83,7 +83,7 @@ def test_runs_of_escapes_and_the_walk_hide_the_same_line_ends(parts: list[bytes]
     dialect = CsvDialect(quote=None, escape="\\", delimiter="\t")
     view = np.frombuffer(text, np.uint8)
     offsets = np.flatnonzero((view == 10) | (view == 13))
-    walked, _ = scanner._hidden_exactly(text, len(text), dialect)
+    walked, _ = scanner._walked(text, len(text), dialect)
     hidden = scanner._by_escapes(view, ord("\\"))(offsets)
     assert hidden.tolist() == (walked(offsets).tolist() if walked else [False] * len(offsets))
 

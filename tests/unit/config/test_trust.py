@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,10 +19,12 @@ from config.trust import doubt
         (0o600, 0o700, None),
         (0o644, 0o1777, None),  # as /tmp: others cannot put another file in its place
         (0o664, 0o755, None),  # of a group that is the user's alone, as many systems have it
+        (0o644, 0o775, None),
         (0o646, 0o755, "other users can change it"),
         (0o644, 0o777, "other users can put another file in its place"),
     ],
 )
+@pytest.mark.usefixtures("private_group")
 def test_a_file_that_others_can_change_is_not_read(
     clean: Path,
     capsys: pytest.CaptureFixture[str],
@@ -60,14 +63,122 @@ def test_a_file_of_another_user_is_not_read(clean: Path, monkeypatch: pytest.Mon
     assert load_settings(config_file=file).settings.cluster.port == 2, "named, it is read"
 
 
-def test_a_file_that_another_group_can_change_is_not_read(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("primary", "name", "members"),
+    [
+        (False, "me", []),  # a group that the user has beside another
+        (True, "users", []),  # the first one of all users, as some systems have it
+        (True, "me", ["me", "mallory"]),
+    ],
+)
+def test_a_file_that_a_group_can_change_is_not_read(
+    clean: Path, monkeypatch: pytest.MonkeyPatch, primary: bool, name: str, members: list[str]
 ) -> None:
     file = clean / "ringhaul.toml"
     file.write_text("")
+    clean.chmod(0o700)
+    gid = file.stat().st_gid
+    _as_user(monkeypatch, gid if primary else gid + 1, name, members)
     file.chmod(0o664)
-    monkeypatch.setattr("os.getegid", lambda: file.stat().st_gid + 1)
     assert doubt(file) == "other users can change it"
+    assert load_settings().config_file is None
+    file.chmod(0o644)
+    clean.chmod(0o770)
+    assert doubt(file) == "other users can put another file in its place"
+    clean.chmod(0o1770)
+    assert doubt(file) is None
+    file.chmod(0o664)
+    monkeypatch.setattr("config.trust.grp.getgrgid", _nobody)
+    assert doubt(file) == "other users can change it", "of a group that has no name"
+
+
+def test_a_folder_of_another_user_has_no_settings_for_us(
+    clean: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner can put any file of ours there that is elsewhere, sticky or not."""
+    file = clean / "ringhaul.toml"
+    file.write_text("")
+    clean.chmod(0o1755)
+    found = Path.stat
+
+    def of_another(path: Path, **options: bool) -> os.stat_result:
+        result = found(path, **options)
+        if path != clean:
+            return result
+        return os.stat_result((*result[:4], 12345, *result[5:]))
+
+    monkeypatch.setattr(Path, "stat", of_another)
+    assert doubt(file) == "its folder belongs to another user"
+    assert load_settings().config_file is None
+
+
+def test_a_link_is_as_good_as_where_it_leads(clean: Path) -> None:
+    (clean / "open").mkdir()
+    (clean / "open" / "real.toml").write_text("")
+    (clean / "ringhaul.toml").symlink_to("open/real.toml")
+    clean.chmod(0o700)
+    assert doubt(clean / "ringhaul.toml") is None
+    (clean / "open").chmod(0o777)
+    assert doubt(clean / "ringhaul.toml") == "other users can put another file in its place"
+    (clean / "open").chmod(0o755)
+    (clean / "open" / "real.toml").chmod(0o646)
+    assert doubt(clean / "ringhaul.toml") == "other users can change it"
+
+
+@pytest.mark.parametrize(
+    ("file_mode", "folder_mode", "warned"),
+    [
+        (0o644, 0o755, ""),
+        (0o664, 0o755, "other users can change {file}: `chmod go-w` it"),
+        (
+            0o644,
+            0o775,
+            "other users can put another file in place of {file}: `chmod go-w {file.parent}`",
+        ),
+        (
+            0o644,
+            0o777,
+            "other users can put another file in place of {file}: `chmod go-w {file.parent}`",
+        ),
+        (0o644, 0o1777, ""),
+    ],
+)
+def test_a_named_file_that_others_can_change_is_read_with_a_warning(
+    clean: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    file_mode: int,
+    folder_mode: int,
+    warned: str,
+) -> None:
+    file = clean / "etc" / "named.toml"
+    file.parent.mkdir()
+    file.write_text("[cluster]\nport = 3\n")
+    _as_user(monkeypatch, file.stat().st_gid, "users", [])
+    file.chmod(file_mode)
+    file.parent.chmod(folder_mode)
+    assert load_settings(config_file=file).settings.cluster.port == 3
+    told = capsys.readouterr().err
+    assert told == (f"warning: {warned.format(file=file)}\n" if warned else "")
+
+
+@pytest.fixture
+def private_group(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This user has a group of the same name, as many systems have it."""
+    _as_user(monkeypatch, clean.stat().st_gid, "me", ["me"])
+
+
+def _as_user(monkeypatch: pytest.MonkeyPatch, gid: int, group: str, members: list[str]) -> None:
+    monkeypatch.setattr(
+        "config.trust.pwd.getpwuid", lambda uid: SimpleNamespace(pw_name="me", pw_gid=gid)
+    )
+    monkeypatch.setattr(
+        "config.trust.grp.getgrgid", lambda gid: SimpleNamespace(gr_name=group, gr_mem=members)
+    )
+
+
+def _nobody(gid: int) -> None:
+    raise KeyError(gid)
 
 
 def test_a_named_file_that_everybody_can_change_is_read_with_a_warning(

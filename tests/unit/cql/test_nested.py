@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -162,3 +163,14 @@ def test_counters_are_not_loadable(cql: str) -> None:
 @pytest.mark.parametrize("cql", ["duration", "map<text, frozen<list<duration>>>", "address"])
 def test_everything_else_is(cql: str) -> None:
     assert loadable(parse_type(cql, USER_TYPES))
+
+
+def test_a_list_of_nothing_but_nulls_has_one_fault_and_little_memory() -> None:
+    text = b"[" + b"null," * 300_000 + b"null]"
+    texts = pa.array([text, b"[1]", b"[1,null]"], pa.binary())
+    tracemalloc.start()
+    _, bad = encode_column(parse_type("list<int>"), texts, FORMAT, null_length=-1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert list(bad) == [0, 2]
+    assert peak < 60 * len(text)

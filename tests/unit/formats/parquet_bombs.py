@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +92,16 @@ def ids(rows_count: int) -> pa.Array:
     return pa.array(np.arange(rows_count, dtype=np.int32))
 
 
-def late(rows_count: int, wide: int, spell: Callable[[int], str]) -> pa.Array:
-    """Short values, and `wide` long ones at the end."""
-    return pa.array(["s"] * (rows_count - wide) + [spell(n) for n in range(wide)])
+def often(part: pa.Array, times: int) -> pa.ChunkedArray:
+    """A column of a part that is there many times, in memory once."""
+    return pa.chunked_array([part] * times)
+
+
+def late(before: int, part: list[str], times: int, *, after: int = 0) -> pa.ChunkedArray:
+    """`part`, of long values, many times behind and in front of short ones."""
+    chunks = [
+        pa.array(["s"] * before),
+        *[pa.array(part)] * times,
+        pa.array(["s"] * after, pa.string()),
+    ]
+    return pa.chunked_array(chunks)

@@ -14,10 +14,12 @@ from ringhaul.formats.parquet_file import ParquetSource
 from ringhaul.formats.parquet_read import read_batches
 from ringhaul.formats.pieces import Position
 from ringhaul.formats.spelled import has_dictionary, row_bytes
-from tests.unit.formats.parquet_bombs import MIB, ids, late, read_apart, shared, write
+from tests.unit.formats.parquet_bombs import MIB, ids, late, often, read_apart, shared, write
 
 #: With 1 MiB each: over 1 GiB.
 ROWS = 1100
+#: So many of them are made; the others are the same ones again.
+PART = 50
 PEAK_MIB_MAX = 300
 #: Pages of a few values, as writers make them of long ones.
 PLAIN = {"use_dictionary": False, "compression": "zstd", "write_batch_size": 4}
@@ -38,17 +40,17 @@ CASES: dict[str, Case] = {
     "dictionary": (lambda: shared(ROWS), "text", {}),
     "Arrow's own dictionary": (lambda: shared(ROWS), "text", {"store_schema": True}),
     "large strings": (
-        lambda: shared(ROWS).cast(pa.large_string()),
+        lambda: often(shared(PART).cast(pa.large_string()), ROWS // PART),
         "text",
         {"store_schema": True},
     ),
     "views": (
-        lambda: shared(ROWS).cast(pa.string()).cast(pa.string_view()),
+        lambda: often(shared(PART).cast(pa.string()).cast(pa.string_view()), ROWS // PART),
         "text",
         {"store_schema": True},
     ),
     "bytes of one width": (
-        lambda: pa.array([b"x" * MIB], pa.binary(MIB)).take(pa.array(np.zeros(ROWS, np.int32))),
+        lambda: often(pa.array([b"x" * MIB] * PART, pa.binary(MIB)), ROWS // PART),
         "blob",
         {},
     ),
@@ -71,23 +73,23 @@ CASES: dict[str, Case] = {
         {},
     ),
     "pages that unpack to 1,000 times their bytes": (
-        lambda: shared(ROWS).cast(pa.string()),
+        lambda: often(shared(PART).cast(pa.string()), ROWS // PART),
         "text",
         PLAIN,
     ),
     "shared beginnings": (
-        lambda: pa.array(["y" * MIB + str(n) for n in range(ROWS)]),
+        lambda: often(pa.array(["y" * MIB + str(n) for n in range(PART)]), ROWS // PART),
         "text",
         {"use_dictionary": False, "column_encoding": {"t": "DELTA_BYTE_ARRAY"}},
     ),
-    "long values at the end": (lambda: late(60_000, 800, lambda n: "y" * MIB), "text", PLAIN),
+    "long values at the end": (lambda: late(59_200, ["y" * MIB] * PART, 16), "text", PLAIN),
     "long shared values at the end": (
-        lambda: late(60_000, 800, lambda n: f"{n % 4}" + "y" * MIB),
+        lambda: late(59_200, [f"{n}" + "y" * MIB for n in range(4)], 200),
         "text",
         {},
     ),
     "long values in the middle": (
-        lambda: pa.array(["s"] * 30_000 + ["y" * MIB] * 600 + ["s"] * 29_400),
+        lambda: late(30_000, ["y" * MIB] * PART, 12, after=29_400),
         "text",
         PLAIN,
     ),

@@ -237,7 +237,8 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = os.open
 
     def on_a_full_disk(path: str, flags: int, mode: int = 0o777) -> int:
-        return opened("/dev/full" if path.endswith(".tmp") else path, flags, mode)
+        full = path.endswith(".tmp")
+        return opened("/dev/full" if full else path, os.O_WRONLY if full else flags, mode)
 
     monkeypatch.setattr(os, "open", on_a_full_disk)
     parts = part_set(folder)

@@ -334,3 +334,34 @@ def test_decimals_are_bound_exactly() -> None:
     assert where.columns == ("price",)
     assert Decimal("0.1000000000000000000000000000000000001") != Decimal("0.1")
     assert kept("price = 0.1000000000000000000000000000000000001", price=["0.1"]) == []
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "total = '{}'",
+        "total = {}",
+        "at = {}",
+        "region = {}",
+        "region like '{}!' escape '!'",
+        "'{}'",
+        "lower('{}') = 1",
+    ],
+    ids=lambda condition: condition,
+)
+def test_of_a_long_value_messages_show_the_beginning(condition: str) -> None:
+    value = "7" * 300_000
+    with pytest.raises(QueryError) as caught:
+        parse_where(condition.format(value), ORDERS)
+    assert "777..." in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_many_percent_signs_are_one() -> None:
+    pattern = "%" * 200_000 + "b"
+    assert kept(f"region like '{pattern}'", region=["ab", "ba"]) == [0]
+
+
+def test_a_pattern_that_cannot_be_compiled_is_refused_before_the_job() -> None:
+    with pytest.raises(QueryError, match=r"^LIKE 'a%a.*\.\.\.': the pattern is too long"):
+        parse_where(f"region like '{'a%' * 100_000}'", ORDERS)

@@ -27,10 +27,10 @@ def encoded(
     rows, rejects, asked = [], [], 0
     for block in blocks(text, job.dialect, start=start):
         block_rows, block_rejects, block_asked = encoder.encode(block)
-        rows += [block_rows] if block_rows is not None else []
+        rows += block_rows
         rejects += block_rejects
         asked += block_asked
-        assert len(block_rejects) + (len(block_rows) if block_rows else 0) == block_asked
+        assert len(block_rejects) + sum(map(len, block_rows)) == block_asked
     return rows, rejects, asked
 
 

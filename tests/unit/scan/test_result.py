@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringhaul.dataplane.latency import bucket
+from ringhaul.output.unloadable import Unloadable
 from ringhaul.scan.result import ReadResult, build_read_report
 
 
@@ -33,6 +34,14 @@ def test_a_result_packs_small_and_comes_back() -> None:
     assert ReadResult.unpack(packed) == result(3)
     # The name of a worker may hold a comma: it comes last.
     assert ReadResult.unpack(result(3)._replace(worker="a,b:1").pack()).worker == "a,b:1"
+
+
+def test_rows_that_no_load_can_put_back_are_summed_by_column_and_reason() -> None:
+    found = (Unloadable("a", "why", 2, "id = 1"), Unloadable("", "why", 1, "id = 2"))
+    one = result(1)._replace(unloadable=found)
+    assert ReadResult.unpack(one.pack()) == one
+    report = build_read_report([one, result(2), one], {})
+    assert report.unloadable == [found[0]._replace(rows=4), found[1]._replace(rows=2)]
 
 
 def test_the_report_is_the_sum_of_the_results() -> None:

@@ -1,5 +1,6 @@
 """What lies below the allowed roots, whatever it is called by."""
 
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from ringhaul.cql.types import parse_type
 from ringhaul.formats.dialect import RFC_4180
 from ringhaul.formats.write import OutputFormat
+from ringhaul.new_file import new_file
 from ringhaul.output.parts import PartSet
 from ringhaul.scan.spill import PartialTooLarge, spill, unspill
 from ringhaul.sources import files as sources
@@ -216,14 +218,40 @@ def test_a_partial_result_is_read_by_names_of_ours_only(limited: Path) -> None:
             unspill(b"\x01" + name.encode(), str(limited / "data"))
 
 
-def test_a_link_in_place_of_a_new_file_is_not_followed(tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
+@pytest.mark.parametrize("planted", ["link", "dangling", "pipe", "hard link", "left over"])
+def test_what_stands_in_place_of_a_new_file_is_not_written_to(tmp_path: Path, planted: str) -> None:
+    victim, out = tmp_path / "victim", tmp_path / "out"
     victim.write_text("kept")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / ".part.csv.tmp").symlink_to(victim)
-    with pytest.raises(Exception, match=r"part\.csv|symbolic|out"):
-        LocalFolder(str(tmp_path / "out")).create("part.csv")
+    out.mkdir()
+    names = (".part.csv.tmp", ".manifest.json.tmp", ".j-000001-a.partial", ".made")
+    for name in names:
+        _plant(out / name, victim, planted)
+    for name in ("part.csv", "manifest.json"):
+        file = LocalFolder(str(out)).create(name)
+        file.write(b"new")
+        file.publish()
+        assert (out / name).read_bytes() == b"new" and not (out / name).is_symlink()
+    spill(b"partial", 1, str(out), "j-000001-a.partial")
+    with new_file(out / ".made") as made:
+        made.write(b"new")
     assert victim.read_text() == "kept"
+    assert not (tmp_path / "nowhere").exists()
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        [".made", "j-000001-a.partial", "manifest.json", "part.csv"]
+    )
+
+
+def _plant(path: Path, victim: Path, what: str) -> None:
+    if what == "link":
+        path.symlink_to(victim)
+    elif what == "dangling":
+        path.symlink_to(victim.with_name("nowhere"))
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "hard link":
+        path.hardlink_to(victim)
+    else:
+        path.write_text("of a process that died" * 99)
 
 
 def test_a_look_says_so_before_the_job_is_there(limited: Path) -> None:

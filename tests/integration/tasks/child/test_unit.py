@@ -18,6 +18,7 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.pace import Limits, Pace
 from ringhaul.ledger.states import JobState
 from ringhaul.load.report import build_report
+from ringhaul.load.statement import Statements
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import UnitResult
 from ringhaul.statements.job import AskJob
@@ -411,6 +412,6 @@ def test_a_keyspace_made_after_the_session_is_known_before_rows_are_routed(
     with fresh_keyspace(cassandra_session) as made:
         cassandra_session.execute(f"CREATE TABLE {made}.t (id int PRIMARY KEY)")
         # When it is given rows of a keyspace that was made since
-        target = child.target(f'INSERT INTO "{made}"."t" ("id") VALUES (?)', made)
+        target = child.target(Statements(f'INSERT INTO "{made}"."t" ("id") VALUES (?)'), made)
         # Then it knows who owns them
         assert made in target.session.cluster.metadata.keyspaces

@@ -36,3 +36,23 @@ def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
     heartbeat.beat()
     heartbeat.end()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, there: bool
+) -> None:
+    other, path = tmp_path / "other", tmp_path / "heartbeat"
+    if there:
+        other.touch()
+        os.utime(other, (0, 0))
+    path.symlink_to(other)
+    Heartbeat(path).beat()
+    assert "cannot write" in caplog.text
+    assert other.stat().st_mtime == 0 if there else not other.exists()
+
+
+def test_a_pipe_holds_no_worker_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.mkfifo(tmp_path / "heartbeat")
+    Heartbeat(tmp_path / "heartbeat").beat()
+    assert "cannot write" in caplog.text

@@ -1,10 +1,14 @@
-"""Who is in the middle of a unit, as the parent of the processes sees it."""
+"""Who is in the middle of a unit, as the parent of the processes sees it, and how it ends."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import psutil
+import pytest
 
 #: Two children, each told over a pipe to begin or end; what the parent sees after each step.
 SCRIPT = """
@@ -56,3 +60,61 @@ def test_units_are_in_progress_until_they_end_or_their_process_does() -> None:
         check=False,
     )
     assert done.stdout == "[True, True, True, False, True, False]\n", done.stderr
+
+
+#: A process that is told to stop while its main thread waits for a lock that nobody gives back. Its
+#: pool is one child, which works on a unit for so long, or until it is killed.
+STUCK_SCRIPT = """
+import math, os, sys, threading, time, types
+from tasks import stopping
+
+stopping.FAREWELL_S = 0.3
+works_s, patience_s = map(float, sys.argv[1:])
+stopping.UNITS.open()
+pid = os.fork()
+if not pid:
+    stopping.UNITS.begin()
+    time.sleep(works_s)
+    stopping.UNITS.end()
+    time.sleep(60)
+while not stopping.UNITS.any():
+    time.sleep(0.01)
+print(pid, time.monotonic(), flush=True)
+processes = types.SimpleNamespace(_pool=[types.SimpleNamespace(pid=pid)])
+stopping.Ending(types.SimpleNamespace(_pool=processes), patience_s).start()
+lock = threading.Lock()
+lock.acquire()
+lock.acquire()
+"""
+
+
+@pytest.mark.parametrize(
+    ("works_s", "patience_s", "least_s"), [(1.0, "inf", 0.9), (30.0, "0.5", 0.5)]
+)
+def test_a_process_whose_main_thread_is_stuck_ends_after_its_units(
+    works_s: float, patience_s: str, least_s: float
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK_SCRIPT, str(works_s), patience_s],
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.returncode == 0
+    pid, started_s = done.stdout.split()
+    took_s = time.monotonic() - float(started_s)
+    assert least_s <= took_s < least_s + 10
+    until = time.monotonic() + 10
+    while _runs(int(pid)):
+        assert time.monotonic() < until, "its child lives"
+        time.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is neither dead nor waits to be buried."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

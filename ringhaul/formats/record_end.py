@@ -1,0 +1,195 @@
+"""The grammar of records as a state machine: each byte costs the same, whatever it is.
+
+Compiled it takes some 2 ns a byte. It is for what costs most in `records.py`, whose ways have work
+and memory for each quote and escape: one record that may be hundreds of MiB long and hold nothing
+else, and buffers that are full of them. What a window of a record leaves for the next one is a
+state and the place of the last opening quote, so there can be a tick between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ringhaul.formats.dialect import CsvDialect
+
+#: Between two ticks: compiled some 10 ms, and not compiled half a second.
+WINDOW_BYTES = 2**22
+#: Below this Python itself takes less time than numba does to load.
+COMPILED_BYTES_MIN = 2**17
+
+Tick = Callable[[], None]
+
+#: What the bytes so far make of the next one. In the first two states a quote opens.
+_RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTED, _QUOTE_IN_QUOTED = range(5)
+_ESCAPED, _QUOTED_ESCAPED, _COMMENT, _END = range(5, 9)
+#: A line end that is met in one of these ends no record.
+_HIDING = np.isin(np.arange(_END), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))
+
+#: (end or -1, state, place of the last opening quote or -1)
+_Walked = tuple[int, int, int]
+
+
+class FirstRecord(NamedTuple):
+    """The record at the start of a buffer that may be one of hundreds of MiB."""
+
+    #: Where its line end begins; None: it is not in the buffer.
+    end: int | None
+    #: The quote that is open at the end of the buffer, if the record has no end in it.
+    open_quote: int | None
+
+
+def no_tick() -> None:
+    """Do nothing between two windows."""
+
+
+def first_record(
+    buffer: bytes,
+    dialect: CsvDialect,
+    *,
+    final: bool,
+    size_bytes: int | None = None,
+    tick: Tick = no_tick,
+) -> FirstRecord:
+    """Find the end of the first record of `buffer[:size_bytes]`, which begins at a record boundary.
+
+    Takes no memory whatever is in the buffer, and calls `tick` after each `WINDOW_BYTES`. `final`:
+    as for `scan_records`, whose records are the same.
+    """
+    length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
+    ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r", 0, length)
+    length -= not final and ends_in_cr
+    specials = [c.encode() for c in (dialect.quote, dialect.escape) if c is not None]
+    state, open_quote = _RECORD_BEGINS, -1
+    if any(buffer.find(special, 0, length) >= 0 for special in specials):
+        table = _table(dialect)
+        for begin in range(0, length, WINDOW_BYTES):
+            stop = min(begin + WINDOW_BYTES, length)
+            end, state, open_quote = _walk(buffer, table, begin, stop, state, open_quote)
+            if end >= 0:
+                return FirstRecord(end, None)
+            tick()
+    else:
+        ends = (b"\n", b"\r") if dialect.line_end == "any" else (b"\n",)
+        found = [buffer.find(end, 0, length) for end in ends]
+        if max(found) >= 0:
+            return FirstRecord(min(at for at in found if at >= 0), None)
+    if _is_open(state):
+        return FirstRecord(None, open_quote)
+    return FirstRecord(length if final else None, None)
+
+
+def hidden_bytes(
+    buffer: bytes, length: int, dialect: CsvDialect
+) -> tuple[npt.NDArray[np.bool_], int | None]:
+    """Say of each byte of `buffer[:length]` whether it is inside quotes or escaped.
+
+    Returns also the quote that is open at its end. Takes a byte or two of memory for each.
+    """
+    view, table = (np.frombuffer(data, np.uint8) for data in (buffer, _table(dialect)))
+    states = np.empty(length, np.uint8)
+    state, open_quote = _compiled().note_states(view, table, states)
+    return _HIDING[states], open_quote if _is_open(state) else None
+
+
+def _is_open(state: int) -> bool:
+    return state in (_QUOTED, _QUOTED_ESCAPED)
+
+
+@lru_cache(maxsize=16)
+def _table(dialect: CsvDialect) -> bytes:
+    """For each state and byte, the state that follows."""
+    rows = {state: bytearray([_PLAIN] * 256) for state in range(_END)}
+    rows[_QUOTED] = bytearray([_QUOTED] * 256)
+    rows[_QUOTED_ESCAPED] = bytearray([_QUOTED] * 256)
+    rows[_COMMENT] = bytearray([_COMMENT] * 256)
+    unquoted = (_RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTE_IN_QUOTED)
+    for state in unquoted:
+        rows[state][ord(dialect.delimiter)] = _FIELD_BEGINS
+    for state in (*unquoted, _COMMENT):
+        for line_end in b"\r\n" if dialect.line_end == "any" else b"\n":
+            rows[state][line_end] = _END
+    if dialect.quote is not None:
+        for state in (_RECORD_BEGINS, _FIELD_BEGINS, _QUOTE_IN_QUOTED):
+            rows[state][ord(dialect.quote)] = _QUOTED
+        rows[_QUOTED][ord(dialect.quote)] = _QUOTE_IN_QUOTED
+    if dialect.escape is not None:
+        for state in unquoted:
+            rows[state][ord(dialect.escape)] = _ESCAPED
+        rows[_QUOTED][ord(dialect.escape)] = _QUOTED_ESCAPED
+    if dialect.comment is not None:
+        rows[_RECORD_BEGINS][ord(dialect.comment)] = _COMMENT
+    return b"".join(rows[state] for state in range(_END))
+
+
+def _walk(
+    buffer: bytes, table: bytes, begin: int, end: int, state: int, open_quote: int
+) -> _Walked:
+    if end - begin < COMPILED_BYTES_MIN:
+        return walk(buffer, table, begin, end, state, open_quote)
+    views = (np.frombuffer(data, np.uint8) for data in (buffer, table))
+    return _compiled().walk(*views, begin, end, state, open_quote)
+
+
+def walk(buffer: Any, table: Any, begin: int, end: int, state: int, open_quote: int) -> _Walked:
+    """Take the bytes `buffer[begin:end]`, up to one that ends the record.
+
+    Returns its place or -1, the state behind the last byte, and the place of the quote that opened
+    last or -1.
+    """
+    for at in range(begin, end):
+        following = table[state * 256 + buffer[at]]
+        if following != state:
+            if following == _END:
+                return at, _END, open_quote
+            if following == _QUOTED and state <= _FIELD_BEGINS:
+                open_quote = at
+            state = following
+    return -1, state, open_quote
+
+
+def note_states(buffer: Any, table: Any, states: Any) -> tuple[int, int]:
+    """Note the state before each byte of `buffer`, as many as `states` has room for.
+
+    Returns the state behind the last one, and the place of the quote that opened last or -1.
+    """
+    state, open_quote = _RECORD_BEGINS, -1
+    for at in range(states.size):
+        states[at] = state
+        following = table[state * 256 + buffer[at]]
+        if following == _END:
+            following = _RECORD_BEGINS
+        if following == _QUOTED and state <= _FIELD_BEGINS:
+            open_quote = at
+        state = following
+    return state, open_quote
+
+
+class _Compiled(NamedTuple):
+    """Functions of this module for arrays of bytes."""
+
+    walk: Callable[..., _Walked]
+    note_states: Callable[..., tuple[int, int]]
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> _Compiled:
+    from numba import types
+
+    from ringhaul.cql.compiled import COUNT, PAGE, UINT8S, kernel
+
+    walked = types.UniTuple(COUNT, 3)  # type: ignore[no-untyped-call]
+    noted = types.UniTuple(COUNT, 2)  # type: ignore[no-untyped-call]
+    return _Compiled(
+        kernel(walked(PAGE, PAGE, COUNT, COUNT, COUNT, COUNT))(walk),
+        kernel(noted(PAGE, PAGE, UINT8S))(note_states),
+    )
+
+
+def warm_up() -> None:
+    """Load what is compiled, or compile it."""
+    _compiled()

@@ -1,0 +1,56 @@
+"""A unit says that it lives while one of its records is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringhaul.formats.dialect import CsvDialect
+from ringhaul.records.job import LoadJob
+from ringhaul.records.rows import RowEncoder
+from ringhaul.records.unit import UNCOUNTED, LoadUnit
+from ringhaul.units.account import Account, UnitHooks
+from tests.loads import load_job, load_source, table_schema
+
+MIB = 2**20
+#: So much may be read or scanned between two ticks.
+QUIET_BYTES = 5 * MIB
+
+
+class Stopped(Exception):
+    """What a tick raises in order to stop its unit."""
+
+
+def hostile(folder: Path, size_bytes: int) -> tuple[LoadJob, LoadUnit]:
+    """A unit of one record that is longer than is read, of line ends that are escaped."""
+    path = folder / "in.csv"
+    path.write_bytes(b"\\\n" * (size_bytes // 2))
+    table = table_schema({"id": "int"}, ["id"])
+    source = load_source(["id"], path=str(path), size_bytes=size_bytes)
+    dialect = CsvDialect(quote=None, escape="\\", record_bytes_max=size_bytes // 2)
+    unit = LoadUnit(0, 0, size_bytes, 0, 1, UNCOUNTED)
+    return load_job(table, source, dialect=dialect, block_bytes=64 * 2**10), unit
+
+
+def test_a_unit_ticks_while_one_record_is_read(tmp_path: Path) -> None:
+    size = 24 * MIB
+    job, unit = hostile(tmp_path, size)
+    ticks: list[int] = []
+    hooks = UnitHooks(tick=lambda rows, rejected, input_bytes: ticks.append(input_bytes))
+    account = Account(unit, job, RowEncoder(job, job.sources[0]), hooks)
+
+    assert list(account.rows()) == []
+    # Read once, and the half of it that is held scanned twice at least.
+    assert sum(taken < size for taken in ticks) > 2 * size // QUIET_BYTES
+
+
+def test_a_unit_is_stopped_while_one_record_is_read(tmp_path: Path) -> None:
+    job, unit = hostile(tmp_path, 24 * MIB)
+
+    def tick(rows: int, rejected: int, input_bytes: int) -> None:
+        raise Stopped
+
+    account = Account(unit, job, RowEncoder(job, job.sources[0]), UnitHooks(tick=tick))
+    with pytest.raises(Stopped):
+        next(account.rows())
