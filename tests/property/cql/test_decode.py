@@ -389,7 +389,7 @@ def test_kernels_compile_where_nothing_can_be_written() -> None:
         "import numba.core.caching as caching\n"
         "def nowhere(self): raise OSError('read-only')\n"
         "caching._CacheLocator.ensure_cache_path = nowhere\n"
-        "from ringhaul.cql.decode import compiled\n"
+        "from ringhaul.cql import compiled\n"
         "@compiled.kernel(compiled.COUNT(compiled.COUNT))\n"
         "def double(value): return 2 * value\n"
         "print(double(21))\n"

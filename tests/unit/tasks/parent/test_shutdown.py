@@ -96,7 +96,7 @@ def test_a_process_whose_main_thread_is_stuck_ends_after_its_units(
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-c", STUCK_SCRIPT, str(works_s), patience_s],
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         stdout=subprocess.PIPE,
         text=True,
         check=False,
