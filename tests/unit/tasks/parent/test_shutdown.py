@@ -66,22 +66,22 @@ def test_units_are_in_progress_until_they_end_or_their_process_does() -> None:
 #: pool is one child, which works on a unit for so long, or until it is killed.
 STUCK_SCRIPT = """
 import math, os, sys, threading, time, types
-from tasks import stopping
+from tasks.parent import shutdown
 
-stopping.FAREWELL_S = 0.3
+shutdown.FAREWELL_S = 0.3
 works_s, patience_s = map(float, sys.argv[1:])
-stopping.UNITS.open()
+shutdown.UNITS.open()
 pid = os.fork()
 if not pid:
-    stopping.UNITS.begin()
+    shutdown.UNITS.begin()
     time.sleep(works_s)
-    stopping.UNITS.end()
+    shutdown.UNITS.end()
     time.sleep(60)
-while not stopping.UNITS.any():
+while not shutdown.UNITS.any():
     time.sleep(0.01)
 print(pid, time.monotonic(), flush=True)
 processes = types.SimpleNamespace(_pool=[types.SimpleNamespace(pid=pid)])
-stopping.Ending(types.SimpleNamespace(_pool=processes), patience_s).start()
+shutdown.Ending(types.SimpleNamespace(_pool=processes), patience_s).start()
 lock = threading.Lock()
 lock.acquire()
 lock.acquire()
