@@ -1,29 +1,32 @@
-"""The kinds of job, told apart by the `kind` in their spec."""
+"""The job that a spec describes, of whichever kind."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from ringhaul.ledger.kinds import LOAD_KINDS
+from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
     from ringhaul.statements.job import AskJob
 
+#: All have `kind`, `repeatable`, `resumable`, `streams_rows`, `input`, `takes_error_limit` and
+#: `label`, so that a job is followed, resumed and finished without a look at its kind.
 Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 
 
-def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
-    """The job that a spec describes. Raises ValueError, TypeError or KeyError for a strange one."""
-    # Only what the kind needs: the end of a command waits for it.
+def job_of(spec_json: str) -> Job:
+    """Read a job's spec. Raises ValueError, TypeError or KeyError for a strange one."""
+    # Import only what the kind needs: the end of a command waits for it.
     spec = json.loads(spec_json)
-    if spec["kind"] in LOAD_KINDS:
+    kind = JobKind(spec["kind"])
+    if kind.is_load:
         from ringhaul.records.job import LoadJob
 
         return LoadJob.from_json(spec)
-    if spec["kind"] in ("lookup", "exec"):
+    if kind.runs_statements:
         from ringhaul.statements.job import AskJob
 
         return AskJob.from_json(spec)

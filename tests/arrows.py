@@ -38,7 +38,8 @@ ROOMS: Mapping[str, str] = {
     "ringhaul.transform": "ringhaul.cql",
     "ringhaul.records": (
         "ringhaul.cluster ringhaul.cql ringhaul.cql.decode ringhaul.cql.typed "
-        "ringhaul.formats ringhaul.query ringhaul.sources ringhaul.transform"
+        "ringhaul.formats ringhaul.ledger ringhaul.query ringhaul.sources "
+        "ringhaul.transform"
     ),
     "ringhaul.load.write": ("ringhaul.cluster ringhaul.cql ringhaul.dataplane ringhaul.records"),
     "ringhaul.units": ("ringhaul.dataplane ringhaul.formats ringhaul.records ringhaul.sources"),
@@ -80,11 +81,13 @@ ROOMS: Mapping[str, str] = {
     "producer.outputs": (
         "ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.storage"
     ),
-    "producer.inputs": ("ringhaul.formats ringhaul.output ringhaul.sources ringhaul.storage"),
     "producer.request": (
         "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "
         "ringhaul.records ringhaul.storage"
+    ),
+    "producer.inputs": (
+        "producer.request ringhaul.formats ringhaul.output ringhaul.sources ringhaul.storage"
     ),
     "producer.report": (
         "producer.inputs producer.outputs producer.request ringhaul.cluster ringhaul.cql "
@@ -94,7 +97,7 @@ ROOMS: Mapping[str, str] = {
     ),
     "producer.plan": (
         "producer.outputs producer.request ringhaul.cluster ringhaul.cql "
-        "ringhaul.cql.typed ringhaul.formats ringhaul.load ringhaul.query "
+        "ringhaul.cql.typed ringhaul.formats ringhaul.ledger ringhaul.load ringhaul.query "
         "ringhaul.records ringhaul.scan ringhaul.sources ringhaul.statements "
         "ringhaul.storage ringhaul.transform ringhaul.units"
     ),

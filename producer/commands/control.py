@@ -9,6 +9,7 @@ import rich_click as click
 
 from producer.commands.options import connection_options, following_options, ledger_options
 from producer.commands.query import RESULT_FORMATS
+from producer.request.options import ResumeOptions, ThrottleOptions
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 
@@ -59,12 +60,13 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 )
 @following_options
 @connection_options
-def resume_command(**options: Any) -> int:
+def resume_command(**params: Any) -> int:
     """Let a paused job go on, or run what an ended one did not get to, with its old options."""
     from producer.run.unpause import unpause
 
     take_sigterm()
-    if unpause(options, given_options()):
+    options = ResumeOptions(**params, given=frozenset(given_options()))
+    if unpause(options):
         return 0
     from producer.run.resume import run_resume
 
@@ -98,11 +100,11 @@ def resume_command(**options: Any) -> int:
 @click.option("--off", is_flag=True, help="Take the limits away.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 @ledger_options
-def throttle_command(job: str, config_file: Path | None, **options: Any) -> int:
+def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:
     """Limit a running job, from within 2 s on, or show its limits.
 
     The limits given are the job's from then on, in the place of those it had.
     """
     from producer.run.throttle import run_throttle
 
-    return run_throttle(job, config_file, options)
+    return run_throttle(job, config_file, ThrottleOptions(**params))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import rich_click as click
 
+from producer.commands.job_command import job_command
 from producer.commands.options import connection_options, following_options, sharing_options
 from producer.commands.record_options import record_options
-from producer.request.presets import with_preset
-from producer.request.values import given_options
-from producer.run.existing_job import begins_job
+from producer.request.options import LoadOptions
+from ringhaul.ledger.kinds import JobKind
 
 
 @click.command("load")
@@ -61,19 +60,18 @@ from producer.run.existing_job import begins_job
 @sharing_options
 @following_options
 @connection_options
-@begins_job("load")
-def load_command(**options: Any) -> int:
+@job_command(JobKind.LOAD)
+def load_command(options: LoadOptions) -> int:
     """Load CSV, JSON Lines or Parquet files into a table.
 
     SOURCE is a file, a glob, a folder, a URL or - for standard input; .gz, .zst, .bz2 and .xz are
     unpacked while they are read.
     """
-    from producer.services.start import begin_load
+    from producer.services.start import start_load
 
-    options, settled = with_preset(options, given_options())
     with ExitStack() as stack:
-        begun = begin_load(stack, options)
-        # Only now: its imports take as long as what was begun.
+        services = start_load(stack, options)
+        # Only now: its imports take as long as the services to come up.
         from producer.run.load import run_load
 
-        return run_load(options, begun, settled)
+        return run_load(options, services)

@@ -8,13 +8,15 @@ from typing import Any
 
 import rich_click as click
 
+from producer.commands.job_command import job_command
 from producer.commands.options import (
     connection_options,
     following_options,
     sharing_options,
     skip_failed_option,
 )
-from producer.run.existing_job import begins_job
+from producer.request.options import CountOptions, QueryOptions
+from ringhaul.ledger.kinds import JobKind
 
 #: Forms of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
@@ -56,16 +58,16 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @sharing_options
 @following_options
 @connection_options
-@begins_job("count")
-def count_command(**options: Any) -> int:
+@job_command(JobKind.COUNT)
+def count_command(options: CountOptions) -> int:
     """Count rows: all of them, by token range, by host, or in the largest partitions."""
-    from producer.services.start import begin_read
+    from producer.services.start import start_job
 
     with ExitStack() as stack:
-        begun = begin_read(stack, options, "count")
-        from producer.run.query import run_count  # while what was begun comes up
+        services = start_job(stack, options, JobKind.COUNT)
+        from producer.run.query import run_count  # while the services come up
 
-        return run_count(options, begun)
+        return run_count(options, services)
 
 
 @click.command("query")
@@ -76,16 +78,16 @@ def count_command(**options: Any) -> int:
 @sharing_options
 @following_options
 @connection_options
-@begins_job("query")
-def query_command(**options: Any) -> int:
+@job_command(JobKind.QUERY)
+def query_command(options: QueryOptions) -> int:
     """Aggregate a table: SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY].
 
     Every worker folds its token ranges, the partial results meet in Redis, each counted once.
     """
-    from producer.services.start import begin_read
+    from producer.services.start import start_job
 
     with ExitStack() as stack:
-        begun = begin_read(stack, options, "query")
-        from producer.run.query import run_query  # while what was begun comes up
+        services = start_job(stack, options, JobKind.QUERY)
+        from producer.run.query import run_query  # while the services come up
 
-        return run_query(options, begun)
+        return run_query(options, services)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
 
 import rich_click as click
 
+from producer.commands.job_command import job_command
 from producer.commands.options import (
     Command,
     connection_options,
@@ -17,9 +17,8 @@ from producer.commands.options import (
     sharing_options,
 )
 from producer.commands.record_options import dialect_options
-from producer.request.presets import with_values_preset
-from producer.request.values import given_options
-from producer.run.existing_job import begins_job
+from producer.request.options import ExecOptions, LookupOptions
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.option_names import VALUES_PREFIX
 
 
@@ -167,17 +166,16 @@ def answer_options(command: Command) -> Command:
 @sharing_options
 @following_options
 @connection_options
-@begins_job("lookup")
-def lookup_command(**options: Any) -> int:
+@job_command(JobKind.LOOKUP)
+def lookup_command(options: LookupOptions) -> int:
     """The rows of a list of keys, asked for at the nodes that hold them."""
-    from producer.services.start import begin_read
+    from producer.services.start import start_job
 
-    options = with_values_preset(options, given_options())
     with ExitStack() as stack:
-        begun = begin_read(stack, options, "lookup", own_workers=options["output"] == "-")
-        from producer.run.statements import run_lookup  # while what was begun comes up
+        services = start_job(stack, options, JobKind.LOOKUP, own_workers=options.output == "-")
+        from producer.run.statements import run_lookup  # while the services come up
 
-        return run_lookup(options, begun)
+        return run_lookup(options, services)
 
 
 @click.command("exec")
@@ -206,17 +204,16 @@ def lookup_command(**options: Any) -> int:
 @sharing_options
 @following_options
 @connection_options
-@begins_job("exec")
-def exec_command(**options: Any) -> int:
+@job_command(JobKind.EXEC)
+def exec_command(options: ExecOptions) -> int:
     """Run a CQL statement with ? markers once for each row of values.
 
     SELECT, INSERT, UPDATE, DELETE and counters. What must not be done twice is never sent twice.
     """
-    from producer.services.start import begin_read
+    from producer.services.start import start_job
 
-    options = with_values_preset(options, given_options())
     with ExitStack() as stack:
-        begun = begin_read(stack, options, "exec")
-        from producer.run.statements import run_exec  # while what was begun comes up
+        services = start_job(stack, options, JobKind.EXEC)
+        from producer.run.statements import run_exec  # while the services come up
 
-        return run_exec(options, begun, given_options())
+        return run_exec(options, services)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import rich_click as click
 
+from producer.commands.job_command import job_command
 from producer.commands.options import (
     connection_options,
     following_options,
@@ -14,7 +14,8 @@ from producer.commands.options import (
     sharing_options,
     skip_failed_option,
 )
-from producer.run.existing_job import begins_job
+from producer.request.options import UnloadOptions
+from ringhaul.ledger.kinds import JobKind
 
 
 @click.command("unload")
@@ -72,17 +73,17 @@ from producer.run.existing_job import begins_job
 @sharing_options
 @following_options
 @connection_options
-@begins_job("unload")
-def unload_command(**options: Any) -> int:
+@job_command(JobKind.UNLOAD)
+def unload_command(options: UnloadOptions) -> int:
     """Write a table's rows to files: CSV, JSON Lines or Parquet.
 
     Each file appears when it is whole; manifest.json comes last and lists them. What was unloaded
     can be loaded again with `ringhaul load`.
     """
-    from producer.services.start import begin_read
+    from producer.services.start import start_job
 
     with ExitStack() as stack:
-        begun = begin_read(stack, options, "unload", own_workers=options["output"] == "-")
-        from producer.run.unload import run_unload  # while what was begun comes up
+        services = start_job(stack, options, JobKind.UNLOAD, own_workers=options.output == "-")
+        from producer.run.unload import run_unload  # while the services come up
 
-        return run_unload(options, begun)
+        return run_unload(options, services)

@@ -4,16 +4,14 @@ is a load that compares rows instead of writing them."""
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import rich_click as click
 
+from producer.commands.job_command import job_command
 from producer.commands.options import connection_options, following_options, sharing_options
 from producer.commands.record_options import record_options
-from producer.request.load import as_of_a_load
-from producer.request.presets import with_preset
-from producer.request.values import given_options
-from producer.run.existing_job import begins_job
+from producer.request.options import LoadOptions
+from ringhaul.ledger.kinds import JobKind
 
 
 @click.command("verify")
@@ -36,20 +34,18 @@ from producer.run.existing_job import begins_job
 @sharing_options
 @following_options
 @connection_options
-@begins_job("verify")
-def verify_command(**options: Any) -> int:
+@job_command(JobKind.VERIFY)
+def verify_command(options: LoadOptions) -> int:
     """Compare CSV, JSON Lines or Parquet files with a table, record by record; change nothing.
 
     SOURCE and the options are those of a load. Records that a load would change something with are
     listed by `ringhaul errors JOB`, and exported by it to be loaded.
     """
-    from producer.services.start import begin_load
+    from producer.services.start import start_load
 
-    options, settled = with_preset(options, given_options())
-    asked = as_of_a_load(options)
     with ExitStack() as stack:
-        begun = begin_load(stack, asked, "verify")
-        # Only now: its imports take as long as what was begun.
+        services = start_load(stack, options)
+        # Only now: its imports take as long as the services to come up.
         from producer.run.load import run_load
 
-        return run_load(asked, begun, settled, "verify")
+        return run_load(options, services)

@@ -6,15 +6,16 @@ What the user gives on the command line comes first.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from producer.request.options import LoadOptions
 from producer.text import count_text
 from ringhaul.errors import OutputUnavailable, OutputUnusable, UsageError
 from ringhaul.formats.suffixes import format_of, suffixes_of
 from ringhaul.output.manifest import MANIFEST, VERSION, Manifest, read_manifest
-from ringhaul.plain_text import lines_of
 from ringhaul.sources.find import named
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of, shown
 from ringhaul.storage.remote import read_small
@@ -30,19 +31,13 @@ _SAID = {
 }
 
 
-#: What is not among the options of every command.
-_USUAL = {"escape": "", "escape_style": "plain", "line_end": "any"}
+def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
+    """The options with what the manifests of the sources say of their text, and lines to show.
 
-
-def manifest_options(
-    options: Mapping[str, Any], given: Collection[str]
-) -> tuple[dict[str, Any], str]:
-    """Options of `load` that the manifests of its sources stand for, and what to tell of them.
-
-    `given`: the options that the user gave, which stay as they are. Raises `UsageError` where
-    sources of one load are written in different ways, and what `read_small` does.
+    Options that the user gave stay as they are. Raises `UsageError` where sources of one load are
+    written in different ways, and what `read_small` does.
     """
-    found = _found(options["sources"])
+    found = _found(options.sources)
     lacks = _lacking(found)
     known = {
         source: written
@@ -50,8 +45,8 @@ def manifest_options(
         if written is not None and written.format.kind == "csv"
     }
     if not known:
-        return {}, lacks
-    wanted = {source: _changes(written, options, given) for source, written in known.items()}
+        return options, lacks
+    wanted = {source: _changes(written, options) for source, written in known.items()}
     first, changes = next(iter(wanted.items()))
     others = [source for source, other in wanted.items() if other != changes]
     others += [
@@ -68,18 +63,18 @@ def manifest_options(
         )
     told = _told(changes)
     said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
-    return changes, lines_of(text for text in (said if told else "", lacks) if text)
+    return replace(options, **changes), [said, *lacks] if told else lacks
 
 
-def _lacking(found: Mapping[str, Manifest | None]) -> str:
-    """A warning of unloads that left out what could not be read; "" if there is none."""
-    return lines_of(
+def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
+    """Warnings of unloads that left out what could not be read."""
+    return [
         f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
         "first are " + ", ".join(one.place for one in written.missing[:3])
         for source, written in found.items()
         if written is not None and written.missing
-    )
+    ]
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
@@ -133,9 +128,7 @@ def _read_web(folder: str) -> Manifest | None:
         return None
 
 
-def _changes(
-    written: Manifest, options: Mapping[str, Any], given: Collection[str]
-) -> dict[str, Any]:
+def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
     """The options that would have to be given to load what was written."""
     fmt = written.format
     wanted: dict[str, Any] = {
@@ -150,9 +143,11 @@ def _changes(
     }
     if not fmt.header:
         wanted["columns"] = ",".join(name for name, _ in written.columns)
-    usual = {**_USUAL, **options, "null_strings": options["null_strings"] or ("",)}
+    usual = replace(options, null_strings=options.null_strings or ("",))
     return {
-        name: value for name, value in wanted.items() if name not in given and value != usual[name]
+        name: value
+        for name, value in wanted.items()
+        if name not in options.given and value != getattr(usual, name)
     }
 
 
@@ -160,5 +155,5 @@ def _told(changes: Mapping[str, Any]) -> list[str]:
     return [words.format(changes[name]) for name, words in _SAID.items() if name in changes]
 
 
-def _may_be_csv(source: str, options: Mapping[str, Any]) -> bool:
-    return format_of(source, options["file_format"]) == "csv"
+def _may_be_csv(source: str, options: LoadOptions) -> bool:
+    return format_of(source, options.file_format) == "csv"

@@ -20,6 +20,7 @@ from ringhaul.cluster.errors import tell
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.sources.source import SourceFile
 from ringhaul.statements.exec import Statement
@@ -42,7 +43,7 @@ UNITS_PER_SLOT = 4
 class _Asked:
     """What `lookup` and `exec` differ in."""
 
-    kind: str
+    kind: JobKind
     markers: tuple[tuple[str, str], ...]  #: name and CQL type of each
     result: tuple[tuple[str, CqlType], ...]
     never_null: tuple[str, ...] = ()  #: of the result, as far as the schema tells

@@ -20,8 +20,7 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.header import write_header
 from ringhaul.formats.transcoding import encoder_of
 from ringhaul.ledger.audit import JobDamaged
-from ringhaul.ledger.kinds import LOAD_KINDS
-from ringhaul.ledger.labels import KIND_LABEL
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rejects import Reject, unpack_rejects
@@ -48,9 +47,9 @@ def _readable(job_id: str) -> Iterator[None]:
 
 def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     kind = _kind(ledger, job_id)
-    if kind not in (*LOAD_KINDS, "lookup", "exec", "transforming unload"):
+    if kind.has_result or (kind is JobKind.UNLOAD and not _has_transforms(ledger, job_id)):
         raise UsageError(f"{job_id} is a {kind}: it reads rows, and has no rejects")
-    if kind in LOAD_KINDS:
+    if kind.is_load:
         for _, extra in ledger.extras(job_id):
             yield from unpack_rejects(extra)
         return
@@ -66,11 +65,12 @@ def shown_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
         yield replace(reject, file=told_path(reject.file, job_id))
 
 
-def _kind(ledger: Ledger, job_id: str) -> str:
-    kind = ledger.status(job_id).labels.get(KIND_LABEL, "load")
-    if kind == "unload" and json.loads(ledger.job_spec(job_id))["transforms"]:
-        return "transforming unload"
-    return kind
+def _kind(ledger: Ledger, job_id: str) -> JobKind:
+    return JobKind.of_labels(ledger.status(job_id).labels)
+
+
+def _has_transforms(ledger: Ledger, job_id: str) -> bool:
+    return bool(json.loads(ledger.job_spec(job_id))["transforms"])
 
 
 def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
@@ -93,15 +93,17 @@ def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
 def not_kept(ledger: Ledger, job_id: str) -> str:
     """In words: what of a job is counted and kept nowhere, and what tells of it. Empty: nothing."""
     kind = _kind(ledger, job_id)
-    if kind not in ("lookup", "exec"):
+    if not kind.runs_statements:
         return ""
     from ringhaul.statements.job import LISTED_MAX, AskResult
 
     count = sum(AskResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
     if not count:
         return ""
-    what = "keys without a row" if kind == "lookup" else "rows that were not applied"
-    way_on = "look up smaller lists" if kind == "lookup" else "[applied] of the answers tells all"
+    what = "keys without a row" if kind is JobKind.LOOKUP else "rows that were not applied"
+    way_on = (
+        "look up smaller lists" if kind is JobKind.LOOKUP else "[applied] of the answers tells all"
+    )
     return f"{count:,} more, not kept: the ledger lists {LISTED_MAX:,} {what} of a job; {way_on}"
 
 
@@ -115,7 +117,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
     those of which the ledger keeps the place alone. The file appears whole or not at all: what was
     at `path` stays until then, and a source of the job is refused with `UsageError`.
     """
-    if _kind(ledger, job_id) == "transforming unload":
+    if _kind(ledger, job_id) is JobKind.UNLOAD:
         return _export_rows(ledger, job_id, path)
     job = _loaded(ledger, job_id)
     sources = {source.file.path: source for source in job.sources}
@@ -191,7 +193,7 @@ def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
     spec = json.loads(ledger.job_spec(job_id))
     if spec["kind"] == "exec" and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
-    return LoadJob.from_json(spec if spec["kind"] in LOAD_KINDS else spec["values"])
+    return LoadJob.from_json(spec if JobKind(spec["kind"]).is_load else spec["values"])
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:

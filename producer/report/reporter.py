@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from producer.outputs.stdout import json_text, print_message
 from producer.report.outcome import Closing
+from producer.request.options import Showing
 from ringhaul.errors import EXIT_COMPLETE, OutputUnusable
 
 
@@ -23,14 +22,14 @@ class Shown:
     summary_file: Path | None = None
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> Shown:
-        """From the options of a command; those it does not have stay as they are here."""
-        auto = "json" if options["as_json"] else "auto"
+    def from_options(cls, options: Showing) -> Shown:
+        """As the options have it; `--json` makes progress JSON, too, unless another is given."""
+        auto = "json" if options.as_json else "auto"
         return cls(
-            progress=auto if options["progress"] == "auto" else options["progress"],
-            as_json=options["as_json"],
-            quiet=options["quiet"],
-            summary_file=options.get("summary"),
+            progress=auto if options.progress == "auto" else options.progress,
+            as_json=options.as_json,
+            quiet=options.quiet,
+            summary_file=options.summary,
         )
 
     def say(self, text: str) -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from producer.report.given_up import given_up_lines
 from producer.report.outcome import _REASON_CHARS_MAX, _UNREADABLE, Closing, _damaged_closing
 from ringhaul.ledger.audit import JobDamaged
-from ringhaul.ledger.kinds import LOAD_KINDS
-from ringhaul.ledger.labels import KIND_LABEL
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 
@@ -31,12 +30,12 @@ def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> C
 
 
 def _closing(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
-    kind = status.labels.get(KIND_LABEL, "load")
-    if kind in LOAD_KINDS:
+    kind = JobKind.of_labels(status.labels)
+    if kind.is_load:
         from producer.report.load_summary import load_closing
 
         return load_closing(ledger, status, interrupted=interrupted)
-    if kind in ("lookup", "exec"):
+    if kind.runs_statements:
         from producer.report.statement_summary import ask_closing
 
         return ask_closing(ledger, status, interrupted=interrupted)

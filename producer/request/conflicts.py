@@ -6,10 +6,10 @@ broker, `outputs.py` those of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from config.settings import Loaded
+from producer.request.options import Following
 from producer.request.settings import is_embedded
 from ringhaul.errors import UsageError
 
@@ -42,29 +42,29 @@ def refuse_together(given: Collection[str]) -> None:
             raise UsageError(why)
 
 
-def refuse_embedded_detach(loaded: Loaded, options: Mapping[str, Any]) -> None:
+def refuse_embedded_detach(loaded: Loaded, options: Following) -> None:
     """Raise `UsageError` for --detach, at once or by Ctrl-C, where nobody would go on with the
     job."""
     if is_embedded(loaded) and (given := _detaching(options)):
         raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
 
 
-def refuse_stdout_detach(options: Mapping[str, Any]) -> None:
+def refuse_stdout_detach(options: Following) -> None:
     """The same where the rows come out of the command, and its own workers end with it."""
     if given := _detaching(options):
         raise UsageError(f"{given}: this command writes standard output; give -o a folder")
 
 
-def _detaching(options: Mapping[str, Any]) -> str:
+def _detaching(options: Following) -> str:
     """The option by which a command leaves its job; empty: it does not."""
-    if options.get("detach"):
+    if options.detach:
         return "--detach"
-    return "--on-interrupt detach" if options["on_interrupt"] == "detach" else ""
+    return "--on-interrupt detach" if options.on_interrupt == "detach" else ""
 
 
-def refuse_workers_of_others(loaded: Loaded, options: Mapping[str, Any]) -> None:
+def refuse_workers_of_others(loaded: Loaded, options: Following) -> None:
     """Raise `UsageError` for -c where the workers are not this command's own."""
-    if not is_embedded(loaded) and options["workers"] is not None:
+    if not is_embedded(loaded) and options.workers is not None:
         raise UsageError(
             "-c is of embedded workers, and a broker is configured: those that stand are as many "
             "as `ringhaul worker -c` started (--broker none: embedded workers all the same)"

@@ -24,7 +24,7 @@ from ringhaul.storage.access import is_url, shown
 #: Among a command's options: what it asks for, as text.
 ASKED = "asked"
 #: The same among a job's labels. Jobs of before have none.
-ASKED_LABEL = "asked"
+FINGERPRINT_LABEL = "asked"
 
 #: Options that say how the work is done, and how it is followed and shown.
 _HOW = frozenset(
@@ -44,7 +44,7 @@ _CHARS_SHOWN = 200
 _PLAIN = re.compile(r"[^\s'\"]+")
 
 
-def asked_text(context: click.Context | None = None) -> str:
+def fingerprint_of(context: click.Context | None = None) -> str:
     """What a command that was parsed, or the running one, asks for: JSON, option -> its value.
 
     Options that were left at their default are not in it. Of URLs there is no secret in it.
@@ -69,7 +69,7 @@ def asked_text(context: click.Context | None = None) -> str:
 
 
 def differences(was: str, now: str) -> list[str]:
-    """What differs between two texts of `asked_text`, in words."""
+    """What differs between two texts of `fingerprint_of`, in words."""
     before, here = json.loads(was), json.loads(now)
     return [
         f"{name} {_told(before, name)}, here {_told(here, name)}"

@@ -7,14 +7,15 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from config.settings import Loaded
 from producer.request.input_format import dialect_of, text_of
+from producer.request.options import LoadOptions
 from producer.request.values import comma_list, refuse_blank
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.mapping import RowFields, find_row_fields
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
@@ -39,7 +40,7 @@ class LoadRequest:
 
     keyspace: str
     table: str
-    kind: str = "load"  #: or verify: the rows are compared with the table's
+    kind: JobKind = JobKind.LOAD  #: or VERIFY: the rows are compared with the table's
     file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
     header: bool = True
     columns: Sequence[str] = ()
@@ -138,42 +139,43 @@ def parse_timestamp_us(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def load_request(options: Mapping[str, Any], loaded: Loaded) -> LoadRequest:
+def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
     """The request that the options make. Raises `UsageError` naming the option at fault."""
-    keyspace, _, table = options["table"].rpartition(".")
-    if keyspace and options["keyspace"] and keyspace != options["keyspace"]:
-        raise UsageError(f"--table names keyspace {keyspace}, --keyspace {options['keyspace']}")
-    keyspace = keyspace or options["keyspace"]
+    named, _, table = options.table.rpartition(".")
+    if named and options.keyspace and named != options.keyspace:
+        raise UsageError(f"--table names keyspace {named}, --keyspace {options.keyspace}")
+    keyspace = named or options.keyspace
     if not keyspace:
         raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
-    refuse_blank("--where", options["where"], "a condition")
-    refuse_blank("--columns", options["columns"], "some columns")
-    refuse_blank("--skip-columns", options["skip_columns"], "some columns")
-    refuse_blank("--mapping", options["mapping"], "FIELD=COLUMN")
+    refuse_blank("--where", options.where, "a condition")
+    refuse_blank("--columns", options.columns, "some columns")
+    refuse_blank("--skip-columns", options.skip_columns, "some columns")
+    refuse_blank("--mapping", options.mapping, "FIELD=COLUMN")
     load = loaded.settings.load
     request = LoadRequest(
+        kind=options.kind,
         keyspace=keyspace,
         table=table,
-        file_format=options["file_format"],
-        header=options["header"],
-        columns=comma_list(options["columns"]),
-        mapping=_mapping(options["mapping"]),
-        skip_columns=comma_list(options["skip_columns"]),
+        file_format=options.file_format,
+        header=options.header,
+        columns=comma_list(options.columns),
+        mapping=_mapping(options.mapping),
+        skip_columns=comma_list(options.skip_columns),
         dialect=dialect_of(options),
         text=text_of(options),
-        skip_rows=options["skip_rows"],
-        max_rows=options["max_rows"],
-        nulls=options["nulls"],
-        ttl_s=options["ttl"],
-        timestamp=options["timestamp"],
+        skip_rows=options.skip_rows,
+        max_rows=options.max_rows,
+        nulls=options.nulls,
+        ttl_s=options.ttl,
+        timestamp=options.timestamp,
         strategy=load.strategy,
         unit_bytes=load.unit_bytes,
-        rows_per_s=options["rate"] or 0,
+        rows_per_s=options.rate or 0,
         max_errors=load.max_errors,
-        transforms=options["transforms"],
-        where=options["where"] or "",
-        timestamp_field=options["timestamp_field"],
-        ttl_field=options["ttl_field"],
+        transforms=options.transforms,
+        where=options.where or "",
+        timestamp_field=options.timestamp_field,
+        ttl_field=options.ttl_field,
     )
     check_request(request)
     return request
@@ -190,15 +192,3 @@ def _mapping(text: str | None) -> dict[str, str]:
             raise UsageError(f"--mapping names field {name.strip()!r} twice")
         mapping[name.strip()] = column.strip()
     return mapping
-
-
-#: Options of a load that are about writing, as they are where nobody gives them.
-_NOT_GIVEN = {
-    **{"ttl": 0, "ttl_field": None, "timestamp": None, "timestamp_field": None},
-    **{"strategy": None, "dry_run": False, "profile_dir": None},
-}
-
-
-def as_of_a_load(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a verification as those of a load."""
-    return {**_NOT_GIVEN, **options}

@@ -10,6 +10,7 @@ from typing import Any
 
 from config.settings import Loaded
 from config.values import parse_bytes
+from producer.request.options import RowsOutput, Showing
 from ringhaul.errors import UsageError
 from ringhaul.formats.presets import PRESETS, output_options
 from ringhaul.formats.suffixes import compression_of, format_of, plain_name, suffixes_of
@@ -23,14 +24,14 @@ STDOUT = "-"
 _OF_CSV = ("header", "delimiter", "quote", "null", "escape", "escape_style")
 
 
-def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output:
+def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
     """The output that the options name; standard output is a spool folder for the workers.
 
     Raises `UsageError` for options that do not go together, and for a file instead of a folder.
     """
-    to_stdout = options["output"] == STDOUT
-    kind = options["format"] or "csv"
-    if to_stdout and (options["max_rows_per_file"] or options["max_file_size"]):
+    to_stdout = options.output == STDOUT
+    kind = options.format or "csv"
+    if to_stdout and (options.max_rows_per_file or options.max_file_size):
         raise UsageError(
             "--max-rows-per-file and --max-file-size are about files, and -o - makes none: leave "
             "them out, or give -o a folder"
@@ -38,26 +39,28 @@ def output_of(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> Output
     if to_stdout and kind == "parquet":
         raise UsageError("-o - cannot be Parquet, whose files end with an index: give a folder")
     given = {
-        name: options[name] for name in (*_OF_CSV, "compression") if options.get(name) is not None
+        name: value
+        for name in (*_OF_CSV, "compression")
+        if (value := getattr(options, name)) is not None
     }
-    if options.get("dialect") is not None:
+    if options.dialect is not None:
         if kind != "csv":
             raise UsageError(f"--dialect: only CSV has one, and the format is {kind}")
-        given |= output_options(options["dialect"], options)
+        given |= output_options(options.dialect, given)
     if to_stdout and kind == "csv":
         given["header"] = False  # once, before the first part, and not in each
-    url = options["output"]
+    url = options.output
     if not to_stdout:
         _refuse_file(options)
     if to_stdout:
         url = str(loaded.settings.state_dir / "spool" / job_id)
     elif "://" not in url:
         url = str(Path(url).absolute())
-    size = options["max_file_size"]
+    size = options.max_file_size
     return Output(
         url=url,
         format=_format(kind, given),
-        rows_max=options["max_rows_per_file"] or 0,
+        rows_max=options.max_rows_per_file or 0,
         bytes_max=_file_bytes(size) if size else 0,
     )
 
@@ -69,10 +72,10 @@ def _format(kind: str, given: Mapping[str, Any]) -> OutputFormat:
         raise UsageError(f"--{error}") from error
 
 
-def _refuse_file(options: Mapping[str, Any]) -> None:
+def _refuse_file(options: RowsOutput) -> None:
     """Raise `UsageError` for an output that is a file or lies in one, or that has the name of one:
     whoever gives that wants one file, and not a folder of this name."""
-    output = options["output"]
+    output = options.output
     path = local_path(output)
     if path is not None:
         there = next(
@@ -93,18 +96,18 @@ def _refuse_file(options: Mapping[str, Any]) -> None:
     )
 
 
-def _one_file(options: Mapping[str, Any], path: str) -> str:
+def _one_file(options: RowsOutput, path: str) -> str:
     """How to get the one file that the name of the output stands for, in words."""
-    output = options["output"]
+    output = options.output
     wanted = {"format": format_of(output)}
-    if "parquet" in (wanted["format"], options["format"]):
+    if "parquet" in (wanted["format"], options.format):
         return ""  # never on standard output
     if suffix := compression_of(output):
         wanted["compression"] = next(name for name, known in SUFFIXES.items() if known == suffix)
     flags = "".join(
         f" --{name} {value}"
         for name, value in wanted.items()
-        if options[name] is None and value != "csv"
+        if getattr(options, name) is None and value != "csv"
     )
     return f", or `-o -{flags} > {shlex.quote(path)}` for one file"
 
@@ -119,19 +122,21 @@ def _file_bytes(text: str) -> int:
     return size
 
 
-def refuse_two_on_stdout(options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` where rows or a result, and messages, would both go to standard output."""
-    if options.get("output") not in (STDOUT, None):
+def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
+    """Raise `UsageError` where rows or a result, and messages, would both go to standard output.
+
+    `output`: None for a result that goes there, `STDOUT` for rows.
+    """
+    if output not in (STDOUT, None):
         return
-    of_rows = options.get("output") == STDOUT
-    rows = "-o -" if of_rows else "the result"
-    if options["as_json"]:
-        result = "" if of_rows else "--format json makes the result JSON, "
+    rows = "-o -" if output == STDOUT else "the result"
+    if showing.as_json:
+        result = "" if output == STDOUT else "--format json makes the result JSON, "
         raise UsageError(
             f"{rows} and --json both want standard output: give one of them ({result}--summary "
             "FILE has the summary)"
         )
-    if options["progress"] == "json" and not options["quiet"]:
+    if showing.progress == "json" and not showing.quiet:
         raise UsageError(f"{rows} and --progress json both want standard output: give one of them")
 
 
@@ -152,11 +157,11 @@ def refuse_output_options(given: Collection[str], what: str) -> None:
         raise UsageError(f"{', '.join(found)}: {what} has no answers: leave such options out")
 
 
-def wants_header(options: Mapping[str, Any], output: Output) -> bool:
+def wants_header(options: RowsOutput, output: Output) -> bool:
     """Whether the columns' names come before the rows on standard output."""
-    header = options["header"]
-    if header is None and options.get("dialect") is not None:
-        header = PRESETS[options["dialect"]].header
+    header = options.header
+    if header is None and options.dialect is not None:
+        header = PRESETS[options.dialect].header
     return output.format.kind == "csv" and header is not False
 
 

@@ -4,22 +4,21 @@ and whether it can go there."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from producer.outputs.whole_file import check_replacing
+from producer.request.options import ResultPlace, Showing
 from producer.request.output import STDOUT, refuse_two_on_stdout
 from ringhaul.errors import UsageError
 from ringhaul.formats.suffixes import compression_of
 from ringhaul.output.job import ResultOutput
 
 
-def result_output(options: Mapping[str, Any], told: ResultOutput | None = None) -> ResultOutput:
+def result_output(options: ResultPlace, told: ResultOutput | None = None) -> ResultOutput:
     """The output that -o and --format name; `told`: what holds where they are not given."""
     told = told or ResultOutput()
-    path, form = options.get("output"), options["result_format"]
+    path, form = options.output, options.result_format
     if path is not None:
         told = replace(told, path="" if path == STDOUT else str(Path(path).absolute()))
     return told if form is None else replace(told, form=form)
@@ -32,10 +31,10 @@ def lasting(output: ResultOutput) -> ResultOutput:
     return replace(output, path="") if path.exists() and not path.is_file() else output
 
 
-def check_result_output(output: ResultOutput, options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for an output that cannot take a result, before there is one. `options`:
+def check_result_output(output: ResultOutput, showing: Showing) -> None:
+    """Raise `UsageError` for an output that cannot take a result, before there is one. `showing`:
     of the command, whose messages may want standard output, too."""
-    refuse_two_on_stdout({**options, "output": output.path or None})
+    refuse_two_on_stdout(output.path or None, showing)
     if not output.path:
         if output.form == "parquet" and sys.stdout.isatty():
             raise UsageError("Parquet is not for a terminal: give -o FILE or redirect")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
+from producer.request.options import CountOptions
 from producer.request.values import refuse_blank
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
@@ -69,15 +69,15 @@ def _names_of(wanted: Wanted) -> tuple[str, str]:
     return keyspace, name
 
 
-def count_wanted(options: Mapping[str, Any]) -> Wanted:
+def count_wanted(options: CountOptions) -> Wanted:
     """What the options of `count` want. Raises `UsageError` for two that do not go together."""
-    if options["top"] and options["by"] != "total":
+    if options.top and options.by != "total":
         raise UsageError("--top and --by are two different counts: give one of them")
     return Wanted(
-        keyspace=options["keyspace"],
-        table=options["table"],
-        where=options["where"],
-        by=options["by"],
-        top=options["top"] or 0,
+        keyspace=options.keyspace,
+        table=options.table,
+        where=options.where,
+        by=options.by,
+        top=options.top or 0,
         counts=True,
     )

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from config.names import ENV_CONFIG, ENV_EMPTY, env_name
 from config.settings import Loaded, load_settings
+from producer.request.options import Connection, JobOptions, LoadOptions
 from producer.request.values import comma_list
 from ringhaul.errors import UsageError
 from tasks.connect import use_storage
@@ -94,17 +95,25 @@ def _has_password(url: str) -> bool:
         return "@" in url
 
 
-def connection_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags of `connection_options` by their setting."""
-    return {key: options[flag] for flag, key in CONNECTION_FLAGS.items()}
+def connection_flags(options: Connection) -> dict[str, Any]:
+    """Setting -> the value of its flag; None: not given."""
+    return {key: getattr(options, flag) for flag, key in CONNECTION_FLAGS.items()}
 
 
-def settings_with(options: Mapping[str, Any]) -> Loaded:
+def load_flags(options: LoadOptions) -> dict[str, Any]:
+    """The same for all flags of a load or a verification."""
+    return connection_flags(options) | {
+        key: getattr(options, flag) for flag, key in LOAD_FLAGS.items()
+    }
+
+
+def settings_with(options: JobOptions) -> Loaded:
     """The settings of a command with these options; nothing is changed, as `settle` does.
 
     Raises `ConfigError` for one that cannot be used.
     """
-    flags = {key: options.get(flag) for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()}
+    both = CONNECTION_FLAGS | LOAD_FLAGS
+    flags = {key: getattr(options, flag, None) for flag, key in both.items()}
     return load_settings(flags, None, _OPTIONS)
 
 

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
-
-from producer.request.input_format import dialect_of, text_of, values_options
+from producer.request.input_format import dialect_of, text_of
 from producer.request.load import LoadRequest
+from producer.request.options import ExecOptions, LookupOptions, Spelling
 from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
 from ringhaul.option_names import VALUES_PREFIX
 
+#: In front of the names of options about values.
+_VALUES = VALUES_PREFIX.replace("-", "_")
 
-def wanted_names(options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+
+def wanted_names(options: LookupOptions) -> tuple[list[str], list[str]]:
     """The columns that --key and --columns name. Raises `UsageError` for what is no name."""
-    return read_names(options["key"], "--key"), read_names(options["columns"], "--columns")
+    return read_names(options.key, "--key"), read_names(options.columns, "--columns")
 
 
-def check_inputs(options: Mapping[str, Any], given: Collection[str]) -> None:
-    """Raise `UsageError` for options of `ringhaul exec` that do not say where its values are.
-
-    `given`: see `options.given_options`.
-    """
-    if (options["params"] is not None) == bool(options["ranges"]):
+def check_inputs(options: ExecOptions) -> None:
+    """Raise `UsageError` for options of `ringhaul exec` that do not say where its values are."""
+    if (options.params is not None) == bool(options.ranges):
         raise UsageError("give --params FILE, or one --range for each marker")
-    if options["ranges"] and (values_options(dict.fromkeys(given)) or "nulls" in given):
+    of_values = any(name.startswith(_VALUES) for name in options.given)
+    if options.ranges and (of_values or "nulls" in options.given):
         raise UsageError(
             "the --values options and --nulls are about a file: give none of them with --range"
         )
 
 
-def values_request(options: Mapping[str, Any], kind: str) -> LoadRequest:
+def values_request(values: Spelling, kind: str) -> LoadRequest:
     """How the rows of values are read. Raises `UsageError` naming the option at fault."""
-    given = values_options(options)
     return LoadRequest(
         keyspace=kind,
         table="values",
-        file_format=given["format"],
-        header=given["header"],
+        file_format=values.file_format,
+        header=values.header,
         by_name=True,
-        dialect=dialect_of(given, VALUES_PREFIX),
-        text=text_of(given, VALUES_PREFIX),
+        dialect=dialect_of(values, VALUES_PREFIX),
+        text=text_of(values, VALUES_PREFIX),
     )

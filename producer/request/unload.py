@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from config.settings import Loaded
+from producer.request.options import UnloadOptions
 from producer.request.output import output_of, refuse_two_on_stdout
 from producer.request.scan import Wanted, check_wanted
 from ringhaul.cql.names import listed_names
@@ -24,34 +23,34 @@ class UnloadRequest:
     error_limit: ErrorLimit | None  #: None: nothing can be rejected
 
 
-def unload_request(options: Mapping[str, Any], loaded: Loaded, job_id: str) -> UnloadRequest:
+def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> UnloadRequest:
     """The request that the options make. Raises `UsageError` or `QueryError` for what cannot work
     whatever the table is: it is told before a cluster is asked."""
-    refuse_two_on_stdout(options)
+    refuse_two_on_stdout(options.output, options)
     wanted = _wanted(options)
     check_wanted(wanted)
     limit = None
-    if options["transforms"]:
-        limit = ErrorLimit.parse(options["max_errors"] or loaded.settings.load.max_errors)
-    elif options["max_errors"]:
+    if options.transforms:
+        limit = ErrorLimit.parse(options.max_errors or loaded.settings.load.max_errors)
+    elif options.max_errors:
         raise UsageError("--max-errors is about transforms: without one no row is rejected")
     return UnloadRequest(
         wanted=wanted, output=output_of(options, loaded, job_id), error_limit=limit
     )
 
 
-def _wanted(options: Mapping[str, Any]) -> Wanted:
+def _wanted(options: UnloadOptions) -> Wanted:
     """What is to be read, from --query or from --table, --columns and --where."""
-    if options["sql"] is not None:
+    if options.sql is not None:
         for name in ("keyspace", "table", "columns", "where"):
-            if options[name] is not None:
+            if getattr(options, name) is not None:
                 raise UsageError(f"--query says it all: leave --{name} out")
-        return Wanted(sql=options["sql"])
-    if options["table"] is None:
+        return Wanted(sql=options.sql)
+    if options.table is None:
         raise UsageError("give --table, or --query with a SELECT")
     return Wanted(
-        keyspace=options["keyspace"],
-        table=options["table"],
-        items=tuple(listed_names(options["columns"], "--columns")),
-        where=options["where"],
+        keyspace=options.keyspace,
+        table=options.table,
+        items=tuple(listed_names(options.columns, "--columns")),
+        where=options.where,
     )

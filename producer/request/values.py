@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import rich_click as click
 from click.core import ParameterSource
 
 from ringhaul.errors import UsageError
-from ringhaul.ledger.pace import Limits, Pace
-
-
-def sharing(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `sharing_options`, as `Ledger.create` takes them."""
-    return {
-        "pace": Pace(limits=Limits(rows_per_s=options["rate"] or 0)),
-        "priority": options["priority"],
-    }
 
 
 def given_options(context: click.Context | None = None) -> set[str]:

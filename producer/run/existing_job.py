@@ -1,122 +1,105 @@
-"""`--job-id`: a command that may be repeated. Where its job is there already, it goes on with it.
+"""`--job-id`: a command that is safe to repeat. An existing job of this id is continued.
 
-Whoever starts commands for others (a schedule, cron, a container that is started again) cannot know
-whether the one before was killed before or after it made its job. With an id that it gives, it need
-not: the second command follows the job, runs what is missing of one that failed, or tells the end
-of one that is over.
+A schedule, cron or a container that is started again cannot know whether the command before was
+killed before or after it made its job. With an id of their own they need not know: the second
+command follows the job, runs what is missing of one that failed, or reports the end of one that is
+over.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
-import rich_click as click
-
-from producer.startup import take_sigterm
+from producer.request.options import (
+    Connection,
+    Following,
+    JobOptions,
+    ResultPlace,
+    ResumeOptions,
+    RowsOutput,
+)
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
     from config.settings import Loaded
     from ringhaul.ledger.ledger import Ledger
     from ringhaul.ledger.reading import JobStatus
 
-Command = Callable[..., int]
-#: Set for a command that hands out the units of a job which another command made and left.
-ADOPTED = "adopted"
+Options = TypeVar("Options", bound=JobOptions)
 
 
-def begins_job(kind: str) -> Callable[[Command], Command]:
-    """`--job-id` of a command that begins a job of this kind."""
+def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options], int]) -> int:
+    """Run a command, or continue the job of its `--job-id`; the exit code. `kind`: of its job."""
+    if options.job_id is None:
+        return command(options)
+    from ringhaul.ledger.keys import job_key
+    from ringhaul.ledger.reading import JobTaken
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def run(**options: Any) -> int:
-            from producer.request.conflicts import refuse_together
-            from producer.request.fingerprint import ASKED, asked_text
-            from producer.request.values import given_options
-
-            take_sigterm()
-            refuse_together(given_options())
-            options[ASKED] = asked_text()
-            if options["job_id"] is None:
-                return command(**options)
-            from ringhaul.ledger.keys import job_key
-            from ringhaul.ledger.reading import JobTaken
-
-            job_key(options["job_id"], "meta")  # refuses what is no job's id
-            if options.get("dry_run"):
-                return command(**options)
-            code, adopted = _go_on(options, kind)
+    job_key(options.job_id, "meta")  # refuses what is no job's id
+    if options.dry_run:
+        return command(options)
+    code, adopted = _continue(options, kind)
+    if code is None:
+        try:
+            return command(replace(options, adopted=adopted))
+        except JobTaken:  # by a command that did the same at the same time
+            code, adopted = _continue(options, kind)
             if code is None:
-                try:
-                    return command(**options | {ADOPTED: adopted})
-                except JobTaken:  # by a command that did the same at the same time
-                    code, adopted = _go_on(options, kind)
-                    if code is None:
-                        raise
-            return code
-
-        option: Callable[[Command], Command] = click.option(
-            "--job-id",
-            metavar="ID",
-            help="Of the job. If it is there already, go on with it: the command may be repeated.",
-        )
-        return option(run)
-
-    return decorate
+                raise
+    return code
 
 
-def _go_on(options: Mapping[str, Any], kind: str) -> tuple[int | None, bool]:
-    """The exit code, after the job was gone on with; None: it is to be begun. And whether it is
+def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
+    """The exit code, after the job was gone on with; None: it is to be services. And whether it is
     there, its units not all handed out."""
     from producer.request.conflicts import refuse_workers_of_others
     from producer.request.output import STDOUT
     from producer.request.result_output import check_result_output, result_output
     from producer.request.settings import connection_flags, settle
-    from producer.services.ledger import reading_ledger
-    from ringhaul.ledger.labels import KIND_LABEL
+    from producer.services.ledger import ledger_of
     from ringhaul.ledger.reading import JobMissing
     from ringhaul.ledger.states import JobState
-    from ringhaul.scan.job import RESULT_KINDS
 
-    flags = connection_flags(options) | {"worker.concurrency": options.get("workers")}
-    loaded = settle(flags, options["config_file"])
-    job_id = options["job_id"]
-    if kind in RESULT_KINDS or options.get("output") != STDOUT:
+    flags = connection_flags(options) | {"worker.concurrency": options.workers}
+    loaded = settle(flags, options.config_file)
+    job_id = options.job_id
+    assert job_id is not None
+    if not (isinstance(options, RowsOutput) and options.output == STDOUT):
         refuse_workers_of_others(loaded, options)
-    if kind in RESULT_KINDS:  # whatever its job has come to, the result is printed
+    if isinstance(options, ResultPlace):  # whatever its job has come to, the result is printed
         check_result_output(result_output(options), options)
-    with reading_ledger(None) as ledger:
+    with ledger_of(loaded) as ledger:
         try:
             status = ledger.status(job_id)
         except JobMissing:
             return None, False
-        found = status.labels.get(KIND_LABEL, "load")
-        if found != kind:
+        found = JobKind.of_labels(status.labels)
+        if found is not kind:
             raise UsageError(f"--job-id {job_id}: there is a job of this id, and it is a {found}")
         _refuse_other(options, status)
         running = status.state is JobState.RUNNING
-        if running and not status.sealed and kind in ("unload", "count", "query"):
+        if running and not status.sealed and kind.scans:
             return None, True
         if not running and status.state not in (JobState.FAILED, JobState.QUARANTINED):
             _refuse_gone_rows(ledger, status)
             return _tell_end(options, ledger, status), False
-    if running and kind in ("lookup", "exec"):
-        return _follow_asking(options, loaded), False
-    return _resume(options, kind), False
+    if running and kind.runs_statements:
+        return _follow_statements(options, loaded, job_id), False
+    return _resume(options, loaded, job_id), False
 
 
-def _refuse_other(options: Mapping[str, Any], status: JobStatus) -> None:
+def _refuse_other(options: JobOptions, status: JobStatus) -> None:
     """Raise `UsageError` for a job of this id that is about something else: its end would be taken
     for that of what was asked for."""
-    from producer.request.fingerprint import ASKED, ASKED_LABEL, differences
+    from producer.request.fingerprint import FINGERPRINT_LABEL, differences
 
-    was = status.labels.get(ASKED_LABEL)
-    found = differences(was, options[ASKED]) if was else []
+    was = status.labels.get(FINGERPRINT_LABEL)
+    found = differences(was, options.fingerprint) if was else []
     if found:
         raise UsageError(
             f"--job-id {status.job}: the job of this id is about something else "
@@ -127,46 +110,44 @@ def _refuse_other(options: Mapping[str, Any], status: JobStatus) -> None:
 def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
     """Raise `UsageError` for a job that is complete and gave its rows to the standard output of the
     command that began it: to say that it is would leave the one of this command empty."""
-    from ringhaul.ledger.labels import KIND_LABEL
     from ringhaul.ledger.states import JobState
     from tasks.kinds import job_of
 
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    if not complete or status.labels.get(KIND_LABEL) not in ("unload", "lookup", "exec"):
+    if not complete or not JobKind.of_labels(status.labels).writes_rows:
         return
-    job: Any = job_of(ledger.job_spec(status.job))
-    if job.output is not None and job.streams:
+    if job_of(ledger.job_spec(status.job)).streams_rows:
         raise UsageError(
             f"--job-id {status.job}: the rows of this job went to the standard output of the "
             "command that began it; give another id, or a folder with -o"
         )
 
 
-def _resume(options: Mapping[str, Any], kind: str) -> int:
+def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     """Run what is missing of a job, or follow it while others do."""
     from producer.request.output import STDOUT
     from producer.run.resume import run_resume
-    from producer.services.ledger import reading_ledger
+    from producer.services.ledger import ledger_of
     from ringhaul.ledger.reading import JobOver
     from ringhaul.ledger.states import SETTLED, JobState
-    from ringhaul.scan.job import RESULT_KINDS
 
-    # This command says where the result goes, and not the one that began the job.
-    told: dict[str, Any] = {"output": None, "result_format": None}
-    if kind in RESULT_KINDS:
-        told["output"] = options.get("output") or STDOUT
-        told["result_format"] = options["result_format"]
+    shared = (*fields(Connection), *fields(Following))
+    resumed = ResumeOptions(job=job_id, **{one.name: getattr(options, one.name) for one in shared})
+    if isinstance(options, ResultPlace):
+        # This command says where the result goes, and not the one that made the job.
+        place = options.output or STDOUT
+        resumed = replace(resumed, output=place, result_format=options.result_format)
     try:
-        return run_resume({**options, **told, "job": options["job_id"], "max_errors": None})
-    except JobOver:  # just now, or for good: it must not be done twice
-        with reading_ledger(None) as ledger:
-            status = ledger.status(options["job_id"])
+        return run_resume(resumed)
+    except JobOver:  # just now, or for good: it must not run twice
+        with ledger_of(loaded) as ledger:
+            status = ledger.status(job_id)
             if status.state not in (*SETTLED, JobState.FAILED):
                 raise
             return _tell_end(options, ledger, status)
 
 
-def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> int:
+def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     """What the command that followed the job to its end would have done then."""
     from producer.report.reporter import Shown, print_closing
     from producer.report.summary import read_closing
@@ -174,33 +155,31 @@ def _tell_end(options: Mapping[str, Any], ledger: Ledger, status: JobStatus) -> 
     from producer.run.finish import publish_end
     from producer.text import time_text
     from ringhaul.ledger.audit import JobDamaged
-    from ringhaul.ledger.labels import KIND_LABEL
-    from ringhaul.scan.job import RESULT_KINDS
 
     shown = Shown.from_options(options)
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
     shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
-    has_result = status.labels.get(KIND_LABEL) in RESULT_KINDS
+    result = result_output(options) if isinstance(options, ResultPlace) else None
     with suppress(JobDamaged):  # the closing says so
-        publish_end(ledger, status, result_output(options) if has_result else None)
+        publish_end(ledger, status, result)
     closing = read_closing(ledger, status.job)
     print_closing(closing, shown)
     return closing.exit_code
 
 
-def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
-    """Follow a lookup or an exec that runs: also one whose statement must not be done twice.
+def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
+    """Follow a lookup or an exec that runs: also one whose statement must not run twice.
 
-    With workers of our own where there are no others: those of the command before ended with it.
+    With workers of this command where there are no others: those of the command before ended with
+    it.
     """
     from producer.report.reporter import Shown
     from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
-    from producer.request.settings import is_embedded, settle
-    from producer.run.feed import Feeder
+    from producer.request.settings import is_embedded
     from producer.run.finish import publish_end
     from producer.run.follow import follow_job
     from producer.run.gone import knowing
-    from producer.run.spool_cleanup import drop_if_done
+    from producer.run.resume import drop_input, feeder_of
     from producer.services.embedded import EmbeddedBroker
     from producer.services.start import own_worker
     from tasks.connect import open_ledger
@@ -208,35 +187,35 @@ def _follow_asking(options: Mapping[str, Any], loaded: Loaded) -> int:
 
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
-    job_id, state_dir = options["job_id"], loaded.settings.state_dir
-    broker = worker = feeder = None
+    settings = loaded.settings
+    broker = worker = None
     with ExitStack() as stack:
         if is_embedded(loaded):
-            broker = stack.enter_context(EmbeddedBroker(state_dir))
-        ledger = open_ledger(settle({}, None).settings)
+            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
+            settings = broker.in_settings(settings)
+        ledger = open_ledger(settings)
         status = ledger.status(job_id)
-        job: Any = job_of(ledger.job_spec(job_id))
+        job = job_of(ledger.job_spec(job_id))
         stack.enter_context(knowing(job_id, job))
-        if job.output is not None and job.streams:
-            raise UsageError(f"job {job_id} wrote to a standard output that is gone")
-        if not status.sealed:
-            if job.spans:
-                ledger.fail(job_id, "its command ended before all its units were handed out")
-            else:
-                feeder = Feeder(ledger, job_id, status.epoch, job.values)
-                feeder.start()
+        if job.streams_rows:
+            raise UsageError(
+                f"job {job_id} wrote to the standard output of a command that has ended"
+            )
+        if job.input is None and not status.sealed:
+            ledger.fail(job_id, "its command ended before all its units were handed out")
+        feeder = feeder_of(ledger, job, job_id, status.epoch)
         if broker is not None:
-            worker = stack.enter_context(own_worker(loaded, job_id))
+            worker = stack.enter_context(own_worker(settings, job_id))
         code = follow_job(
             ledger,
             job_id,
-            0,
+            job.progress_bytes,
             Shown.from_options(options),
             feeder=feeder,
             broker=broker,
             worker=worker,
             on_end=lambda status: publish_end(ledger, status),
-            on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
+            on_interrupt=options.interrupt_with(own_workers=broker is not None),
         )
-        drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)
+        drop_input(ledger, settings.state_dir, job_id, job, code)
     return code

@@ -43,7 +43,7 @@ def publish_end(
     job = _published_job(ledger, status)
     if job is None:
         return
-    output = (result or job.result_output) if _has_result(job) else None
+    output = (result or job.result_output) if job.kind.has_result else None
     if output is not None and _goes_elsewhere(output, job.result_output):
         _write(ledger, status, job, output)
         return  # what the job was told is still to be done
@@ -68,7 +68,7 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
     job = _published_job(ledger, status)
     if job is None:
         return
-    if not _has_result(job):
+    if not job.kind.has_result:
         _write_once(ledger, status, job, None, leave_ms=LEAVE_MS)
     elif job.result_output.path:
         if _write_once(ledger, status, job, job.result_output, leave_ms=LEAVE_MS):
@@ -116,25 +116,16 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
     """The `ReadJob` or `AskJob`, if it is over and something of it is to be published; or None."""
-    from ringhaul.ledger.kinds import LOAD_KINDS
-    from ringhaul.ledger.labels import KIND_LABEL
+    from ringhaul.ledger.kinds import JobKind
     from ringhaul.ledger.states import JobState
 
     done = status.state in (JobState.COMPLETE, JobState.PARTIAL)
-    if not done or status.labels.get(KIND_LABEL, "load") in LOAD_KINDS:
+    if not done or JobKind.of_labels(status.labels).is_load:
         return None
     from tasks.kinds import job_of
 
     job: Any = job_of(ledger.job_spec(status.job))
-    if _has_result(job):
-        return job
-    return None if job.output is None or job.streams else job
-
-
-def _has_result(job: Any) -> bool:
-    from ringhaul.scan.job import RESULT_KINDS
-
-    return job.kind in RESULT_KINDS
+    return job if job.publishes and not job.streams_rows else None
 
 
 def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutput) -> None:

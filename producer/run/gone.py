@@ -1,7 +1,7 @@
 """A job that a command made or followed, and that Redis does not know any more.
 
 "There is no such job" is about an id that was mistyped. Whoever saw the job knows better: its
-workers had begun, and what they wrote stays where it is.
+workers had services, and what they wrote stays where it is.
 """
 
 from __future__ import annotations

@@ -4,29 +4,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.report.reporter import Shown
-from producer.request.fingerprint import ASKED, ASKED_LABEL
-from producer.request.settings import is_embedded, settle
-from producer.request.values import sharing
+from producer.request.fingerprint import FINGERPRINT_LABEL
+from producer.request.options import JobOptions
+from producer.request.settings import is_embedded
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import knowing
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
-from producer.services.start import Beginning, own_worker
+from producer.services.start import Services, own_worker
 from producer.services.workers import crew_for, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.limits import ErrorLimit
+from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.reading import JobStatus
+from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.workers import Workers
 from ringhaul.storage.access import is_url
 from tasks.connect import open_ledger
@@ -77,8 +79,8 @@ def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
 
 
 def run_read(
-    options: Mapping[str, Any],
-    begun: Beginning,
+    options: JobOptions,
+    services: Services,
     make_plan: Callable[[Session], Plan],
     *,
     files: Sequence[SourceFile] = (),
@@ -92,17 +94,17 @@ def run_read(
         Visibility,  # readers of files: of no use where there are none
     )
 
-    ledger = standing_ledger(begun)
+    ledger = standing_ledger(services)
     with Visibility(ledger) as visibility:
-        if not options.get("dry_run"):
+        if not options.dry_run:
             visibility.ask(files, output)
         import tasks.application  # noqa: F401 - Celery: read while hosts look and the session opens
 
-        session = begun.opening.session()
+        session = services.opening.session()
         plan = make_plan(session)
-        # A worker of our own may be begun only now that the plan asks for it.
-        crew = crew_for(begun, None if plan.own_workers else ledger, session, _keyspace(plan))
-        begun.opening.close()
+        # Start a worker of this command only now that the plan asks for it.
+        crew = crew_for(services, None if plan.own_workers else ledger, session, _keyspace(plan))
+        services.opening.close()
         if plan.told is not None:
             if crew.warning:
                 Shown.from_options(options).warn(crew.warning)
@@ -117,25 +119,31 @@ def run_read(
             if crew.warning:
                 shown.warn(crew.warning)
             visibility.judge(crew.workers, shown.warn)
-    with ExitStack() as stack, knowing(begun.job_id, plan.job):
-        return _run(stack, options, begun, plan, crew.label)
+    with ExitStack() as stack, knowing(services.job_id, plan.job):
+        return _run(stack, options, services, plan, crew.label)
 
 
 def _keyspace(plan: Plan) -> str | None:
     return plan.keyspace if plan.job.table is None else plan.job.table.keyspace
 
 
-def _run(
-    stack: ExitStack, options: Mapping[str, Any], begun: Beginning, plan: Plan, label: str
-) -> int:
-    loaded, job_id, worker = begun.loaded, begun.job_id, begun.worker
+def _run(stack: ExitStack, options: JobOptions, services: Services, plan: Plan, label: str) -> int:
+    job_id, worker = services.job_id, services.worker
     if plan.own_workers and worker is None:
-        worker = stack.enter_context(own_worker(loaded, job_id))
-    ledger = open_ledger(settle({}, None).settings)  # an embedded broker is among them by now
+        worker = stack.enter_context(own_worker(services.settings, job_id))
+    ledger = open_ledger(services.settings)
     queue = label if worker is None else private_queue(job_id)
-    create_job(ledger, job_id, plan, queue, asked=options[ASKED], **sharing(options))
+    create_job(
+        ledger,
+        job_id,
+        plan,
+        queue,
+        fingerprint=options.fingerprint,
+        pace=options.pace,
+        priority=options.priority,
+    )
     plan.on_created()
-    if options["job_id"] is not None:
+    if options.job_id is not None:
         _check_units(ledger, job_id, plan)
     shown = Shown.from_options(options)
     shown.say(f"{job_id}  {plan.headline}")
@@ -145,7 +153,7 @@ def _run(
 
         feeder = Feeder(ledger, job_id, 1, plan.split)
         feeder.start()
-    if options.get("detach"):
+    if options.detach:
         return leave_job(ledger, job_id, shown, feeder)
     on_look, on_end = plan.on_look, plan.on_end
     return follow_job(
@@ -156,30 +164,37 @@ def _run(
         on_look=on_look and (lambda status: on_look(ledger, status)),
         on_end=on_end and (lambda status: on_end(ledger, status)),
         feeder=feeder,
-        broker=begun.broker,
+        broker=services.broker,
         worker=worker,
-        on_interrupt=options["on_interrupt"] or ("detach" if worker is None else "cancel"),
+        on_interrupt=options.interrupt_with(own_workers=worker is not None),
     )
 
 
 def create_job(
-    ledger: Ledger, job_id: str, plan: Plan, queue: str, *, asked: str = "", **sharing: Any
+    ledger: Ledger,
+    job_id: str,
+    plan: Plan,
+    queue: str,
+    *,
+    fingerprint: str = "",
+    pace: Pace = NO_PACE,
+    priority: str = NORMAL,
 ) -> None:
-    """Put the job and all its units into the ledger. `asked`: see `asked.asked_text`; `sharing`:
-    see `options.sharing`."""
+    """Put the job and all its units into the ledger."""
     ledger.create(
         job_id,
         {
             KIND_LABEL: plan.job.kind,
             "table": plan.target,
             QUEUE_LABEL: queue,
-            ASKED_LABEL: asked,
+            FINGERPRINT_LABEL: fingerprint,
         },
         json.dumps(plan.job.to_json()),
-        # What must not be done twice is not begun twice.
-        max_starts=None if getattr(plan.job, "repeatable", True) else 1,
+        # What must not run twice is not started twice.
+        max_starts=None if plan.job.repeatable else 1,
         error_limit=plan.error_limit,
-        **sharing,
+        pace=pace,
+        priority=priority,
     )
     if plan.split is not None:
         return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
-from producer.inputs.from_manifest import manifest_options
+from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.stdin_spool import (
     as_standard_input,
     spool_path,
@@ -21,16 +20,15 @@ from producer.plan.doubts import source_doubts
 from producer.plan.dry_run import dry_run_json, dry_run_text
 from producer.plan.load import plan_load
 from producer.report.reporter import Shown
-from producer.request.fingerprint import ASKED, ASKED_LABEL
+from producer.request.fingerprint import FINGERPRINT_LABEL
 from producer.request.load import LoadRequest, load_request
-from producer.request.settings import settle
-from producer.request.values import sharing
+from producer.request.options import LoadOptions
 from producer.run.feed import Feeder
 from producer.run.follow import follow_job, leave_job
 from producer.run.gone import knowing
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.services.workers import Crew, crew_for, standing_ledger
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
@@ -41,57 +39,52 @@ from tasks.connect import open_ledger
 from tasks.transforms import transforms_of
 
 
-def run_load(
-    options: Mapping[str, Any], begun: Beginning, given: Collection[str], kind: str = "load"
-) -> int:
-    """Run `ringhaul load` with what was begun for it; the exit code. `given`: the names of the
-    options that the user gave. `kind`: or `verify`."""
-    loaded = begun.loaded
+def run_load(options: LoadOptions, services: Services) -> int:
+    """Run `ringhaul load` or `verify` with the services that were started for it; the exit code."""
+    loaded = services.loaded
     shown = Shown.from_options(options)
     places = NO_PLACES
-    if options["urlfile"] is not None:
-        places = read_urlfile(options["urlfile"], options["sources"])
-        options = {**options, "sources": (*options["sources"], *places)}
-    changes, told = manifest_options(options, given)
-    for line in told.splitlines():
+    if options.urlfile is not None:
+        places = read_urlfile(options.urlfile, options.sources)
+        options = replace(options, sources=(*options.sources, *places))
+    options, notes = as_unloaded(options)
+    for line in notes:
         (shown.warn if line.startswith("warning") else shown.say)(line)
-    options = {**options, **changes}
-    request = replace(load_request(options, loaded), kind=kind)
-    spool = spool_path(loaded.settings.state_dir, begun.job_id)
+    request = load_request(options, loaded)
+    spool = spool_path(loaded.settings.state_dir, services.job_id)
     with ExitStack() as unused:
         unused.callback(spool.unlink, missing_ok=True)
-        files = spool_sources(
-            options["sources"], request.dialect, request.file_format, spool, places
-        )
-        ledger = standing_ledger(begun)
+        files = spool_sources(options.sources, request.dialect, request.file_format, spool, places)
+        ledger = standing_ledger(services)
         with Visibility(ledger) as visibility:
             visibility.ask(files)
-            session = begun.opening.session()
-            crew = crew_for(begun, ledger, session, request.keyspace)
+            session = services.opening.session()
+            crew = crew_for(services, ledger, session, request.keyspace)
             if crew.warning:
                 shown.warn(crew.warning)
             with told_as_standard_input(spool):
                 job = plan_load(request, files, session, loaded.settings, crew.slots)
                 for line in source_doubts(request, files):
                     shown.warn(line)
-            begun.opening.close()
+            services.opening.close()
             visibility.judge(crew.workers, shown.warn)
-        if options["dry_run"]:
+        if options.dry_run:
             transforms = transforms_of(loaded.settings, job.transforms)
-            if options["as_json"]:
-                told = json_text(dry_run_json(job, crew.slots, transforms))
-            else:
-                told = dry_run_text(job, crew.slots, transforms)
-            print(as_standard_input(told, spool))
+            text = (
+                json_text(dry_run_json(job, crew.slots, transforms))
+                if options.as_json
+                else dry_run_text(job, crew.slots, transforms)
+            )
+            print(as_standard_input(text, spool))
             return EXIT_COMPLETE
         # What was spooled is the job's from the moment on at which there is one.
-        with knowing(begun.job_id, job):
-            return _run(begun, options, request, job, crew, on_created=unused.pop_all)
+        with knowing(services.job_id, job):
+            return _run(services, options, request, job, crew, on_created=unused.pop_all)
 
 
 def _run(
-    begun: Beginning,
-    options: Mapping[str, Any],
+    services: Services,
+    options: LoadOptions,
     request: LoadRequest,
     job: LoadJob,
     crew: Crew,
@@ -99,8 +92,8 @@ def _run(
     on_created: Callable[[], object],
 ) -> int:
     """Create the job, feed it and follow it."""
-    job_id, embedded = begun.job_id, begun.worker is not None
-    settings = settle({}, None).settings  # an embedded broker is among them by now
+    job_id, embedded = services.job_id, services.worker is not None
+    settings = services.settings
     ledger = open_ledger(settings)
     ledger.create(
         job_id,
@@ -109,16 +102,17 @@ def _run(
             "table": job.table.name,
             "bytes_total": str(job.total_bytes),
             QUEUE_LABEL: crew.label,
-            ASKED_LABEL: options[ASKED],
+            FINGERPRINT_LABEL: options.fingerprint,
         },
         json.dumps(job.to_json()),
         error_limit=ErrorLimit.parse(request.max_errors),
-        **sharing(options),
+        pace=options.pace,
+        priority=options.priority,
     )
     on_created()
     feeder = Feeder(ledger, job_id, 1, job)
     feeder.start()
-    if "-" in options["sources"]:
+    if "-" in options.sources:
         forget_spooled(ledger, settings.state_dir)
     shown = Shown.from_options(options)
     verb = "load ->" if job.kind == "load" else job.kind
@@ -126,7 +120,7 @@ def _run(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
         f"  {bytes_text(job.total_bytes)}   {crew.told}"
     )
-    if options["detach"]:
+    if options.detach:
         return leave_job(ledger, job_id, shown, feeder)
     code = follow_job(
         ledger,
@@ -134,9 +128,9 @@ def _run(
         job.total_bytes,
         shown,
         feeder=feeder,
-        broker=begun.broker,
-        worker=begun.worker,
-        on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
+        broker=services.broker,
+        worker=services.worker,
+        on_interrupt=options.interrupt_with(own_workers=embedded),
     )
     drop_if_done(ledger, settings.state_dir, job_id, job, code)
     return code

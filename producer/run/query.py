@@ -2,58 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cassandra.cluster import Session
 
 from config.settings import Loaded
 from producer.plan.scan import plan_units, read_select
+from producer.request.options import CountOptions, QueryOptions
 from producer.request.result_output import check_result_output, lasting, result_output
 from producer.request.scan import Wanted, check_wanted, count_wanted
 from producer.run.finish import publish_end
 from producer.run.job import Plan, plan_slots, run_read
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.ring import read_ring
 
 
-def run_query(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul query` with what was begun for it; the exit code."""
-    return _run(options, begun, "query", Wanted(sql=options["sql"]))
+def run_query(options: QueryOptions, services: Services) -> int:
+    """Run `ringhaul query` with the services that were started for it; the exit code."""
+    return _run(options, services, JobKind.QUERY, Wanted(sql=options.sql))
 
 
-def run_count(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul count` with what was begun for it; the exit code."""
-    return _run(options, begun, "count", count_wanted(options))
+def run_count(options: CountOptions, services: Services) -> int:
+    """Run `ringhaul count` with the services that were started for it; the exit code."""
+    return _run(options, services, JobKind.COUNT, count_wanted(options))
 
 
-def _run(options: Mapping[str, Any], begun: Beginning, kind: str, wanted: Wanted) -> int:
+def _run(
+    options: QueryOptions | CountOptions, services: Services, kind: JobKind, wanted: Wanted
+) -> int:
     output = result_output(options)
     check_result_output(output, options)
     check_wanted(wanted)
-    slots = plan_slots(begun.loaded, own_workers=False)
+    slots = plan_slots(services.loaded, own_workers=False)
 
     def plan(session: Session) -> Plan:
-        return _plan(output, begun.loaded, session, kind, wanted, slots, options["skip_failed"])
+        return _plan(output, services.loaded, session, kind, wanted, slots, options.skip_failed)
 
-    return run_read(options, begun, plan)
+    return run_read(options, services, plan)
 
 
 def _plan(
     output: ResultOutput,
     loaded: Loaded,
     session: Session,
-    kind: str,
+    kind: JobKind,
     wanted: Wanted,
     slots: int,
     skip_failed: bool,
 ) -> Plan:
     read = read_select(session, wanted)
-    if kind == "query" and not (read.select and read.select.is_aggregate):
+    if kind is JobKind.QUERY and not (read.select and read.select.is_aggregate):
         raise UsageError(
             "query aggregates (count, sum, ...), and this SELECT has no aggregate; for rows there "
             "is `ringhaul unload --query`"

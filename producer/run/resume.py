@@ -1,19 +1,20 @@
-"""Resume a job: only its missing units run, with the options and timestamps it began with.
+"""Resume a job of any kind: only its missing units run, with the options and timestamps it had.
 
-A job that runs still is one whose command was killed, or one that somebody else follows: the
-splitting goes on and the job is followed. Two commands that split the same job add the same units.
+A job that still runs is one whose command was killed, or one that another command follows: its
+sources are split further and it is followed. Two commands that split the same job add the same
+units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
+from functools import partial
+from pathlib import Path
 
-from config.settings import Loaded
 from producer.report.reporter import Shown, print_closing
 from producer.report.summary import read_closing
 from producer.request.conflicts import refuse_embedded_detach, refuse_workers_of_others
+from producer.request.options import ResumeOptions
 from producer.request.result_output import check_result_output, result_output
 from producer.request.settings import connection_flags, is_embedded, settle
 from producer.run.feed import Feeder
@@ -31,132 +32,158 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.ledger.reading import JobOver, JobStatus
 from ringhaul.ledger.states import RESUMABLE, JobState
 from ringhaul.output.job import ResultOutput
-from ringhaul.records.job import LoadJob
-from ringhaul.scan.job import RESULT_KINDS, ReadJob
+from ringhaul.scan.job import ReadJob
 from ringhaul.sources.files import check_unchanged
-from ringhaul.statements.job import AskJob
 from tasks.connect import cluster_config, open_ledger
-from tasks.kinds import job_of
+from tasks.kinds import Job, job_of
 
 
-def run_resume(options: Mapping[str, Any]) -> int:
-    """Run `ringhaul resume`, or a command with the `--job-id` of a job that is there; the exit
-    code."""
-    flags = connection_flags(options) | {"worker.concurrency": options["workers"]}
-    loaded = settle(flags, options["config_file"])
-    embedded = is_embedded(loaded)
+def run_resume(options: ResumeOptions) -> int:
+    """Run `ringhaul resume`, or a command with the `--job-id` of an existing job; the exit code."""
+    flags = connection_flags(options) | {"worker.concurrency": options.workers}
+    loaded = settle(flags, options.config_file)
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
-    state_dir = loaded.settings.state_dir
-    job_id = options["job"]
     with ExitStack() as stack:
-        broker = stack.enter_context(EmbeddedBroker(state_dir)) if embedded else None
-        settings = settle({}, None).settings
+        settings, broker = loaded.settings, None
+        if is_embedded(loaded):
+            broker = stack.enter_context(EmbeddedBroker(settings.state_dir))
+            settings = broker.in_settings(settings)
         ledger = open_ledger(settings)
-        job = job_of(ledger.job_spec(job_id))
-        stack.enter_context(knowing(job_id, job))
-        has_result = isinstance(job, ReadJob) and job.kind in RESULT_KINDS
-        if not has_result and (options["output"], options["result_format"]) != (None, None):
-            raise UsageError(
-                f"-o and --format are for the result of a count or a query: {job_id} has none"
-            )
-        if isinstance(job, AskJob):
-            return _resume_ask(stack, loaded, options, ledger, job, broker)
-        if not isinstance(job, LoadJob):
-            return _resume_read(stack, loaded, options, ledger, job, broker)
-        refuse_over(ledger.status(job_id))
-        for source in job.sources:
-            check_unchanged(source.file)
+        job = job_of(ledger.job_spec(options.job))
+        stack.enter_context(knowing(options.job, job))
+        limit = _check_options(job, options)
+        result = _result_of(job, options)
+        status = ledger.status(options.job)
+        if _is_published_again(job, status):
+            return _publish_again(ledger, status, options, result)
+        _check_resumable(job, status)
         close_session(open_session(cluster_config(settings)))
-        limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
-        epoch = _epoch(ledger, job_id, limit)
+        epoch = resumed_epoch(ledger, status, limit)
         worker = None
-        if embedded:
-            worker = stack.enter_context(own_worker(loaded, job_id))
-        status = ledger.status(job_id)
-        feeder = None
-        if not status.sealed:
-            feeder = Feeder(ledger, job_id, epoch, job)
-            feeder.start()
+        if broker is not None:
+            worker = stack.enter_context(own_worker(settings, options.job))
+        feeder = feeder_of(ledger, job, options.job, epoch)
         shown = Shown.from_options(options)
-        shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {_done_already(status)}")
-        if options.get("detach"):
-            return leave_job(ledger, job_id, shown, feeder)
+        label = f" {job.label}" if job.label else ""
+        done = f"{count_text(status.done, 'unit')} done already"
+        shown.say(f"{options.job}  resume {job.kind}{label}   {done}")
+        if options.detach:
+            return leave_job(ledger, options.job, shown, feeder)
         code = follow_job(
             ledger,
-            job_id,
-            job.total_bytes,
+            options.job,
+            job.progress_bytes,
             shown,
+            on_end=partial(publish_end, ledger, result=result),
             feeder=feeder,
             broker=broker,
             worker=worker,
-            on_interrupt=options["on_interrupt"] or ("cancel" if embedded else "detach"),
+            on_interrupt=options.interrupt_with(own_workers=broker is not None),
         )
-        drop_if_done(ledger, state_dir, job_id, job, code)
+        drop_input(ledger, settings.state_dir, options.job, job, code)
     return code
 
 
-def _resume_read(
-    stack: ExitStack,
-    loaded: Loaded,
-    options: Mapping[str, Any],
-    ledger: Ledger,
-    job: ReadJob,
-    broker: EmbeddedBroker | None,
-) -> int:
-    """Go on with an unload, a count or a query: the units that are not done."""
-    job_id = options["job"]
-    if options["max_errors"] and not job.transforms:
-        raise UsageError("--max-errors is of loads and transforms: reading has no rejects")
-    limit = ErrorLimit.parse(options["max_errors"]) if options["max_errors"] else None
-    if job.streams:
-        raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
-    result = _result_of(job, options) if job.kind in RESULT_KINDS else None
-    status = ledger.status(job_id)
-    if status.state in (JobState.COMPLETE, JobState.PARTIAL):
-        return _publish_again(ledger, status, options, result)
-    if not status.sealed:
-        raise UsageError(f"job {job_id} has not got all its units: start it anew")
-    close_session(open_session(cluster_config(loaded.settings)))
-    _epoch(ledger, job_id, limit)
-    worker = None
-    if broker is not None:
-        worker = stack.enter_context(own_worker(loaded, job_id))
-    shown = Shown.from_options(options)
-    shown.say(f"{job_id}  resume {job.kind} {job.table.name}   {_done_already(status)}")
-    if options.get("detach"):
-        return leave_job(ledger, job_id, shown, None)
-    return follow_job(
-        ledger,
-        job_id,
-        0,
-        shown,
-        on_end=lambda status: publish_end(ledger, status, result),
-        broker=broker,
-        worker=worker,
-        on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
-    )
+def feeder_of(ledger: Ledger, job: Job, job_id: str, epoch: int) -> Feeder | None:
+    """A running feeder that appends the units that are missing; None if all are there."""
+    if job.input is None or ledger.status(job_id).sealed:
+        return None
+    feeder = Feeder(ledger, job_id, epoch, job.input)
+    feeder.start()
+    return feeder
 
 
-def _result_of(job: ReadJob, options: Mapping[str, Any]) -> ResultOutput:
-    """Where the result goes: as the job was told, but for what the options say."""
+def drop_input(ledger: Ledger, state_dir: Path, job_id: str, job: Job, code: int) -> None:
+    """Remove standard input that was spooled for a job, if no later command wants it."""
+    if job.input is not None:
+        drop_if_done(ledger, state_dir, job_id, job.input, code, resumable=job.resumable)
+
+
+def resumed_epoch(ledger: Ledger, status: JobStatus, limit: ErrorLimit | None) -> int:
+    """The job's epoch, after it was made to run if it did not."""
+    if status.state is not JobState.RUNNING:
+        return ledger.resume(status.job, error_limit=limit)
+    if limit is not None:
+        raise UsageError(
+            f"job {status.job} is running: --max-errors can be changed when it has stopped"
+        )
+    return status.epoch
+
+
+def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
+    """Return the new limit of rejects. Raises `UsageError` for options that this kind has no use
+    for, before anything else is looked at."""
+    placed = (options.output, options.result_format) != (None, None)
+    if placed and not (isinstance(job, ReadJob) and job.has_result):
+        raise UsageError(
+            f"-o and --format are for the result of a count or a query: {options.job} has none"
+        )
+    if not options.max_errors:
+        return None
+    if not job.takes_error_limit:
+        raise UsageError(
+            f"--max-errors is of loads, verifications and transforms: rejects never stop "
+            f"{job.kind} job {options.job}"
+        )
+    return ErrorLimit.parse(options.max_errors)
+
+
+def _is_published_again(job: Job, status: JobStatus) -> bool:
+    """Whether the job is complete and its command may have ended before it wrote manifest or
+    result."""
+    complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
+    return complete and job.publishes and not job.streams_rows
+
+
+def _check_resumable(job: Job, status: JobStatus) -> None:
+    """Raise `JobOver` or `UsageError` for a job that no command can continue."""
+    if not job.repeatable:
+        raise JobOver(
+            f"{status.job} runs a statement that must not run twice, and how much was done of a "
+            "unit that was cut short is not known: run the command again with the values that are "
+            "left"
+        )
+    if job.streams_rows:
+        raise UsageError(
+            f"job {status.job} wrote to the standard output of a command that has ended: run the "
+            "command again"
+        )
+    refuse_over(status)
+    if job.input is None and not status.sealed:
+        raise UsageError(
+            f"job {status.job} was cut short before all its units were there: run the command again"
+        )
+    for source in job.input.sources if job.input is not None else ():
+        check_unchanged(source.file)
+
+
+def refuse_over(status: JobStatus) -> None:
+    """Raise `JobOver` for a job that has ended for good. Checked before its sources, which may be
+    gone by then."""
+    if status.state is not JobState.RUNNING and status.state not in RESUMABLE:
+        raise JobOver(f"job {status.job} cannot be resumed: it is {status.state}")
+
+
+def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
+    """Where the result of a count or a query goes: as its job has it, but for what the options say.
+    None for other jobs."""
+    if not (isinstance(job, ReadJob) and job.has_result):
+        return None
     output = result_output(options, job.result_output)
     try:
         check_result_output(output, options)
     except UsageError as error:
-        if options["output"] is not None or not output.path:
+        if options.output is not None or not output.path:
             raise
-        raise UsageError(f"{error}; so the job was told: name another with -o FILE") from error
+        raise UsageError(f"{error}; the job was made with it: name another with -o FILE") from error
     return output
 
 
 def _publish_again(
-    ledger: Ledger,
-    status: JobStatus,
-    options: Mapping[str, Any],
-    result: ResultOutput | None = None,
+    ledger: Ledger, status: JobStatus, options: ResumeOptions, result: ResultOutput | None
 ) -> int:
-    """Of a job that is complete: its command may have gone before it wrote manifest or result."""
+    """Write manifest or result of a complete job once more; the exit code."""
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:
@@ -165,80 +192,3 @@ def _publish_again(
     closing = read_closing(ledger, status.job)
     print_closing(closing, shown)
     return closing.exit_code
-
-
-def _resume_ask(
-    stack: ExitStack,
-    loaded: Loaded,
-    options: Mapping[str, Any],
-    ledger: Ledger,
-    job: AskJob,
-    broker: EmbeddedBroker | None,
-) -> int:
-    """Go on with a lookup or an exec: the units that are not done."""
-    job_id = options["job"]
-    if options["max_errors"]:
-        raise UsageError(f"--max-errors is of loads: {job.kind} never stops for rejects")
-    if not job.repeatable:
-        raise JobOver(
-            f"{job_id} runs a statement that must not be done twice, and nobody can tell how much "
-            "of a unit that was cut short was done: start it anew with the values that are left"
-        )
-    status = ledger.status(job_id)
-    if job.output is not None:
-        if job.streams:
-            raise UsageError(f"job {job_id} wrote to a standard output that is gone: start it anew")
-        if status.state in (JobState.COMPLETE, JobState.PARTIAL):
-            return _publish_again(ledger, status, options)
-    refuse_over(status)
-    if job.spans and not status.sealed:
-        raise UsageError(f"job {job_id} has not got all its units: start it anew")
-    for source in job.values.sources:
-        check_unchanged(source.file)
-    close_session(open_session(cluster_config(loaded.settings)))
-    epoch = _epoch(ledger, job_id, None)
-    worker = None
-    if broker is not None:
-        worker = stack.enter_context(own_worker(loaded, job_id))
-    feeder = None
-    if not ledger.status(job_id).sealed:
-        feeder = Feeder(ledger, job_id, epoch, job.values)
-        feeder.start()
-    shown = Shown.from_options(options)
-    shown.say(f"{job_id}  resume {job.kind}   {_done_already(status)}")
-    code = follow_job(
-        ledger,
-        job_id,
-        0,
-        shown,
-        on_end=lambda status: publish_end(ledger, status),
-        feeder=feeder,
-        broker=broker,
-        worker=worker,
-        on_interrupt=options["on_interrupt"] or ("cancel" if broker else "detach"),
-    )
-    drop_if_done(ledger, loaded.settings.state_dir, job_id, job.values, code)
-    return code
-
-
-def _done_already(status: JobStatus) -> str:
-    return f"{count_text(status.done, 'unit')} done already"
-
-
-def refuse_over(status: JobStatus) -> None:
-    """Raise `JobOver` for a job that is over for good, before anything else that may be wrong:
-    its sources may be gone by right."""
-    if status.state is not JobState.RUNNING and status.state not in RESUMABLE:
-        raise JobOver(f"job {status.job} cannot be resumed: it is {status.state}")
-
-
-def _epoch(ledger: Ledger, job_id: str, limit: ErrorLimit | None) -> int:
-    """The job's epoch, made to run if it does not."""
-    status = ledger.status(job_id)
-    if status.state is not JobState.RUNNING:
-        return ledger.resume(job_id, error_limit=limit)
-    if limit is not None:
-        raise UsageError(
-            f"job {job_id} is running: --max-errors can be changed when it has stopped"
-        )
-    return status.epoch

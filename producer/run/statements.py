@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cassandra.cluster import Session
 
@@ -29,6 +28,7 @@ from producer.plan.statements import (
 )
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_stdout_detach, refuse_workers_of_others
+from producer.request.options import ExecOptions, LookupOptions, StatementOptions
 from producer.request.output import (
     STDOUT,
     check_empty,
@@ -38,18 +38,18 @@ from producer.request.output import (
     wants_header,
 )
 from producer.request.scan import Wanted
-from producer.request.settings import settle
 from producer.request.statements import check_inputs, values_request, wanted_names
 from producer.run.finish import publish_end
 from producer.run.job import Plan, plan_slots, run_read
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.markers import has_lists, is_of_counters, keyspace_of, partition_key_of
 from ringhaul.cql.types import type_texts
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.statements.job import AskJob, split_extra
 from ringhaul.statements.lookup import LookupPlan
@@ -57,18 +57,18 @@ from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from tasks.connect import open_ledger
 
 
-def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul lookup` with what was begun for it; the exit code."""
+def run_lookup(options: LookupOptions, services: Services) -> int:
+    """Run `ringhaul lookup` with the services that were started for it; the exit code."""
     key, columns = wanted_names(options)
 
     def ask(session: Session, loaded: Loaded) -> _Asked:
-        wanted = Wanted(keyspace=options["keyspace"], table=options["table"])
+        wanted = Wanted(keyspace=options.keyspace, table=options.table)
         table = table_of(session, wanted)
         refuse_local(session, table)
         check_consistency(session, table.keyspace, Use(writes=False))
         plan = LookupPlan.of(table, key, columns)
         return _Asked(
-            kind="lookup",
+            kind=JobKind.LOOKUP,
             markers=tuple((name, table.type_of(name)) for name in plan.key),
             user_types=table.user_types,
             result=tuple((name, table.parsed_type(name)) for name in plan.columns),
@@ -77,23 +77,22 @@ def run_lookup(options: Mapping[str, Any], begun: Beginning) -> int:
             target=table.name,
         )
 
-    return _run(options, begun, "lookup", [options["keys"]], [], ask)
+    return _run(options, services, JobKind.LOOKUP, [options.keys], [], ask)
 
 
-def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str]) -> int:
-    """Run `ringhaul exec` with what was begun for it; the exit code. `given`: the names of the
-    options that the user gave."""
-    check_inputs(options, given)
-    files = [options["params"]] if options["params"] is not None else []
+def run_exec(options: ExecOptions, services: Services) -> int:
+    """Run `ringhaul exec` with the services that were started for it; the exit code."""
+    check_inputs(options)
+    files = [options.params] if options.params is not None else []
 
     def ask(session: Session, loaded: Loaded) -> _Asked:
-        statement = _prepared(session, loaded, options["statement"])
+        statement = _prepared(session, loaded, options.statement)
         names = _named_once(statement.markers.names)
         if not names:
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
         _refuse_same_names(statement.result.names)
         effect = statement.effect
-        if effect.reads and "nulls" in given:
+        if effect.reads and "nulls" in options.given:
             raise UsageError("--nulls is about what is written, and this SELECT writes nothing")
         keyspace = keyspace_of(statement.prepared)
         use = Use(
@@ -104,11 +103,11 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
         )
         check_consistency(session, keyspace, use)
         if not statement.result.names:
-            refuse_output_options(given, f"this {effect.verb.upper()}")
+            refuse_output_options(options.given, f"this {effect.verb.upper()}")
             refuse_workers_of_others(loaded, options)
         texts, user_types = type_texts(statement.markers.types)
         return _Asked(
-            kind="exec",
+            kind=JobKind.EXEC,
             # What is added to a counter is a whole number.
             markers=tuple(
                 (name, "bigint" if text == "counter" else text)
@@ -117,30 +116,30 @@ def run_exec(options: Mapping[str, Any], begun: Beginning, given: Collection[str
             user_types=user_types,
             result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
             never_null=_never_null(
-                options["statement"], [*names, *partition_key_of(session, statement.prepared)]
+                options.statement, [*names, *partition_key_of(session, statement.prepared)]
             ),
-            facts={"statement": options["statement"], "repeatable": effect.repeatable},
+            facts={"statement": options.statement, "repeatable": effect.repeatable},
             target=effect.verb,
             keyspace=keyspace,
             # Else the server dates them, each try anew: see `appends`.
             dated=not effect.reads and not has_lists(session, statement.prepared),
-            nulls="tombstone" if effect.reads else options["nulls"],
+            nulls="tombstone" if effect.reads else options.nulls,
         )
 
-    return _run(options, begun, "exec", files, options["ranges"], ask)
+    return _run(options, services, JobKind.EXEC, files, options.ranges, ask)
 
 
 def _run(
-    options: Mapping[str, Any],
-    begun: Beginning,
-    kind: str,
+    options: StatementOptions,
+    services: Services,
+    kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
     ask: Callable[[Session, Loaded], _Asked],
 ) -> int:
-    loaded, job_id = begun.loaded, begun.job_id
-    request = values_request(options, kind)
-    to_stdout = options["output"] == STDOUT
+    loaded, job_id = services.loaded, services.job_id
+    request = values_request(options.values, kind)
+    to_stdout = options.output == STDOUT
     spool = spool_path(loaded.settings.state_dir, job_id)
     with ExitStack() as stack:
         output = output_of(options, loaded, job_id)
@@ -158,7 +157,7 @@ def _run(
         def plan(session: Session) -> Plan:
             asked = ask(session, loaded)
             if asked.result:
-                refuse_two_on_stdout(options)
+                refuse_two_on_stdout(options.output, options)
                 if to_stdout:
                     refuse_stdout_detach(options)
                     stack.enter_context(spool_folder(Path(output.url)))
@@ -173,7 +172,7 @@ def _run(
                 values=values,
                 spans=tuple(ranges),
                 result=asked.result,
-                ordered=options["order"] == "input",
+                ordered=options.order == "input",
                 timestamp_us=_timestamp_us(asked),
                 consistency=loaded.settings.cluster.consistency,
                 output=output if asked.result else None,
@@ -186,17 +185,17 @@ def _run(
             return replace(planned, on_created=unused.pop_all)
 
         places = "" if to_stdout else output.url
-        code = run_read(options, begun, plan, files=sources, output=places)
+        code = run_read(options, services, plan, files=sources, output=places)
         if "-" in files:
             (job,) = made
-            ledger, state_dir = open_ledger(settle({}, None).settings), loaded.settings.state_dir
+            ledger, state_dir = open_ledger(services.settings), loaded.settings.state_dir
             drop_if_done(ledger, state_dir, job_id, job.values, code, resumable=job.resumable)
             forget_spooled(ledger, state_dir)
         return code
 
 
 def _plan(
-    options: Mapping[str, Any],
+    options: StatementOptions,
     job: AskJob,
     asked: _Asked,
     output: Output,

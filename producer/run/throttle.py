@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import rich_click as click
 
 from producer.outputs.stdout import json_text
+from producer.request.options import ThrottleOptions
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import EXIT_COMPLETE, EXIT_USAGE, UsageError
 from ringhaul.ledger.pace import NO_LIMITS, NO_PACE, Limits, Pace
 from ringhaul.ledger.states import JobState
 
 
-def run_throttle(job: str, config_file: Path | None, options: Mapping[str, Any]) -> int:
+def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -> int:
     """Set the limits that the options give, or show those there are; the exit code."""
     pace = wanted_pace(options)
     with reading_ledger(config_file) as ledger:
@@ -25,7 +24,7 @@ def run_throttle(job: str, config_file: Path | None, options: Mapping[str, Any])
                 click.echo(f"{job} is {state}", err=True)
                 return EXIT_USAGE
         found = ledger.status(job).pace
-    if options["as_json"]:
+    if options.as_json:
         print(json_text({"job": job, **found.to_json()}))
     else:
         # What was asked for is data; what was done is word of it.
@@ -35,17 +34,15 @@ def run_throttle(job: str, config_file: Path | None, options: Mapping[str, Any])
     return EXIT_COMPLETE
 
 
-def wanted_pace(options: Mapping[str, Any]) -> Pace | None:
+def wanted_pace(options: ThrottleOptions) -> Pace | None:
     """The limits that are to be; None: they are only asked for. Raises `UsageError`."""
     limits = Limits(
-        rows_per_s=options["rows_per_second"] or 0,
-        bytes_per_s=max(1, round(options["mb_per_second"] * 1e6))
-        if options["mb_per_second"]
-        else 0,
-        in_flight=options["in_flight"] or 0,
+        rows_per_s=options.rows_per_second or 0,
+        bytes_per_s=max(1, round(options.mb_per_second * 1e6)) if options.mb_per_second else 0,
+        in_flight=options.in_flight or 0,
     )
-    hours = options["between"] or options["timezone"] is not None
-    if options["off"]:
+    hours = options.between or options.timezone is not None
+    if options.off:
         if limits != NO_LIMITS or hours:
             raise UsageError("--off takes all limits away: leave the other options out")
         return NO_PACE
@@ -56,4 +53,4 @@ def wanted_pace(options: Mapping[str, Any]) -> Pace | None:
                 "--in-flight, too"
             )
         return None
-    return Pace.of(limits, options["between"], options["timezone"])
+    return Pace.of(limits, options.between, options.timezone)

@@ -15,20 +15,21 @@ from producer.outputs.stdout import json_text, prints_to_stderr
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.scan import Read, plan_units, read_select
+from producer.request.options import UnloadOptions
 from producer.request.output import (
     STDOUT,
     check_empty,
     wants_header,
 )
 from producer.request.unload import UnloadRequest, unload_request
-from producer.run.existing_job import ADOPTED
 from producer.run.finish import publish_end
 from producer.run.job import Plan, plan_slots, run_read
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.plain_text import lines_of
 from ringhaul.scan.finish import unload_parts
@@ -41,28 +42,28 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 
-def run_unload(options: Mapping[str, Any], begun: Beginning) -> int:
-    """Run `ringhaul unload` with what was begun for it; the exit code."""
-    loaded = begun.loaded
-    to_stdout = options["output"] == STDOUT
+def run_unload(options: UnloadOptions, services: Services) -> int:
+    """Run `ringhaul unload` with the services that were started for it; the exit code."""
+    loaded = services.loaded
+    to_stdout = options.output == STDOUT
     with ExitStack() as stack:
-        request = unload_request(options, loaded, begun.job_id)
-        functions = _functions(options["transforms"], loaded)
+        request = unload_request(options, loaded, services.job_id)
+        functions = _functions(options.transforms, loaded)
         output = request.output
-        if to_stdout and not options["dry_run"]:
+        if to_stdout and not options.dry_run:
             stack.enter_context(spool_folder(Path(output.url)))
-        elif not to_stdout and not options.get(ADOPTED):
+        elif not to_stdout and not options.adopted:
             check_empty(output.url)
         slots = plan_slots(loaded, own_workers=to_stdout)
 
         def plan(session: Session) -> Plan:
             return _plan(options, request, functions, loaded, session, slots)
 
-        return run_read(options, begun, plan, output="" if to_stdout else output.url)
+        return run_read(options, services, plan, output="" if to_stdout else output.url)
 
 
 def _plan(
-    options: Mapping[str, Any],
+    options: UnloadOptions,
     request: UnloadRequest,
     functions: Sequence[Transform],
     loaded: Loaded,
@@ -79,33 +80,33 @@ def _plan(
                 "unload takes no LIMIT: workers read the ring's ranges side by side. For the first "
                 "rows: -o - | head; for a part of the table: WHERE token(KEY) < ..."
             )
-        if not options["transforms"]:
+        if not options.transforms:
             _refuse_blank_lines(read.select, output)
     columns = list(zip(read.names, read.type_texts, strict=True))
     names, types = read.names, read.types
     results: tuple[tuple[str, CqlType], ...] = ()
-    if options["transforms"]:
+    if options.transforms:
         results = _results(functions, read)
         columns = [(name, str(cql_type)) for name, cql_type in results]
         names, types = zip(*results, strict=True)
         # Of what transforms give nobody knows whether it may be null.
         refuse_blank_lines(output.format, names)
     job = ReadJob(
-        kind="unload",
+        kind=JobKind.UNLOAD,
         cluster_name=session.cluster.metadata.cluster_name,
         table=read.table,
         sql=read.sql,
         consistency=loaded.settings.cluster.consistency,
         output=output,
         columns=tuple(columns),
-        transforms=tuple(options["transforms"]),
+        transforms=tuple(options.transforms),
         results=results,
-        token_order=options["order"] == "token",
-        streams=options["output"] == STDOUT,
-        skip_failed=options["skip_failed"],
+        token_order=options.order == "token",
+        streams=options.output == STDOUT,
+        skip_failed=options.skip_failed,
     )
     units = plan_units(session, read, slots)
-    to_stdout = options["output"] == STDOUT
+    to_stdout = options.output == STDOUT
     headline = (
         f"unload {job.table.name} -> {'standard output' if to_stdout else output.url}   "
         f"{count_text(len(units), 'unit')}"
@@ -119,9 +120,9 @@ def _plan(
         own_workers=to_stdout,
         error_limit=request.error_limit,
     )
-    if options["dry_run"]:
+    if options.dry_run:
         told = _dry_run_json(job, len(units), slots)
-        text = json_text(told) if options["as_json"] else _dry_run_text(told, headline)
+        text = json_text(told) if options.as_json else _dry_run_text(told, headline)
         return replace(plan, told=text)
     if not to_stdout:
         return plan

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from producer.outputs.stdout import json_text
 from producer.report.next_command import next_command
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_workers_of_others
+from producer.request.options import ResumeOptions
 from producer.request.settings import connection_flags, settle
 from producer.services.ledger import reading_ledger
 from ringhaul.errors import UsageError
@@ -20,8 +20,8 @@ from ringhaul.ledger.reading import JobStatus
 _OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary")
 
 
-def unpause(options: Mapping[str, Any], given: Collection[str]) -> bool:
-    """Let a paused job go on; whether there is nothing else to do. `given`: see `given_options`.
+def unpause(options: ResumeOptions) -> bool:
+    """Let a paused job go on; whether there is nothing else to do.
 
     A job whose units are not all split, or that has no workers, has lost its command: it is to be
     resumed as if it had not been paused. Raises `JobMissing`, or `UsageError` for what cannot be
@@ -29,23 +29,23 @@ def unpause(options: Mapping[str, Any], given: Collection[str]) -> bool:
     """
     from tasks.publish import publish_next
 
-    job_id = options["job"]
-    loaded = settle(connection_flags(options), options["config_file"])
+    job_id = options.job
+    loaded = settle(connection_flags(options), options.config_file)
     refuse_workers_of_others(loaded, options)
-    with reading_ledger(None) as ledger:
+    with reading_ledger(options.config_file) as ledger:
         status = ledger.status(job_id)
         if not status.paused:
             return False
-        if options["max_errors"]:
+        if options.max_errors:
             raise UsageError(f"job {job_id} is paused: --max-errors can be changed when it is over")
-        if options["output"] is not None or options["result_format"] is not None:
+        if options.output is not None or options.result_format is not None:
             raise UsageError(
                 f"job {job_id} is paused: let it go on first; -o and --format are for the result "
                 "of a count or a query, when it is over"
             )
         staffed = _is_staffed(ledger, status)
         if status.sealed and staffed:
-            _refuse_following(job_id, given)
+            _refuse_following(job_id, options.given)
         ledger.unpause(job_id)
         status = ledger.status(job_id)
         if not status.finished and not (status.sealed and staffed):

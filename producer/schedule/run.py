@@ -73,7 +73,7 @@ class RunWork:
         self._renew_due = time.monotonic() + self._renew_every_s
         #: What is to be written down: the run changed since it was.
         self._unsaved = True
-        #: Redis has on its disk that the due time was begun.
+        #: Redis has on its disk that the due time was taken.
         self._durable = False
         self._files: Mapping[str, Remembered] = {}
 
@@ -159,7 +159,7 @@ class RunWork:
             return
         step = self.run.steps[index]
         if index == 0 and not self._durable:
-            self._ledger.make_durable()  # a due time that was begun outlives a crash of Redis
+            self._ledger.make_durable()  # a due time that was taken outlives a crash of Redis
             self._durable = True
         arguments += ["--job-id", step.job, "--on-interrupt", "detach"]
         if is_changed(self._schedule, self.run, index):

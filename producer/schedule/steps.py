@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -17,36 +19,48 @@ from click.exceptions import Exit
 
 from config.errors import ConfigError
 from config.settings import Loaded
+from producer.commands.job_command import job_options
 from producer.commands.options import AS_STEP
 from producer.commands.registry import find_command
+from producer.request.options import (
+    CountOptions,
+    ExecOptions,
+    JobOptions,
+    LoadOptions,
+    LookupOptions,
+    QueryOptions,
+    ResultPlace,
+    RowsOutput,
+    UnloadOptions,
+)
+from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
 from producer.request.settings import settings_with
-from producer.request.values import given_options
 from producer.schedule.listing import find_strange
 from producer.schedule.step_output import FOLDERS, check_output
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.schedule.parse import STEP_COMMANDS
 from ringhaul.schedule.runs import Run, step_arguments
 from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
 
-Options = Mapping[str, Any]
 #: Stands for the id of the job, which a step gets when it runs.
 _NO_JOB = "step"
 
 
-def check_step_options(
-    command: str, options: Options, given: Collection[str], folder: Path
-) -> None:
-    """Raise `UsageError` for what `command`, one of a step's, would refuse of its options.
+def check_step_options(options: JobOptions, folder: Path) -> None:
+    """Raise `UsageError` for what the command of a step would refuse of its options.
 
-    `given`: see `options.given_options`. `folder`: where the step runs.
+    `folder`: where the step runs.
     """
-    output = options.get("output")
-    if output is not None and output != "-" and not is_url(output):
-        options = {**options, "output": os.path.join(folder, output)}
+    if isinstance(options, RowsOutput | ResultPlace):
+        output = options.output
+        if output is not None and output != STDOUT and not is_url(output):
+            placed: Any = options  # either has the field; mypy knows no such union
+            options = replace(placed, output=os.path.join(folder, output))
     try:
-        _CHECKS[command](options, settings_with(options), given)
+        _check(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
@@ -54,81 +68,71 @@ def check_step_options(
 
         if not isinstance(error, QueryError):
             raise
-        told = [name for name in ("where", "columns") if options.get(name)]
-        sql = "--query" if command == "unload" else "SELECT"
-        place = " or ".join(f"--{name}" for name in told) or sql
+        parts = [name for name in ("where", "columns") if getattr(options, name, None)]
+        sql = "--query" if isinstance(options, UnloadOptions) else "SELECT"
+        place = " or ".join(f"--{name}" for name in parts) or sql
         raise UsageError(f"{place}: {error}") from error
 
 
-def _check_load(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+@singledispatch
+def _check(options: JobOptions, loaded: Loaded) -> None:
+    raise TypeError(f"no check for the options of a step: {type(options).__name__}")
+
+
+@_check.register
+def _check_load(options: LoadOptions, loaded: Loaded) -> None:
     from producer.request.load import load_request
     from ringhaul.transform.loading import check_names
 
     load_request(options, loaded)
-    check_names(options["transforms"])
+    check_names(options.transforms)
 
 
-def _check_verify(options: Options, loaded: Loaded, given: Collection[str]) -> None:
-    from producer.request.load import as_of_a_load
-
-    _check_load(as_of_a_load(options), loaded, given)
-
-
-def _check_unload(options: Options, loaded: Loaded, given: Collection[str]) -> None:
+@_check.register
+def _check_unload(options: UnloadOptions, loaded: Loaded) -> None:
     from producer.request.unload import unload_request
     from ringhaul.transform.loading import check_names
 
     unload_request(options, loaded, _NO_JOB)
-    check_names(options["transforms"])
+    check_names(options.transforms)
 
 
-def _check_count(options: Options, loaded: Loaded, given: Collection[str]) -> None:
-    from producer.request.output import refuse_two_on_stdout
+@_check.register
+def _check_count(options: CountOptions, loaded: Loaded) -> None:
     from producer.request.scan import check_wanted, count_wanted
 
-    refuse_two_on_stdout(options)
+    refuse_two_on_stdout(options.output, options)
     check_wanted(count_wanted(options))
 
 
-def _check_query(options: Options, loaded: Loaded, given: Collection[str]) -> None:
-    from producer.request.output import refuse_two_on_stdout
+@_check.register
+def _check_query(options: QueryOptions, loaded: Loaded) -> None:
     from producer.request.scan import Wanted, check_wanted
 
-    refuse_two_on_stdout(options)
-    check_wanted(Wanted(sql=options["sql"]))
+    refuse_two_on_stdout(options.output, options)
+    check_wanted(Wanted(sql=options.sql))
 
 
-def _check_lookup(options: Options, loaded: Loaded, given: Collection[str]) -> None:
-    from producer.request.output import output_of
+@_check.register
+def _check_lookup(options: LookupOptions, loaded: Loaded) -> None:
     from producer.request.scan import Wanted, check_wanted
     from producer.request.statements import values_request, wanted_names
 
-    values_request(options, "lookup")
+    values_request(options.values, JobKind.LOOKUP)
     wanted_names(options)
-    check_wanted(Wanted(keyspace=options["keyspace"], table=options["table"]))
+    check_wanted(Wanted(keyspace=options.keyspace, table=options.table))
     output_of(options, loaded, _NO_JOB)
 
 
-def _check_exec(options: Options, loaded: Loaded, given: Collection[str]) -> None:
-    from producer.request.output import output_of
+@_check.register
+def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
     from producer.request.statements import check_inputs, values_request
     from ringhaul.statements.parameter_ranges import parse_span, rows_count
 
-    check_inputs(options, given)
-    values_request(options, "exec")
-    rows_count([parse_span(text) for text in options["ranges"]])
+    check_inputs(options)
+    values_request(options.values, JobKind.EXEC)
+    rows_count([parse_span(text) for text in options.ranges])
     output_of(options, loaded, _NO_JOB)
-
-
-_CHECKS: Mapping[str, Callable[[Options, Loaded, Collection[str]], None]] = {
-    "load": _check_load,
-    "verify": _check_verify,
-    "unload": _check_unload,
-    "count": _check_count,
-    "query": _check_query,
-    "lookup": _check_lookup,
-    "exec": _check_exec,
-}
 
 
 #: Of a step's command, parsed: what would leave the run without a job to follow, and why.
@@ -173,7 +177,7 @@ def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> 
     found: list[UsageError] = []
     for run in runs:
         try:
-            check_step_options(command, run.params, given_options(run), folder)
+            check_step_options(job_options(JobKind(command), run), folder)
         except UsageError as error:
             found.append(error)
     if len(found) == len(runs):

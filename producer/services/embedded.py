@@ -16,9 +16,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from config.cores import usable_cores
+from config.settings import Settings
 from producer.outputs.state_folder import using_state
 from ringhaul.errors import ClusterError, RinghaulError, UsageError
 from tasks.private_queues import private_queue, remove_queue
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 #: "0" tells a worker that it only takes units of loads (see `tasks.signals`).
 READS_VARIABLE = "_RINGHAUL_READS"
-#: Beginning of a load's id.
+#: Services of a load's id.
 LOAD_PREFIX = "ld"
 #: A worker that dies this often within a job is not started again.
 RESTARTS_MAX = 5
@@ -47,7 +48,7 @@ def default_workers() -> int:
 
 
 class EmbeddedBroker:
-    """The private Valkey, and its address in this process's environment while it is held."""
+    """The private Valkey. While it is held, processes that are started find it by environment."""
 
     def __init__(self, state_dir: Path) -> None:
         from producer.local.valkey import EmbeddedValkey  # not for commands that only ask
@@ -60,8 +61,9 @@ class EmbeddedBroker:
             self._valkey.acquire()
         names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
         self._before = {name: os.environ.get(name) for name in names}
-        os.environ[_URL_VARIABLE] = f"redis://127.0.0.1:{self._valkey.port}/0"
-        os.environ[_PASSWORD_VARIABLE] = str(self._valkey.password_file)
+        # For the processes that this one starts, and for Celery in this one.
+        for name, value in zip(names, self._broker_settings().values(), strict=True):
+            os.environ[name] = str(value)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,6 +75,17 @@ class EmbeddedBroker:
                 os.environ[name] = value
         self._valkey.release()
 
+    def in_settings(self, settings: Settings) -> Settings:
+        """These settings, with this broker as theirs."""
+        broker = settings.broker.model_copy(update=self._broker_settings())
+        return settings.model_copy(update={"broker": broker})
+
+    def _broker_settings(self) -> dict[str, Any]:
+        return {
+            "url": f"redis://127.0.0.1:{self._valkey.port}/0",
+            "password_file": self._valkey.password_file,
+        }
+
     def revive(self) -> None:
         """Start the server again if it died; its append-only file brings the ledger back."""
         if not self._valkey.running():
@@ -83,15 +96,14 @@ class EmbeddedBroker:
 class EmbeddedWorker:
     """`ringhaul worker` for one job, as a child process that logs to a file of its own."""
 
-    def __init__(
-        self, state_dir: Path, concurrency: int, job_id: str, *, profiled: bool = False
-    ) -> None:
-        """`profiled`: its processes write profiles when they end, so they are let."""
-        self._concurrency, self._job_id = concurrency, job_id
+    def __init__(self, settings: Settings, concurrency: int, job_id: str) -> None:
+        """`settings`: with the broker. Processes that are profiled write at their end: they are
+        given the time."""
+        self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
         self._queue = private_queue(job_id)
-        self._profiled = profiled
+        self._profiled = settings.worker.profile != "off"
         self._loads = job_id.startswith(f"{LOAD_PREFIX}-")
-        self.log = state_dir / "logs" / f"{job_id}.log"
+        self.log = settings.state_dir / "logs" / f"{job_id}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._out: IO[bytes] | None = None
         self._restarts = 0
@@ -171,13 +183,11 @@ class EmbeddedWorker:
 
     def _remove_queue(self) -> None:
         """With Redis away it is left to the keepers of other workers."""
-        from producer.request.settings import settle
         from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 
         with suppress(RinghaulError):
-            settings = settle({}, None).settings  # an embedded broker is among them by now
-            caller = open_ledger(settings, PARENT_PATIENCE_MS).caller
-            remove_queue(caller, settings.broker.key_prefix, self._job_id)
+            caller = open_ledger(self._settings, PARENT_PATIENCE_MS).caller
+            remove_queue(caller, self._settings.broker.key_prefix, self._job_id)
             caller.client.close()
 
     def _forget_old_logs(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from config.settings import Loaded
 from producer.request.settings import is_embedded, settle
 from producer.services.embedded import EmbeddedBroker
 from ringhaul.ledger.ledger import Ledger
@@ -18,9 +19,15 @@ READ_PATIENCE_MS = 5000
 @contextmanager
 def reading_ledger(config_file: Path | None) -> Iterator[Ledger]:
     """The ledger of the configured broker, or of the embedded one."""
-    loaded = settle({}, config_file)
+    with ledger_of(settle({}, config_file)) as ledger:
+        yield ledger
+
+
+@contextmanager
+def ledger_of(loaded: Loaded) -> Iterator[Ledger]:
+    """The same with settings that were read before."""
     if not is_embedded(loaded):
         yield open_ledger(loaded.settings, READ_PATIENCE_MS)
         return
-    with EmbeddedBroker(loaded.settings.state_dir):
-        yield open_ledger(settle({}, None).settings, READ_PATIENCE_MS)
+    with EmbeddedBroker(loaded.settings.state_dir) as broker:
+        yield open_ledger(broker.in_settings(loaded.settings), READ_PATIENCE_MS)

@@ -27,9 +27,9 @@ from ringhaul.storage.preflight import request
 if TYPE_CHECKING:
     from ringhaul.sources.source import SourceFile  # readers of files
 
-#: A worker that is there answers in half a second, that it has begun to look.
+#: A live worker answers in half a second that it has begun to look.
 BEGIN_S = 3.0
-#: One that has begun answers by itself, with what it has seen by then (`tasks.parent.preflight`).
+#: One that has begun answers with what it has seen by then (`tasks.parent.preflight`).
 END_S = 12.0
 _PAUSE_S = 0.02
 #: Of many files some are looked at, evenly spread: a thousand on a mount take a second.
@@ -103,8 +103,8 @@ class Visibility:
             passed_s = time.monotonic() - self._asked_at
             answers = self._looks.answers(self._name)
             open_ = [worker for worker in workers if not _final(answers.get(worker, {}))]
-            begun = [worker for worker in open_ if worker in answers]
-            if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not begun):
+            services = [worker for worker in open_ if worker in answers]
+            if not open_ or passed_s > END_S or (passed_s > BEGIN_S and not services):
                 return answers
             time.sleep(_PAUSE_S)
 

@@ -1,4 +1,4 @@
-"""What a job needs that takes long to come up, begun before all else: workers and a session.
+"""Start what takes longest to come up, before all else: broker, workers and a session.
 
 While they come up, the command imports what it needs itself, and plans the job.
 """
@@ -6,101 +6,109 @@ While they come up, the command imports what it needs itself, and plans the job.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config.settings import Loaded
+from config.settings import Loaded, Settings
 from producer.request.conflicts import (
     refuse_embedded_detach,
     refuse_stdout_detach,
     refuse_workers_of_others,
 )
-from producer.request.settings import LOAD_FLAGS, connection_flags, is_embedded, settle
+from producer.request.options import ExecOptions, JobOptions, LoadOptions
+from producer.request.settings import connection_flags, is_embedded, load_flags, settle
 from producer.services.embedded import LOAD_PREFIX, EmbeddedBroker, EmbeddedWorker, default_workers
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 
 if TYPE_CHECKING:
     from producer.services.cluster import Opening
 
-#: Beginning of a job's id, by its kind.
+#: How the id of a job begins, by its kind.
 PREFIXES = {
-    "load": LOAD_PREFIX,
-    **{"verify": "vf", "unload": "ul", "count": "ct", "query": "qy", "lookup": "lk", "exec": "ex"},
+    JobKind.LOAD: LOAD_PREFIX,
+    JobKind.VERIFY: "vf",
+    JobKind.UNLOAD: "ul",
+    JobKind.COUNT: "ct",
+    JobKind.QUERY: "qy",
+    JobKind.LOOKUP: "lk",
+    JobKind.EXEC: "ex",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beginning:
-    """What was begun. The broker and the worker are there when they are embedded."""
+class Services:
+    """What a job's command has up and open. Broker and worker are there when they are embedded."""
 
     job_id: str
     loaded: Loaded
+    settings: Settings  #: with the embedded broker, where there is one
     opening: Opening
     broker: EmbeddedBroker | None = None
     worker: EmbeddedWorker | None = None
 
 
-def begin_load(stack: ExitStack, options: Mapping[str, Any], kind: str = "load") -> Beginning:
-    """Read the settings and begin; `stack` ends what was begun. Raises as `settle` does.
+def start_load(stack: ExitStack, options: LoadOptions) -> Services:
+    """Read the settings and start what a load or a verification needs; `stack` ends it.
 
-    `kind`: load or verify.
+    Raises as `settle` does.
     """
-    flags = connection_flags(options)
-    flags |= {key: options[flag] for flag, key in LOAD_FLAGS.items()}
-    loaded = settle(flags, options["config_file"])
-    if options["profile_dir"] is not None:
-        loaded = settle({**flags, **_profile_flags(loaded, options)}, options["config_file"])
+    flags = load_flags(options)
+    loaded = settle(flags, options.config_file)
+    if options.profile_dir is not None:
+        loaded = settle(
+            {**flags, **_profile_flags(loaded, options.profile_dir)}, options.config_file
+        )
     embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
     refuse_workers_of_others(loaded, options)
-    job_id = options["job_id"] or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
+    job_id = options.job_id or f"{PREFIXES[options.kind]}-{secrets.token_hex(3)}"
     broker = worker = None
-    if embedded and not options["dry_run"]:
-        if options["profile_dir"] is not None:
+    if embedded and not options.dry_run:
+        if options.profile_dir is not None:
             _tell_profiles(stack, loaded, options)
         broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
-        worker = stack.enter_context(own_worker(loaded, job_id))
+        worker = stack.enter_context(own_worker(broker.in_settings(loaded.settings), job_id))
     return _opened(stack, job_id, loaded, broker, worker)
 
 
-def begin_read(
-    stack: ExitStack, options: Mapping[str, Any], kind: str, *, own_workers: bool = False
-) -> Beginning:
+def start_job(
+    stack: ExitStack, options: JobOptions, kind: JobKind, *, own_workers: bool = False
+) -> Services:
     """The same for `unload`, `count`, `query`, `lookup` and `exec`, which `kind` is one of.
 
     `own_workers`: this command's own do the work, even where there is a broker.
     """
     flags = connection_flags(options)
     flags |= {
-        "cluster.consistency": options["consistency"],
-        "worker.concurrency": options["workers"],
+        "cluster.consistency": options.consistency,
+        "worker.concurrency": options.workers,
     }
-    loaded = settle(flags, options["config_file"])
+    loaded = settle(flags, options.config_file)
     embedded = is_embedded(loaded)
     refuse_embedded_detach(loaded, options)
     if own_workers:
         refuse_stdout_detach(options)
-    # Of an exec to standard output nobody knows yet whether it has answers.
-    elif not (kind == "exec" and options["output"] == "-"):
+    # Whether an exec returns rows is known only after it is prepared, so `-o -` is checked later.
+    elif not (isinstance(options, ExecOptions) and options.output == "-"):
         refuse_workers_of_others(loaded, options)
-    job_id = options["job_id"] or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
+    job_id = options.job_id or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
     broker = worker = None
-    if not options.get("dry_run"):
+    if not options.dry_run:
         if embedded:
             broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
         if embedded or own_workers:
-            worker = stack.enter_context(own_worker(loaded, job_id))
+            settings = loaded.settings if broker is None else broker.in_settings(loaded.settings)
+            worker = stack.enter_context(own_worker(settings, job_id))
     return _opened(stack, job_id, loaded, broker, worker)
 
 
-def own_worker(loaded: Loaded, job_id: str) -> EmbeddedWorker:
-    """A worker for one job, which is not started yet."""
-    settings = loaded.settings
+def own_worker(settings: Settings, job_id: str) -> EmbeddedWorker:
+    """A worker for one job, which is not started yet. `settings`: with the embedded broker."""
     count = settings.worker.concurrency or default_workers()
-    profiled = settings.worker.profile != "off"
-    return EmbeddedWorker(settings.state_dir, count, job_id, profiled=profiled)
+    return EmbeddedWorker(settings, count, job_id)
 
 
 def _opened(
@@ -109,16 +117,23 @@ def _opened(
     loaded: Loaded,
     broker: EmbeddedBroker | None,
     worker: EmbeddedWorker | None,
-) -> Beginning:
+) -> Services:
     from producer.services.cluster import (
         Opening,  # the driver: not before the workers are on their way
     )
 
     opening = stack.enter_context(Opening(loaded.settings))
-    return Beginning(job_id=job_id, loaded=loaded, opening=opening, broker=broker, worker=worker)
+    return Services(
+        job_id=job_id,
+        loaded=loaded,
+        settings=loaded.settings if broker is None else broker.in_settings(loaded.settings),
+        opening=opening,
+        broker=broker,
+        worker=worker,
+    )
 
 
-def _tell_profiles(stack: ExitStack, loaded: Loaded, options: Mapping[str, Any]) -> None:
+def _tell_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
     """Tell what the profiles say. Before the workers, to end after them: they write at their end.
 
     Raises `UsageError` where they cannot be made.
@@ -129,7 +144,7 @@ def _tell_profiles(stack: ExitStack, loaded: Loaded, options: Mapping[str, Any])
     stack.enter_context(profiles_told(loaded.settings, Shown.from_options(options).say))
 
 
-def _profile_flags(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]:
+def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:
     """The settings that --profile DIR stands for. Raises `UsageError` where it cannot be had."""
     if not is_embedded(loaded):
         raise UsageError(
@@ -139,5 +154,5 @@ def _profile_flags(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]
     kind = loaded.settings.worker.profile
     return {
         "worker.profile": "cprofile" if kind == "off" else kind,
-        "worker.profile_dir": options["profile_dir"].absolute(),
+        "worker.profile_dir": profile_dir.absolute(),
     }

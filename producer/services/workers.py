@@ -11,7 +11,7 @@ from config.celery_config import QUEUE_LOAD, dc_queue
 from producer.request.settings import is_embedded
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.text import count_text
 from ringhaul.cluster.consistency import far_from_rows
 from ringhaul.cluster.datacentres import data_centres_of
@@ -39,15 +39,15 @@ class Crew:
     workers: Sequence[Worker] = ()
 
 
-def standing_ledger(begun: Beginning) -> Ledger | None:
+def standing_ledger(services: Services) -> Ledger | None:
     """The ledger by which standing workers are asked; None: the command has workers of its own."""
-    if begun.worker is not None or is_embedded(begun.loaded):
+    if services.worker is not None or is_embedded(services.loaded):
         return None
-    return open_ledger(begun.loaded.settings, READ_PATIENCE_MS)
+    return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
 
 
 def crew_for(
-    begun: Beginning, ledger: Ledger | None, session: Session, keyspace: str | None
+    services: Services, ledger: Ledger | None, session: Session, keyspace: str | None
 ) -> Crew:
     """The crew of a job on a keyspace; None: its rows are of no known place.
 
@@ -58,10 +58,10 @@ def crew_for(
     if ledger is None:
         if far:
             raise UsageError(far)
-        settings = begun.loaded.settings
+        settings = services.loaded.settings
         slots = settings.worker.concurrency or default_workers()
         told = count_text(slots, "embedded worker")
-        return Crew(label=private_queue(begun.job_id), slots=slots, told=told)
+        return Crew(label=private_queue(services.job_id), slots=slots, told=told)
     near = data_centres_of(session, keyspace) if keyspace else []
     label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
     alive = Workers(ledger.caller).alive()

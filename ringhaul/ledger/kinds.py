@@ -1,4 +1,53 @@
-"""The kinds of job that read sources as a load does."""
+"""The kinds of job, and what each can do."""
 
-#: What is done with the rows: they are written, or compared with those of the table.
-LOAD_KINDS = ("load", "verify")
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from ringhaul.ledger.labels import KIND_LABEL
+
+
+class JobKind(StrEnum):
+    """What a job does. Its value is in the job's spec and labels, and is the command's name."""
+
+    LOAD = "load"
+    VERIFY = "verify"
+    UNLOAD = "unload"
+    COUNT = "count"
+    QUERY = "query"
+    LOOKUP = "lookup"
+    EXEC = "exec"
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str]) -> JobKind:
+        """The kind of a job with these labels. Jobs of early versions were loads, and said nothing.
+
+        Raises ValueError for a kind of a later version.
+        """
+        return cls(labels.get(KIND_LABEL, cls.LOAD))
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it reads files as a load does: its rows are written or compared."""
+        return self in (JobKind.LOAD, JobKind.VERIFY)
+
+    @property
+    def scans(self) -> bool:
+        """Whether its units are token ranges, all known when it is created."""
+        return self in (JobKind.UNLOAD, JobKind.COUNT, JobKind.QUERY)
+
+    @property
+    def runs_statements(self) -> bool:
+        """Whether it runs one statement for each record of values."""
+        return self in (JobKind.LOOKUP, JobKind.EXEC)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it ends with one result, folded from those of its units."""
+        return self in (JobKind.COUNT, JobKind.QUERY)
+
+    @property
+    def writes_rows(self) -> bool:
+        """Whether it gives rows, to files or to the standard output of its command."""
+        return self is JobKind.UNLOAD or self.runs_statements

@@ -15,6 +15,7 @@ from ringhaul.cql.text import TextFormat
 from ringhaul.cql.types import CqlType
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.jsonl_read import line_dialect
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.records.row_fields import TTL, WRITETIME, RowField
 from ringhaul.sources.source import SourceFile
 
@@ -137,7 +138,50 @@ class LoadJob:
     #: Functions that records go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
     where: str = ""  #: which rows are loaded, as a condition over columns; empty: all
-    kind: str = "load"  #: one of `LOAD_KINDS`
+    kind: JobKind = JobKind.LOAD  #: or VERIFY
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a unit may run again. Always: a repeated write changes nothing."""
+        return True
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a command can continue the job after another one left it."""
+        return True
+
+    @property
+    def streams_rows(self) -> bool:
+        """Whether rows go to the standard output of the command that made the job."""
+        return False
+
+    @property
+    def publishes(self) -> bool:
+        """Whether a manifest or a result is written at the end."""
+        return False
+
+    @property
+    def takes_error_limit(self) -> bool:
+        """Whether rejects can stop the job."""
+        return True
+
+    @property
+    def input(self) -> LoadJob:
+        """The files whose records make the units."""
+        return self
+
+    @property
+    def progress_bytes(self) -> int:
+        """Bytes by which progress is measured."""
+        return self.total_bytes
+
+    @property
+    def label(self) -> str:
+        """The table, for people."""
+        return self.table.name
 
     @property
     def total_bytes(self) -> int:

@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output, ResultOutput
 
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
-
-#: What becomes of the rows.
-KINDS = ("unload", "count", "query")
-#: Those of them that have a result.
-RESULT_KINDS = ("count", "query")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadJob:
     """A read as the user asked for it, fixed at submit so that a repeat means the same."""
 
-    kind: str  #: one of `KINDS`
+    kind: JobKind  #: UNLOAD, COUNT or QUERY
     cluster_name: str
     table: TableSchema
     sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
@@ -51,6 +47,54 @@ class ReadJob:
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
     spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it ends with one result."""
+        return self.kind.has_result
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a unit may run again. Always: it reads."""
+        return True
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a command can continue the job after another one left it."""
+        return not self.streams
+
+    @property
+    def streams_rows(self) -> bool:
+        """Whether rows go to the standard output of the command that made the job."""
+        return self.streams
+
+    @property
+    def publishes(self) -> bool:
+        """Whether a manifest or a result is written at the end."""
+        return True
+
+    @property
+    def takes_error_limit(self) -> bool:
+        """Whether rejects can stop the job."""
+        return bool(self.transforms)
+
+    @property
+    def input(self) -> None:
+        """No files: the units are token ranges."""
+        return None
+
+    @property
+    def progress_bytes(self) -> int:
+        """0: progress is measured in units."""
+        return 0
+
+    @property
+    def label(self) -> str:
+        """The table, for people."""
+        return self.table.name
 
     @cached_property
     def select(self) -> Select:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.cql.types import CqlType
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
 from ringhaul.output.parts import PartInfo
 from ringhaul.records.job import LoadJob
@@ -21,7 +22,6 @@ from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.statements.idempotence import effect_of
 from ringhaul.statements.parameter_ranges import parse_span, rows_count
 
-KINDS = ("lookup", "exec")
 #: Keys without a row, and rows that were not applied, that a job lists; others are only counted.
 #: They are no failures, may be nearly all, and the ledger is memory (1 GB in deploy/valkey.conf)
 #: for 7 days. Measured in the log of a unit: 9 bytes for a key of a sequence, 40 for a UUID; 36, 79
@@ -34,7 +34,7 @@ LISTED_MAX = 250_000
 class AskJob:
     """A lookup or an exec as the user asked for it."""
 
-    kind: str  #: one of `KINDS`
+    kind: JobKind  #: LOOKUP or EXEC
     cluster_name: str
     #: Rows of values: files, dialect and formats. Its table is a stand-in with a column for each
     #: marker. Without sources the rows are those of `spans`.
@@ -53,6 +53,9 @@ class AskJob:
     output: Output | None = None
     streams: bool = False  #: see `ReadJob`
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", JobKind(self.kind))  # a spec has its value
+
     @property
     def markers(self) -> tuple[str, ...]:
         """The names of the statement's markers, in its order."""
@@ -60,13 +63,44 @@ class AskJob:
 
     @property
     def resumable(self) -> bool:
-        """Units that were cut short may be begun again, and what they answer has a place."""
-        return self.repeatable and not (self.streams and self.output is not None)
+        """Whether a command can continue the job after another one left it: units that were cut
+        short may run again, and there is a place for what they answer."""
+        return self.repeatable and not self.streams_rows
+
+    @property
+    def streams_rows(self) -> bool:
+        """Whether rows go to the standard output of the command that made the job."""
+        return self.streams and self.output is not None
+
+    @property
+    def publishes(self) -> bool:
+        """Whether a manifest is written at the end."""
+        return self.output is not None and not self.streams
+
+    @property
+    def takes_error_limit(self) -> bool:
+        """Whether rejects can stop the job. Never: each answer stands alone."""
+        return False
+
+    @property
+    def input(self) -> LoadJob | None:
+        """The files of values whose records make the units; None for values of ranges."""
+        return None if self.spans else self.values
+
+    @property
+    def progress_bytes(self) -> int:
+        """0: progress is measured in units."""
+        return 0
+
+    @property
+    def label(self) -> str:
+        """The table of a lookup, for people; empty for an exec."""
+        return "" if self.table is None else self.table.name
 
     @property
     def conditional(self) -> bool:
         """The statement has a condition, which may not hold."""
-        return self.kind == "exec" and effect_of(self.statement).conditional
+        return self.kind is JobKind.EXEC and effect_of(self.statement).conditional
 
     @property
     def total_bytes(self) -> int:

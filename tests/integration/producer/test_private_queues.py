@@ -18,6 +18,7 @@ from ringhaul.ledger.reading import JobTaken
 from tasks.connect import open_ledger
 from tasks.private_queues import note_queues, private_queue, remove_forgotten
 from tasks.publish import publisher
+from tasks.settings import process_settings
 from tests.integration.conftest import Settle
 from tests.integration.tasks.parent.test_mailboxes import listening
 
@@ -79,7 +80,7 @@ def test_a_command_takes_its_queue_along_and_its_worker_those_of_forgotten_jobs(
         pass
     assert queue_keys(ledger, "pidbox") == {"_kombu.binding.celery.pidbox"}
     # When a command has a worker of its own
-    with EmbeddedWorker(tmp_path / "state", 1, "ul-new") as worker:
+    with EmbeddedWorker(process_settings(), 1, "ul-new") as worker:
         give_up = time.monotonic() + 60
         while (
             not queue_keys(ledger, "ul-new")
@@ -105,7 +106,7 @@ def test_a_command_that_came_second_leaves_the_queue_to_the_one_whose_job_it_is(
 ) -> None:
     # Given a command that has begun a job, and one that found its id free a moment before
     publish_job(ledger, "ul-both")
-    with pytest.raises(JobTaken), EmbeddedWorker(tmp_path / "state", 1, "ul-both") as second:
+    with pytest.raises(JobTaken), EmbeddedWorker(process_settings(), 1, "ul-both") as second:
         # When it learns of it
         second.stop(now=True)
         ledger.create("ul-both", {}, '{"of": "the second"}')
@@ -141,12 +142,11 @@ def test_queues_of_jobs_that_are_known_stay(ledger: Ledger) -> None:
     assert not ledger.caller.client.exists(keys.QUEUES)
 
 
-def test_a_command_ends_although_redis_is_away(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with EmbeddedWorker(tmp_path / "state", 1, "ul-new") as worker:
+def test_a_command_ends_although_redis_is_away(ledger: Ledger, tmp_path: Path) -> None:
+    settings = process_settings()
+    away = settings.broker.model_copy(update={"url": "redis://127.0.0.1:1/0"})
+    with EmbeddedWorker(settings.model_copy(update={"broker": away}), 1, "ul-new") as worker:
         worker.stop(now=True)
-        monkeypatch.setenv("RINGHAUL_BROKER_URL", "redis://127.0.0.1:1/0")
         ended_at = time.monotonic()
     assert time.monotonic() - ended_at < 10
     assert not os.path.exists(f"/proc/{worker.pid}")

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
 
-from producer.inputs.from_manifest import manifest_options
+from producer.inputs.from_manifest import as_unloaded
 from ringhaul.errors import SourceUnavailable, UsageError
 from ringhaul.formats.write import OutputFormat
 from ringhaul.output.manifest import Manifest, write_manifest
 from ringhaul.storage import web
 from ringhaul.storage.access import SCHEMES, Access, access, set_access
+from tests.options import parse_options
 from tests.web_server import running_web_server
-
-DEFAULTS: dict[str, Any] = {
-    "file_format": "auto",
-    "delimiter": ",",
-    "quote": '"',
-    "null_strings": (),
-    "header": True,
-    "columns": None,
-    "allow_nul": False,
-}
 
 
 def folder(path: Path | str, **fmt: Any) -> str:
@@ -44,7 +36,16 @@ def folder(path: Path | str, **fmt: Any) -> str:
 
 
 def asked(*sources: str, given: tuple[str, ...] = (), **options: Any) -> tuple[dict[str, Any], str]:
-    return manifest_options({**DEFAULTS, "sources": sources, **options}, given)
+    """What changes of the options, and the lines to show."""
+    plain = parse_options("load", *sources, "-t", "k.t")
+    before = replace(plain, given=frozenset(given), **options)
+    after, lines = as_unloaded(before)
+    changes = {
+        field.name: getattr(after, field.name)
+        for field in fields(before)
+        if getattr(after, field.name) != getattr(before, field.name)
+    }
+    return changes, "\n".join(lines)
 
 
 def test_what_has_no_manifest_of_ours_is_left_alone(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 from config.settings import load_settings
 from producer.plan.load import unit_bytes_auto
 from producer.request.load import TIMESTAMP_US_MAX, load_request, parse_timestamp_us
-from producer.request.values import sharing
+from producer.request.options import LoadOptions
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
+from tests.options import parse_options
 
 MIB = 1 << 20
 
@@ -92,16 +93,14 @@ def test_a_timestamp_that_no_row_can_have_is_refused_before_the_job(text: str) -
 
 
 @pytest.fixture
-def options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mapping[str, Any]:
+def options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> LoadOptions:
     """The options of `ringhaul load x.csv -t orders -k shop`, in a folder without settings."""
-    from producer.commands.load import load_command
-
     monkeypatch.chdir(tmp_path)
-    context = load_command.make_context("load", ["x.csv", "-t", "orders", "-k", "shop"])
-    return context.params
+    found: LoadOptions = parse_options("load", "x.csv", "-t", "orders", "-k", "shop")
+    return found
 
 
-def test_defaults_are_those_of_rfc_4180(options: Mapping[str, Any]) -> None:
+def test_defaults_are_those_of_rfc_4180(options: LoadOptions) -> None:
     request = load_request(options, load_settings())
     assert (request.keyspace, request.table, request.header) == ("shop", "orders", True)
     dialect = request.dialect
@@ -114,12 +113,12 @@ def test_defaults_are_those_of_rfc_4180(options: Mapping[str, Any]) -> None:
     assert (dialect.encoding, dialect.null_strings) == ("utf-8", ("",))
     assert (request.mapping, request.skip_columns, request.columns) == ({}, [], [])
     assert (request.max_errors, request.strategy) == ("1000", "pipeline")
-    assert sharing(options) == {"pace": NO_PACE, "priority": "normal"}
+    assert (options.pace, options.priority) == (NO_PACE, "normal")
     assert request.text.true_words == ("true", "t", "yes", "y", "1")
 
 
-def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
-    given = {
+def test_options_reach_the_request(options: LoadOptions) -> None:
+    given: dict[str, Any] = {
         "columns": "a, b ,c",
         "mapping": "a=id, 2 = total",
         "skip_columns": "b",
@@ -135,7 +134,7 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
         "timestamp_field": "writetime(total)",
         "ttl_field": "3",
     }
-    options = {**options, **given}
+    options = replace(options, **given)
     request = load_request(options, load_settings({"load.max_errors": "5%"}))
     assert (request.columns, request.skip_columns) == (["a", "b", "c"], ["b"])
     assert request.mapping == {"a": "id", "2": "total"}
@@ -148,7 +147,7 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
     assert (request.skip_rows, request.max_rows) == (3, 10)
     assert (request.timestamp_field, request.ttl_field) == ("writetime(total)", "3")
     pace = Pace(limits=Limits(rows_per_s=500))
-    assert sharing(options) == {"pace": pace, "priority": "low"}
+    assert (options.pace, options.priority) == (pace, "low")
     assert request.max_errors == "5%"
 
 
@@ -157,9 +156,9 @@ def test_options_reach_the_request(options: Mapping[str, Any]) -> None:
     [("shop.orders", None, ("shop", "orders")), ("shop.orders", "shop", ("shop", "orders"))],
 )
 def test_the_table_may_name_its_keyspace(
-    options: Mapping[str, Any], table: str, keyspace: str | None, found: tuple[str, str]
+    options: LoadOptions, table: str, keyspace: str | None, found: tuple[str, str]
 ) -> None:
-    request = load_request({**options, "table": table, "keyspace": keyspace}, load_settings())
+    request = load_request(replace(options, table=table, keyspace=keyspace), load_settings())
     assert (request.keyspace, request.table) == found
 
 
@@ -181,9 +180,9 @@ def test_the_table_may_name_its_keyspace(
     ],
 )
 def test_options_that_cannot_be_used_are_named(
-    options: Mapping[str, Any], given: dict[str, Any], told: str
+    options: LoadOptions, given: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(UsageError) as refusal:
-        load_request({**options, **given}, load_settings())
+        load_request(replace(options, **given), load_settings())
     assert told in str(refusal.value)
     assert refusal.value.exit_code == 2

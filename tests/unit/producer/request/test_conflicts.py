@@ -1,8 +1,9 @@
-"""Options that would be taken and do nothing are refused before anything is begun."""
+"""Options that would be taken and do nothing are refused before anything is services."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import rich_click as click
 
 from producer.cli import cli
 from producer.request.conflicts import PAIRS, refuse_workers_of_others
+from producer.request.options import Following
 from producer.request.output import refuse_output_options
 from producer.request.settings import settle
 from ringhaul.errors import UsageError
@@ -68,10 +70,10 @@ def test_options_of_answers_where_there_are_none() -> None:
 
 
 def test_workers_of_ones_own_where_others_do_the_work() -> None:
-    given = {"workers": 2}
+    given = Following(workers=2, on_interrupt=None)
     refuse_workers_of_others(settle({}, None), given)
     elsewhere = settle({"broker.url": "redis://host/0"}, None)
-    refuse_workers_of_others(elsewhere, {"workers": None})
+    refuse_workers_of_others(elsewhere, replace(given, workers=None))
     with pytest.raises(UsageError, match="as `ringhaul worker -c` started"):
         refuse_workers_of_others(elsewhere, given)
     refuse_workers_of_others(settle({"broker.url": "none"}, None), given)

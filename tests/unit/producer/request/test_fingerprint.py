@@ -11,7 +11,7 @@ import rich_click as click
 
 from config.settings import load_settings
 from producer.cli import cli
-from producer.request.fingerprint import asked_text, differences
+from producer.request.fingerprint import differences, fingerprint_of
 from producer.schedule.run import step_environment
 from producer.startup import STEP_VARIABLE
 
@@ -58,7 +58,7 @@ SAME: list[tuple[Sequence[str], Sequence[str]]] = [
 def asked(words: Sequence[str]) -> str:
     command = cli.get_command(click.Context(cli), words[0])
     assert command is not None
-    return asked_text(command.make_context(words[0], [*words[1:]]))
+    return fingerprint_of(command.make_context(words[0], [*words[1:]]))
 
 
 @pytest.mark.parametrize(("was", "now", "told"), DIFFERENT)

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from producer.commands.load import load_command
-from producer.commands.statements import exec_command, lookup_command
-from producer.request.input_format import dialect_of, text_of, values_options
+from producer.request.input_format import dialect_of, text_of
+from producer.request.options import Spelling
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.option_names import VALUES_PREFIX, option_name
+from tests.options import parse_options
 
-Given = Callable[..., dict[str, Any]]
+Given = Callable[..., Spelling]
 
 
 @pytest.fixture(params=["lookup", "exec"])
 def given(request: pytest.FixtureRequest) -> Given:
     """The options about values of a command line."""
 
-    def parsed(*arguments: str) -> dict[str, Any]:
+    def parsed(*arguments: str) -> Spelling:
         if request.param == "lookup":
-            context = lookup_command.make_context("lookup", ["-t", "t", "--keys", "-", *arguments])
+            options = parse_options("lookup", "-t", "t", "--keys", "-", *arguments)
         else:
-            context = exec_command.make_context("exec", ["SELECT", "--params", "-", *arguments])
-        return values_options(context.params)
+            options = parse_options("exec", "SELECT", "--params", "-", *arguments)
+        values: Spelling = options.values
+        return values
 
     return parsed
 
 
 def test_values_are_rfc_4180_and_utf_8_by_default(given: Given) -> None:
     options = given()
-    assert (options["format"], options["header"]) == ("auto", True)
+    assert (options.file_format, options.header) == ("auto", True)
     assert dialect_of(options, VALUES_PREFIX) == CsvDialect(option_prefix=VALUES_PREFIX)
     assert text_of(options, VALUES_PREFIX) == TextFormat(option_prefix=VALUES_PREFIX)
 
@@ -100,7 +100,7 @@ def test_the_spelling_of_values_is_told_by_their_options(given: Given) -> None:
 def test_the_spelling_of_a_load_is_told_by_its_options(
     arguments: list[str], told: str | None
 ) -> None:
-    options = load_command.make_context("load", ["x.csv", "-t", "k.t", *arguments]).params
+    options = parse_options("load", "x.csv", "-t", "k.t", *arguments)
     if told is None:
         assert text_of(options) == TextFormat(decimal_sep=",")
         return

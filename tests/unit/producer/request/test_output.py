@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from config.settings import load_settings
+from producer.request.options import Showing
 from producer.request.output import output_of, refuse_two_on_stdout
-from producer.run.existing_job import _go_on
+from producer.run.existing_job import run_or_continue
 from ringhaul.errors import UsageError
+from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
+from tests.options import parse_options
 
-OPTIONS: dict[str, Any] = {"as_json": False, "progress": "auto", "quiet": False}
 MESSAGES: dict[str, dict[str, Any]] = {
     "--json": {"as_json": True},
     "--progress json": {"progress": "json"},
 }
-#: By the words for them: rows of an unload or a lookup, the result of a query, that of a count.
-ROWS: dict[str, list[dict[str, Any]]] = {
-    "-o -": [{"output": "-"}],
-    "the result": [{"output": None}, {}],
-}
+#: By the words for them: rows of an unload or a lookup, the result of a query or a count.
+ROWS = {"-o -": "-", "the result": None}
 
 
 @pytest.mark.parametrize("messages", MESSAGES)
 @pytest.mark.parametrize("rows", ROWS)
 def test_rows_and_messages_do_not_both_go_there(rows: str, messages: str) -> None:
-    for output in ROWS[rows]:
-        given = OPTIONS | MESSAGES[messages] | output
-        with pytest.raises(UsageError, match=f"{rows} and {messages} both want standard output"):
-            refuse_two_on_stdout(given)
-        refuse_two_on_stdout(OPTIONS | output)
-        refuse_two_on_stdout(given | {"output": "/out/file"})
-        if messages == "--progress json":
-            refuse_two_on_stdout(given | {"quiet": True})
+    output, showing = ROWS[rows], Showing(**MESSAGES[messages])
+    with pytest.raises(UsageError, match=f"{rows} and {messages} both want standard output"):
+        refuse_two_on_stdout(output, showing)
+    refuse_two_on_stdout(output, Showing())
+    refuse_two_on_stdout("/out/file", showing)
+    if messages == "--progress json":
+        refuse_two_on_stdout(output, replace(showing, quiet=True))
 
 
-@pytest.mark.parametrize("kind", ["count", "query"])
-def test_nor_those_of_a_job_that_is_there_already(kind: str) -> None:
-    connection = dict.fromkeys(
-        ["contact_points", "port", "local_dc", "user", "password_file", "broker", "config_file"]
-    )
+@pytest.mark.parametrize("command", [("count", "-t", "k.t"), ("query", "SELECT count(*) FROM k.t")])
+def test_nor_those_of_a_job_that_is_there_already(command: tuple[str, ...]) -> None:
+    options = parse_options(*command, "--job-id", "ct-1", "--json")
     with pytest.raises(UsageError, match="both want standard output"):
-        _go_on(
-            OPTIONS | connection | {"job_id": "ct-1", "as_json": True, "result_format": "auto"},
-            kind,
-        )
+        run_or_continue(options, JobKind(command[0]), lambda _: pytest.fail("it was run"))
 
 
 @pytest.mark.parametrize("given", [{"max_rows_per_file": 5}, {"max_file_size": "1M"}])
@@ -58,12 +52,8 @@ def test_sizes_of_files_are_not_of_standard_output(given: dict[str, Any], tmp_pa
 
 
 def output(path: str, **options: Any) -> Output:
-    given = dict.fromkeys(
-        ["format", "compression", "delimiter", "quote", "header", "null", "max_rows_per_file"]
-    )
-    return output_of(
-        {**given, "max_file_size": None, **options, "output": path}, load_settings(), "ul-1"
-    )
+    given = parse_options("unload", "-t", "k.t", "-o", path)
+    return output_of(replace(given, **options), load_settings(), "ul-1")
 
 
 NAMED_LIKE_ONE_FILE: dict[str, tuple[str, dict[str, Any], str]] = {

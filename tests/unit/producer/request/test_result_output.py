@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from producer.request.options import ResultPlace, Showing
 from producer.request.result_output import check_result_output, lasting, result_output
 from ringhaul.errors import UsageError
 from ringhaul.output.job import ResultOutput
@@ -18,8 +18,8 @@ from tests.loads import table_schema
 TOLD = ResultOutput(path="/out/r.csv", form="json")
 
 
-def given(output: str | None, form: str | None) -> dict[str, Any]:
-    return {"output": output, "result_format": form}
+def given(output: str | None, form: str | None) -> ResultPlace:
+    return ResultPlace(output=output, result_format=form)
 
 
 def test_the_job_keeps_it() -> None:
@@ -38,7 +38,7 @@ def test_a_path_holds_wherever_the_job_is_taken_up(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert result_output(given("r.csv", "auto")) == ResultOutput(path=f"{tmp_path}/r.csv")
-    for nowhere in (given(None, "csv"), given("-", "csv"), {"result_format": "csv"}):
+    for nowhere in (given(None, "csv"), given("-", "csv")):
         assert result_output(nowhere) == ResultOutput(form="csv")
 
 
@@ -64,8 +64,7 @@ def test_a_pipe_or_a_device_is_not_kept(tmp_path: Path) -> None:
 def test_what_cannot_take_a_result_is_refused_before_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = {"as_json": False, "progress": "auto", "quiet": False}
-    talking = silent | {"as_json": True}
+    silent, talking = Showing(), Showing(as_json=True)
     wrong = {
         f"-o {tmp_path} is a folder: give a file": ResultOutput(path=str(tmp_path)),
         f"-o {tmp_path}/no/r: there is no folder {tmp_path}/no": ResultOutput(

@@ -18,6 +18,7 @@ from producer.request.settings import CONNECTION_FLAGS, connection_flags, is_emb
 from producer.request.values import comma_list
 from producer.services.embedded import EmbeddedBroker
 from ringhaul.errors import UsageError
+from tests.options import parse_options
 
 
 def test_flags_win_and_are_left_in_the_environment_for_workers() -> None:
@@ -175,7 +176,7 @@ def test_a_flag_that_cannot_be_used_leaves_the_environment_as_it_was() -> None:
 def test_every_connection_flag_is_a_setting() -> None:
     origins = load_settings().origins
     assert set(CONNECTION_FLAGS.values()) <= set(origins)
-    given = dict.fromkeys(CONNECTION_FLAGS) | {"port": 9045, "local_dc": "dc2"}
+    given = parse_options("count", "-t", "k.t", "--port", "9045", "--local-dc", "dc2")
     assert connection_flags(given)["cluster.port"] == 9045
     assert connection_flags(given)["cluster.local_dc"] == "dc2"
 

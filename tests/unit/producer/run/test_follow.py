@@ -15,6 +15,7 @@ from producer.report.reporter import Shown, print_closing
 from producer.run.resume import refuse_over
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.ledger.states import RESUMABLE, JobState
+from tests.options import parse_options
 from tests.unit.producer.statuses import status
 
 CLOSING = Closing(exit_code=0, figures=[], verdict=[" complete: 3 rows"], data={"rows": 3})
@@ -88,8 +89,9 @@ def test_a_quiet_command_tells_of_an_end_that_is_not_good(
 
 def test_progress_that_is_asked_for_is_shown_beside_json() -> None:
     def progress(*given: str) -> str:
-        arguments = ["x.csv", "-t", "shop.orders", *given]
-        return Shown.from_options(load_command.make_context("load", arguments).params).progress
+        return Shown.from_options(
+            parse_options("load", "x.csv", "-t", "shop.orders", *given)
+        ).progress
 
     assert (progress(), progress("--json")) == ("auto", "json")
     assert progress("--json", "--progress", "none") == "none"

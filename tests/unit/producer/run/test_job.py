@@ -10,35 +10,42 @@ from cassandra.cluster import Session
 from cassandra.cqltypes import Int32Type
 from cassandra.protocol import ColumnMetadata
 
-from producer.commands.statements import exec_command
 from producer.request.settings import settle
 from producer.run.job import Plan, run_read
 from producer.run.statements import run_exec
-from producer.services.start import Beginning
+from producer.services.start import Services
 from ringhaul.errors import UsageError
+from tests.options import parse_options
 from tests.unit.cluster.sessions import by_dc, session
 
 ROWS = by_dc(dc1="3")
 FAR, NEAR = ("dc2", "dc1", "dc1"), ("dc1", "dc1", "dc2")
 
 
-def begun(of: Session) -> Beginning:
+def services(of: Session) -> Services:
     """A command with workers of its own, and a session that was opened."""
     opening = SimpleNamespace(session=lambda: of, close=lambda: None)
+    loaded = settle({}, None)
     return cast(
-        Beginning,
-        SimpleNamespace(job_id="ul-1", loaded=settle({}, None), opening=opening, worker=None),
+        Services,
+        SimpleNamespace(
+            job_id="ul-1",
+            loaded=loaded,
+            settings=loaded.settings,
+            opening=opening,
+            worker=None,
+        ),
     )
 
 
 def test_a_dry_run_sees_what_the_job_would(capsys: pytest.CaptureFixture[str]) -> None:
     job = cast(Any, SimpleNamespace(table=None, output=None))
     plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", told="would unload")
-    options = {"dry_run": True}
+    options = parse_options("unload", "-t", "shop.t", "-o", "-", "--dry-run")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        run_read(options, begun(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)
+        run_read(options, services(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)
     assert capsys.readouterr().out == ""
-    assert run_read(options, begun(session("LOCAL_QUORUM", ROWS, *NEAR)), lambda _: plan) == 0
+    assert run_read(options, services(session("LOCAL_QUORUM", ROWS, *NEAR)), lambda _: plan) == 0
     assert capsys.readouterr().out == "would unload\n"
 
 
@@ -52,9 +59,8 @@ def exec_of(statement: str, *given: str, dcs: tuple[str, ...], answers: tuple[st
         column_metadata=[ColumnMetadata("shop", "t", "id", Int32Type)],
         result_metadata=[("shop", "t", name, Int32Type) for name in answers],
     )
-    arguments = [statement, "--range", "id:1..9", *given]
-    options = exec_command.make_context("exec", arguments).params
-    return run_exec(options, begun(found), {"statement", "ranges"})
+    options = parse_options("exec", statement, "--range", "id:1..9", *given)
+    return run_exec(options, services(found))
 
 
 def test_a_statement_with_a_part_of_the_key_is_about_its_keyspace() -> None:

@@ -7,6 +7,8 @@ import pytest
 from producer.plan.statements import _Asked, _may_be_null, _never_null
 from producer.request.statements import wanted_names
 from ringhaul.cql.types import CqlType
+from ringhaul.ledger.kinds import JobKind
+from tests.options import parse_options
 
 
 @pytest.mark.parametrize(
@@ -21,7 +23,7 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
     names: list[str], expected: list[str]
 ) -> None:
     asked = _Asked(
-        kind="lookup",
+        kind=JobKind.LOOKUP,
         markers=(),
         result=tuple((name, CqlType("text")) for name in names),
         never_null=("at",),
@@ -45,5 +47,8 @@ def test_what_an_answer_is_sure_to_have(statement: str, expected: tuple[str, ...
 
 
 def test_names_are_those_of_cql() -> None:
-    options = {"key": 'User,"Day"', "columns": 'at,"Total, net"'}
+    options = parse_options(
+        *("lookup", "-t", "k.t", "--keys", "-"),
+        *("--key", 'User,"Day"', "--columns", 'at,"Total, net"'),
+    )
     assert wanted_names(options) == (["user", "Day"], ["at", "Total, net"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
 
 import pytest
 
 from producer.commands.control import throttle_command
+from producer.request.options import ThrottleOptions
 from producer.run.throttle import wanted_pace
 from ringhaul.errors import UsageError
 from ringhaul.ledger.pace import NO_PACE, Limits, Pace
@@ -14,8 +15,10 @@ from ringhaul.ledger.pace import NO_PACE, Limits, Pace
 
 def wanted(*arguments: str) -> Pace | None:
     context = throttle_command.make_context("throttle", ["ld-1", *arguments])
-    options: dict[str, Any] = context.params
-    return wanted_pace(options)
+    own = {field.name for field in fields(ThrottleOptions)}
+    return wanted_pace(
+        ThrottleOptions(**{name: value for name, value in context.params.items() if name in own})
+    )
 
 
 @pytest.mark.parametrize(

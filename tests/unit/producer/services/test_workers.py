@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from producer.services.start import Beginning
+from producer.services.start import Services
 from producer.services.workers import crew_for
 from ringhaul.errors import UsageError
 from tests.unit.cluster.sessions import by_dc, session
@@ -15,12 +15,12 @@ from tests.unit.cluster.sessions import by_dc, session
 
 def test_own_workers_that_are_far_from_the_rows_are_not_begun_with() -> None:
     settings = SimpleNamespace(worker=SimpleNamespace(concurrency=3))
-    begun = cast(
-        Beginning, SimpleNamespace(job_id="ld-1", loaded=SimpleNamespace(settings=settings))
+    services = cast(
+        Services, SimpleNamespace(job_id="ld-1", loaded=SimpleNamespace(settings=settings))
     )
     rows = by_dc(dc1="3")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        crew_for(begun, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
-    assert crew_for(begun, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots == 3
+        crew_for(services, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
+    assert crew_for(services, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots == 3
     near = session("LOCAL_QUORUM", rows, "dc1", "dc1", "dc2")
-    assert crew_for(begun, None, near, "shop").slots == 3
+    assert crew_for(services, None, near, "shop").slots == 3

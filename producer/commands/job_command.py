@@ -1,0 +1,93 @@
+"""A command that runs a job: click's parameters become one record of options.
+
+Schedules make the records of their steps by the same function, so that a step is checked as its
+command will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from producer.commands.presets import with_preset, with_values_preset
+from producer.request.options import (
+    CountOptions,
+    ExecOptions,
+    JobOptions,
+    LoadOptions,
+    LookupOptions,
+    QueryOptions,
+    Spelling,
+    UnloadOptions,
+)
+from producer.request.values import given_options
+from producer.startup import take_sigterm
+from ringhaul.ledger.kinds import JobKind
+from ringhaul.option_names import VALUES_PREFIX
+
+Options = TypeVar("Options", bound=JobOptions)
+
+
+def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+    """Decorate a command that runs a job of this kind: it gets its options as one record.
+
+    Adds `--job-id`, by which a command may be repeated: see `run.existing_job`.
+    """
+
+    def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
+        @wraps(command)
+        def run(**params: Any) -> int:
+            from producer.request.conflicts import refuse_together
+            from producer.request.fingerprint import fingerprint_of
+            from producer.run.existing_job import run_or_continue
+
+            take_sigterm()
+            context = click.get_current_context()
+            assert context is not None
+            refuse_together(given_options(context))
+            options: Any = job_options(kind, context, fingerprint=fingerprint_of(context))
+            code: int = run_or_continue(options, kind, command)
+            return code
+
+        option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
+            "--job-id",
+            metavar="ID",
+            help="Job id. An existing job is continued, so that the command is safe to repeat.",
+        )
+        return option(run)
+
+    return decorate
+
+
+def job_options(kind: JobKind, context: click.Context, *, fingerprint: str = "") -> JobOptions:
+    """The options of a command that was parsed. `kind`: of its job."""
+    params, given = dict(context.params), given_options(context)
+    if kind.is_load:
+        params, given = with_preset(params, given)
+        params["kind"] = kind
+    elif kind.runs_statements:
+        params = _with_values(with_values_preset(params, given))
+    return _RECORDS[kind](**params, given=frozenset(given), fingerprint=fingerprint)
+
+
+_RECORDS: Mapping[JobKind, Callable[..., JobOptions]] = {
+    JobKind.LOAD: LoadOptions,
+    JobKind.VERIFY: LoadOptions,
+    JobKind.UNLOAD: UnloadOptions,
+    JobKind.COUNT: CountOptions,
+    JobKind.QUERY: QueryOptions,
+    JobKind.LOOKUP: LookupOptions,
+    JobKind.EXEC: ExecOptions,
+}
+
+
+def _with_values(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters with those about values in a record of their own."""
+    prefix = VALUES_PREFIX.replace("-", "_")
+    own = {name: value for name, value in params.items() if not name.startswith(prefix)}
+    values = {name.removeprefix(prefix): value for name, value in params.items() if name not in own}
+    values["file_format"] = values.pop("format")
+    return {**own, "values": Spelling(**values)}

@@ -1,0 +1,245 @@
+"""What each command was given, as one frozen record.
+
+The fields have the names of click's parameters, so that a record is made of them in one call. An
+option that a command has and its record lacks is a `TypeError` the first time the command runs. A
+function below `commands/` takes the part that it needs: a `LoadOptions` is a `Connection`, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringhaul.ledger.kinds import JobKind
+from ringhaul.ledger.pace import Limits, Pace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Where the cluster and the broker are. None: as the settings say."""
+
+    contact_points: str | None
+    port: int | None
+    local_dc: str | None
+    user: str | None
+    password_file: str | None
+    broker: str | None
+    config_file: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """What a command shows of a job, and in which form."""
+
+    progress: str = "auto"  #: auto, bar, plain, json or none
+    as_json: bool = False
+    quiet: bool = False
+    summary: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following(Showing):
+    """How a command that runs a job follows it."""
+
+    workers: int | None  #: embedded worker processes; None: one for each core
+    on_interrupt: str | None  #: cancel or detach; None: what suits the workers
+    detach: bool = False
+
+    def interrupt_with(self, *, own_workers: bool) -> str:
+        """What Ctrl-C does: cancel the job, or leave it to workers that stay."""
+        return self.on_interrupt or ("cancel" if own_workers else "detach")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """How much of the cluster and of the workers a job takes."""
+
+    rate: int | None  #: rows/s; None: no limit
+    priority: str
+
+    @property
+    def pace(self) -> Pace:
+        """The limits that the job begins with."""
+        return Pace(limits=Limits(rows_per_s=self.rate or 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOptions(Connection, Following, Sharing):
+    """What all commands have that run a job."""
+
+    job_id: str | None
+    consistency: str | None
+    dry_run: bool = False
+    #: Names of the options that the user gave, or a preset that they gave.
+    given: frozenset[str] = frozenset()
+    #: What is asked for, to be compared with the job of this id: see `fingerprint`.
+    fingerprint: str = ""
+    #: The job is there, made by a command that ended before all its units were handed out.
+    adopted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """How the text of input is written."""
+
+    file_format: str  #: auto, csv, jsonl or parquet
+    header: bool
+    delimiter: str
+    quote: str  #: empty: none
+    escape: str  #: empty: none
+    comment: str  #: empty: none
+    encoding: str
+    null_strings: tuple[str, ...]  #: empty: an empty field
+    allow_nul: bool
+    timestamp_formats: tuple[str, ...]
+    epoch_unit: str
+    timezone: str
+    dialect: str | None = None  #: name of a preset, whose values are among the others
+    escape_style: str = "plain"
+    line_end: str = "any"
+    true_words: str | None = None
+    false_words: str | None = None
+    blob: str = "hex"
+    decimal_sep: str = "."
+    thousands_sep: str = ""
+    allow_extra_fields: bool = False
+    allow_missing_fields: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(JobOptions, Spelling):
+    """`load` and `verify`: a verification is a load that compares rows instead of writing them."""
+
+    sources: tuple[str, ...]
+    urlfile: str | None
+    keyspace: str | None
+    table: str
+    columns: str | None
+    mapping: str | None
+    skip_columns: str | None
+    transforms: tuple[str, ...]
+    where: str | None
+    skip_rows: int
+    max_rows: int | None
+    nulls: str  #: unset or tombstone
+    max_errors: str | None
+    unit_size: str | None
+    kind: JobKind = JobKind.LOAD
+    # What a verification does not have:
+    ttl: int = 0
+    ttl_field: str | None = None
+    timestamp: str | None = None
+    timestamp_field: str | None = None
+    strategy: str | None = None
+    profile_dir: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsOutput:
+    """Where rows are written, and how. None: as the format has it."""
+
+    output: str  #: a folder, its URL, or - for standard output
+    format: str | None
+    compression: str | None
+    header: bool | None
+    delimiter: str | None
+    quote: str | None
+    null: str | None
+    escape: str | None
+    escape_style: str | None
+    dialect: str | None
+    max_rows_per_file: int | None
+    max_file_size: str | None
+    order: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnloadOptions(JobOptions, RowsOutput):
+    """`unload`."""
+
+    keyspace: str | None
+    table: str | None
+    columns: str | None
+    where: str | None
+    sql: str | None
+    transforms: tuple[str, ...]
+    max_errors: str | None
+    skip_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultPlace:
+    """Where a result goes, and its form. None: not given."""
+
+    output: str | None = None
+    result_format: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions(JobOptions, ResultPlace):
+    """`query`."""
+
+    sql: str
+    skip_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions(JobOptions, ResultPlace):
+    """`count`."""
+
+    keyspace: str | None
+    table: str
+    where: str | None
+    by: str  #: total, range or host
+    top: int | None
+    skip_failed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementOptions(JobOptions, RowsOutput):
+    """What `lookup` and `exec` have in common. `values`: how their input is written."""
+
+    values: Spelling
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookupOptions(StatementOptions):
+    """`lookup`."""
+
+    keyspace: str | None
+    table: str
+    keys: str
+    key: str | None
+    columns: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecOptions(StatementOptions):
+    """`exec`."""
+
+    statement: str
+    params: str | None
+    ranges: tuple[str, ...]
+    nulls: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeOptions(Connection, Following, ResultPlace):
+    """`resume`, and a command whose job is there already."""
+
+    job: str
+    max_errors: str | None = None
+    given: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThrottleOptions:
+    """`throttle`."""
+
+    rows_per_second: int | None
+    mb_per_second: float | None
+    in_flight: int | None
+    between: tuple[str, ...]
+    timezone: str | None
+    off: bool
+    as_json: bool

@@ -1,0 +1,17 @@
+"""The options of a command, from its command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from producer.commands.job_command import job_options
+from producer.commands.options import AS_STEP
+from producer.commands.registry import find_command
+from ringhaul.ledger.kinds import JobKind
+
+
+def parse_options(command: str, *arguments: str) -> Any:
+    """The record that a command gets. Places are not looked at, as in a step of a schedule."""
+    found = find_command(command)
+    assert found is not None
+    return job_options(JobKind(command), found.make_context(command, [*arguments], obj=AS_STEP))
