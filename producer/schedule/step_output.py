@@ -6,9 +6,7 @@ somebody who empties the folders: that is a warning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from producer.request.options import ExecOptions, RowsOutput
 from ringhaul.errors import UsageError
 from ringhaul.schedule.samples import find_repeat
 from ringhaul.schedule.schedules import Schedule
@@ -16,8 +14,6 @@ from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.times import duration_text, moment
 from ringhaul.statements.idempotence import effect_of
 
-#: Commands that write into a folder.
-FOLDERS = frozenset({"unload", "lookup", "exec"})
 #: Files arrive when they do: two moments that have nothing in common.
 _ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
 #: So far from the first of them files may well arrive again.
@@ -32,17 +28,15 @@ def _has_answers(statement: str) -> bool:
     return effect.reads or effect.conditional
 
 
-def check_output(
-    schedule: Schedule, command: str, params: Mapping[str, Any], output: str, now_ms: int
-) -> str | None:
-    """A warning, if the output of a step of one of `FOLDERS` comes back after a while.
+def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: int) -> str | None:
+    """A warning, if the output folder of a step comes back after a while.
 
-    `params`: the step, parsed. `output`: as the file has it, with its templates. `now_ms`: due
-    times after it are looked at. Raises `UsageError` if the next run would find the folder full, or
+    `options`: of the step. `output`: as the file has it, with its templates. `now_ms`: due times
+    after it are looked at. Raises `UsageError` if the next run would find the folder full, or
     if the output is no folder.
     """
-    if params["output"] == "-":
-        if command == "exec" and not _has_answers(params["statement"]):
+    if options.output == "-":
+        if isinstance(options, ExecOptions) and not _has_answers(options.statement):
             return None
         raise UsageError("-o: a step writes to a folder, not to standard output")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
@@ -36,7 +36,7 @@ from producer.request.options import (
 from producer.request.output import STDOUT, output_of, refuse_two_on_stdout
 from producer.request.settings import settings_with
 from producer.schedule.listing import find_strange
-from producer.schedule.step_output import FOLDERS, check_output
+from producer.schedule.step_output import check_output
 from ringhaul.errors import UsageError
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.schedule.parse import STEP_COMMANDS
@@ -158,35 +158,42 @@ def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: P
     def parsed(due_ms: int) -> click.Context:
         return _parsed(schedule.arguments(due_ms, ("/file",))[number - 1])
 
+    kind = JobKind(step[0])
     first = parsed(0)
-    params = first.params
-    _refuse(params)
-    _check_input(step[0], params)
+    options = job_options(kind, first)
+    _refuse(options)
+    _check_input(options)
     warning = None
-    if step[0] in FOLDERS:
+    if isinstance(options, RowsOutput):
         given, _, _ = first.command.make_parser(first).parse_args(list(step[1:]))
-        output = given.get("output", params["output"])
-        warning = check_output(schedule, step[0], params, output, time.time_ns() // 1_000_000)
-    _check_values(step[0], [first, parsed(FAR_MS)], folder)
+        template = given.get("output", options.output)
+        warning = check_output(schedule, options, template, time.time_ns() // 1_000_000)
+    _check_values([options, job_options(kind, parsed(FAR_MS))], folder)
     return warning
 
 
-def _check_values(command: str, runs: Sequence[click.Context], folder: Path) -> None:
-    """`runs`: the step, parsed, in runs that are far from each other. What is wrong in some of them
-    alone, such as a range from a fixed day to the due time, is told when it is."""
+def _check_values(runs: Sequence[JobOptions], folder: Path) -> None:
+    """Check the options of runs that are far from each other. An error that only some of them have,
+    such as a range from a fixed day to the due time, is raised by the run that has it."""
     found: list[UsageError] = []
-    for run in runs:
+    for options in runs:
         try:
-            check_step_options(job_options(JobKind(command), run), folder)
+            check_step_options(options, folder)
         except UsageError as error:
             found.append(error)
     if len(found) == len(runs):
         raise found[-1]
 
 
-def _check_input(command: str, params: Mapping[str, Any]) -> None:
-    sources = (params.get("keys"),) if command == "lookup" else params.get("sources") or ()
-    if "-" in (*sources, params.get("params"), params.get("urlfile")):
+def _check_input(options: JobOptions) -> None:
+    inputs: tuple[str | None, ...] = ()
+    if isinstance(options, LoadOptions):
+        inputs = (*options.sources, options.urlfile)
+    elif isinstance(options, LookupOptions):
+        inputs = (options.keys,)
+    elif isinstance(options, ExecOptions):
+        inputs = (options.params,)
+    if "-" in inputs:
         raise UsageError("-: a step has no standard input")
 
 
@@ -204,7 +211,7 @@ def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> lis
         arguments = step_arguments(schedule, run, index)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    _refuse(_parsed(arguments).params)
+    _refuse(job_options(JobKind(arguments[0]), _parsed(arguments)))
     return arguments
 
 
@@ -222,9 +229,9 @@ def _parsed(arguments: Sequence[str]) -> click.Context:
         raise UsageError(error.format_message()) from None
 
 
-def _refuse(params: Mapping[str, Any]) -> None:
+def _refuse(options: JobOptions) -> None:
     """Raise `UsageError` for options that no step may have."""
     for name, why in _REFUSED.items():
-        if params.get(name):
+        if getattr(options, name, None):
             flag = {"config_file": "config", "profile_dir": "profile"}.get(name, name)
             raise UsageError(f"--{flag.replace('_', '-')}: {why}")
