@@ -1,24 +1,45 @@
-"""The `ringhaul` command group: every command, imported when it is used."""
+"""The `ringhaul` command group."""
 
 from __future__ import annotations
 
 import rich_click as click
 
-from producer.commands.registry import COMMANDS, find_command
+from producer.commands.registry import COMMANDS, GROUPS, find_command
 from ringhaul import __version__
 
 
 class LazyGroup(click.RichGroup):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are used; its help needs none of them."""
+
+    _shows_help = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if self._shows_help and cmd_name in COMMANDS:
+            return click.RichCommand(cmd_name, help=COMMANDS[cmd_name].summary)
         return find_command(cmd_name)
+
+    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:
+        self._shows_help = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._shows_help = False
+
+
+click.rich_click.COMMAND_GROUPS["ringhaul"] = [
+    {"name": heading, "commands": list(commands)} for heading, commands in GROUPS.items()
+]
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ringhaul")
 def cli() -> None:
-    """Bulk load, unload and query for Apache Cassandra, spread over Celery workers."""
+    """Bulk load, unload and query for Apache Cassandra, spread over Celery workers.
+
+    Start with `ringhaul demo`, or with a table of your own:
+
+    ringhaul load orders.csv -t shop.orders
+    """

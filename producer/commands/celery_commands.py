@@ -48,7 +48,10 @@ def worker_command(
     config_file: Path | None,
     celery_options: tuple[str, ...],
 ) -> None:
-    """Work on units of all jobs, until stopped. Further options are those of `celery worker`."""
+    """Work on units of all jobs, until stopped.
+
+    Further options are those of `celery worker`.
+    """
     from config.celery_config import WORKER_ARGUMENTS
 
     flags = {
@@ -72,7 +75,10 @@ def worker_command(
 @config_option
 @click.argument("flower_options", nargs=-1, type=click.UNPROCESSED)
 def flower_command(config_file: Path | None, flower_options: tuple[str, ...]) -> None:
-    """The monitoring page, on loopback unless told otherwise. Options: `celery flower`."""
+    """Serve the monitoring page.
+
+    On loopback, unless --address says otherwise. Further options are those of `celery flower`.
+    """
     from config.celery_config import FLOWER_ARGUMENTS
 
     loaded = settle({}, config_file)

@@ -12,7 +12,9 @@ from producer.outputs.stdout import json_text
 
 @click.group("config")
 def config_command() -> None:
-    """Settings: flags > environment > ringhaul.toml > the running local stack > defaults."""
+    """Show the settings, and where each comes from.
+
+    flags > environment > ringhaul.toml > the running local stack > defaults."""
 
 
 @config_command.command("show")

@@ -18,7 +18,10 @@ from producer.startup import take_sigterm
 @click.argument("job")
 @ledger_options
 def pause_command(job: str, config_file: Path | None) -> int:
-    """Hold a running job: its workers let go of it within 2 s. `resume` lets it go on."""
+    """Hold a running job.
+
+    Its workers let go of it within 2 s. `resume` lets it go on.
+    """
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
@@ -33,7 +36,10 @@ def pause_command(job: str, config_file: Path | None) -> int:
 @click.argument("job")
 @ledger_options
 def cancel_command(job: str, config_file: Path | None) -> int:
-    """End a running job. Its workers stop within 2 s; `resume` goes on from there, where it can."""
+    """End a running job.
+
+    Its workers stop within 2 s. `resume` continues it from there, where that is possible.
+    """
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
 
@@ -61,7 +67,10 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @following_options
 @connection_options
 def resume_command(**params: Any) -> int:
-    """Let a paused job go on, or run what an ended one did not get to, with its old options."""
+    """Let a paused job go on, or run the missing units of one that ended early.
+
+    It keeps the options it was made with.
+    """
     from producer.run.unpause import unpause
 
     take_sigterm()
@@ -101,9 +110,9 @@ def resume_command(**params: Any) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 @ledger_options
 def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:
-    """Limit a running job, from within 2 s on, or show its limits.
+    """Limit a running job, or show its limits.
 
-    The limits given are the job's from then on, in the place of those it had.
+    New limits hold within 2 s, in place of all that the job had.
     """
     from producer.run.throttle import run_throttle
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
 def doctor_command(as_json: bool, config_file: Path | None) -> int:
-    """Look at the broker, the cluster and the workers, and say what to do. Changes nothing."""
+    """Check broker, cluster and workers, and say what to do.
+
+    Changes nothing."""
     from producer.request.settings import is_embedded, settle
     from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL, EXIT_REJECTS
     from ringhaul.ledger.server_checks import Check, Level

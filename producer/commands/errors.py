@@ -30,7 +30,7 @@ from producer.request.values import given_options
 def errors_command(
     job: str, limit: int, export: str | None, as_json: bool, config_file: Path | None
 ) -> int:
-    """Rejected records: file, line, column and reason.
+    """List or export rejected records: file, line, column and reason.
 
     --export writes their original bytes, under the header of the source, so that the file can be
     mended and loaded again with the same options.

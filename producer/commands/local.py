@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group("local")
 def local() -> None:
-    """A real Cassandra and Valkey on this machine, without Docker.
+    """Run a real Cassandra and Valkey on this machine, without Docker.
 
     Commands that are told no other cluster and broker use this one while it is up.
     """

@@ -60,7 +60,7 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @connection_options
 @job_command(JobKind.COUNT)
 def count_command(options: CountOptions) -> int:
-    """Count rows: all of them, by token range, by host, or in the largest partitions."""
+    """Count rows: all, by token range, by host, or in the largest partitions."""
     from producer.services.start import start_job
 
     with ExitStack() as stack:
@@ -80,7 +80,9 @@ def count_command(options: CountOptions) -> int:
 @connection_options
 @job_command(JobKind.QUERY)
 def query_command(options: QueryOptions) -> int:
-    """Aggregate a table: SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY].
+    """Aggregate a table with a SELECT.
+
+    SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY] [LIMIT].
 
     Every worker folds its token ranges, the partial results meet in Redis, each counted once.
     """

@@ -168,7 +168,10 @@ def answer_options(command: Command) -> Command:
 @connection_options
 @job_command(JobKind.LOOKUP)
 def lookup_command(options: LookupOptions) -> int:
-    """The rows of a list of keys, asked for at the nodes that hold them."""
+    """Read the rows of a list of keys.
+
+    Each key is asked for at the nodes that hold its rows.
+    """
     from producer.services.start import start_job
 
     with ExitStack() as stack:
@@ -206,7 +209,9 @@ def lookup_command(options: LookupOptions) -> int:
 @connection_options
 @job_command(JobKind.EXEC)
 def exec_command(options: ExecOptions) -> int:
-    """Run a CQL statement with ? markers once for each row of values.
+    """Run a CQL statement once for each row of values.
+
+    The values fill its ? markers.
 
     SELECT, INSERT, UPDATE, DELETE and counters. What must not be done twice is never sent twice.
     """

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 def status_command(
     job: str | None, follow: bool, as_json: bool, limit: int, config_file: Path | None
 ) -> int:
-    """The jobs of this broker, or one of them. The exit code of one job is that of its command."""
+    """List the jobs of this broker, or show one of them.
+
+    The exit code of one job is that of its command."""
     from producer.services.ledger import reading_ledger
     from ringhaul.errors import UsageError
 

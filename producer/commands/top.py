@@ -14,7 +14,10 @@ from producer.commands.options import ledger_options
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines, a document at each look.")
 @ledger_options
 def top_command(once: bool, as_json: bool, config_file: Path | None) -> int:
-    """Watch jobs, hosts and the units that take longest, every second. q or Ctrl-C ends it."""
+    """Watch jobs, hosts and the slowest units, every second.
+
+    q or Ctrl-C ends it.
+    """
     from producer.run.top import run_top
 
     return run_top(config_file, once=once, as_json=as_json)

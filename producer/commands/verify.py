@@ -36,10 +36,10 @@ from ringhaul.ledger.kinds import JobKind
 @connection_options
 @job_command(JobKind.VERIFY)
 def verify_command(options: LoadOptions) -> int:
-    """Compare CSV, JSON Lines or Parquet files with a table, record by record; change nothing.
+    """Compare files with a table, record by record; change nothing.
 
-    SOURCE and the options are those of a load. Records that a load would change something with are
-    listed by `ringhaul errors JOB`, and exported by it to be loaded.
+    SOURCE (CSV, JSON Lines or Parquet) and the options are those of a load. `ringhaul errors JOB`
+    lists the records by which a load would change something, and exports them to be loaded.
     """
     from producer.services.start import start_load
 

@@ -14,7 +14,10 @@ from producer.request.settings import settle
 
 @click.group("schedule")
 def schedule() -> None:
-    """Jobs that `ringhaul beat` starts when they are due, by a file: docs/schedules.md."""
+    """Show, run, pause and resume scheduled jobs.
+
+    `ringhaul beat` starts them when they are due, by a file: docs/schedules.md.
+    """
 
 
 @schedule.command("list")
@@ -85,7 +88,10 @@ def history_command(name: str, limit: int, as_json: bool, config_file: Path | No
 @config_option
 @click.argument("celery_options", nargs=-1, type=click.UNPROCESSED)
 def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> None:
-    """Start scheduled jobs when they are due. Two are safer than one. Options: `celery beat`."""
+    """Start scheduled jobs when they are due.
+
+    Two are safer than one. Further options are those of `celery beat`.
+    """
     from config.celery_config import BEAT_ARGUMENTS
     from producer.schedule.file import find_schedule_file, read_schedule_file
 

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 PLAIN = "plain"
 
@@ -53,6 +55,8 @@ def has_meaning(character: str, style: str) -> bool:
 @lru_cache
 def meanings(style: str) -> npt.NDArray[np.uint8]:
     """For each byte behind the escape character, shape (256,), the byte that it stands for."""
+    import numpy as np  # not for commands that only name the styles
+
     table = np.arange(256, dtype=np.uint8)
     for letter, byte in _LETTERS[style].items():
         table[ord(letter)] = byte
