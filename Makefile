@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test check unit integration acceptance format bench bench-full pins clean
+.PHONY: help setup demo quick test check unit integration acceptance format bench bench-full pins clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ demo: setup ## load a sample into a real Cassandra and verify it (starts everyth
 # servers of its own: 3 GB.
 test: setup ## all tests, against real services that the tests start and stop
 	$(PYTEST) -n 3
+
+quick: setup ## unit and property tests of what changed since main, and of the whole tree: a minute
+	$(PYTEST) -n 2 --durations=5 $$($(BIN)/python -m tests.changed)
 
 check: setup ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -41,7 +41,7 @@ class Bound(NamedTuple):
     parts: list[pa.BinaryArray]
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         return sum(len(part) for part in self.parts)
 
 

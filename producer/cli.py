@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rich_click as click
 
 from producer.commands.registry import COMMANDS, GROUPS, find_command
@@ -18,10 +20,10 @@ class LazyGroup(click.RichGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if self._shows_help and cmd_name in COMMANDS:
-            return click.RichCommand(cmd_name, help=COMMANDS[cmd_name].summary)
+            return click.RichCommand(name=cmd_name, help=COMMANDS[cmd_name].summary)
         return find_command(cmd_name)
 
-    def format_help(self, ctx: click.RichContext, formatter: click.RichHelpFormatter) -> None:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         self._shows_help = True
         try:
             super().format_help(ctx, formatter)

@@ -232,11 +232,16 @@ def imports(root: Path) -> list[Import]:
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             module = module_of(path, root)
-            is_package = path.name == "__init__.py"
-            for node in _nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-                for target in _targets(node, module, is_package):
-                    found.append(Import(path, node.lineno, module, target))
+            found += [Import(path, line, module, target) for line, target in imports_of(path, root)]
     return found
+
+
+def imports_of(path: Path, root: Path) -> Iterator[tuple[int, str]]:
+    """Line and target of each import of one module below `root`."""
+    module, is_package = module_of(path, root), path.name == "__init__.py"
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        for target in _targets(node, module, is_package):
+            yield node.lineno, target
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom | ast.Call]:

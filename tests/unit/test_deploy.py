@@ -24,7 +24,7 @@ from config.celery_config import (
     WORKER_ENVIRONMENT,
     celery_settings,
 )
-from config.layers import env_name
+from config.names import env_name
 from config.sections import setting_keys
 from config.settings import load_settings
 from producer.cli import cli

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from config.layers import env_name
+from config.names import env_name
 from config.sections import setting_keys
 from config.settings import load_settings
 from tests.deployment import DEPLOY, UNITS, unit_commands, unit_settings

@@ -302,8 +302,10 @@ class LedgerMachine(RuleBasedStateMachine):
         for part in ("issued", "due", "lease", "suspects"):
             pipeline.zrange(self._key(part), 0, -1)
         pipeline.zrange(self._key("begun"), 0, -1)
-        pipeline.hkeys(self._key("bad")).hkeys(self._key("owner"))
-        pipeline.hget(self._key("meta"), "next").hgetall(self._key("starts"))
+        pipeline.hkeys(self._key("bad"))
+        pipeline.hkeys(self._key("owner"))
+        pipeline.hget(self._key("meta"), "next")
+        pipeline.hgetall(self._key("starts"))
         *groups, begun, raw_starts = pipeline.execute()
         issued, due, leased, suspects, working, bad, owned = (
             {int(unit) for unit in g} for g in groups

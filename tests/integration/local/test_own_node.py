@@ -145,7 +145,7 @@ def test_a_valkey_whose_port_is_taken_meanwhile_starts_on_another(
     with EmbeddedValkey(tmp_path / "first") as first:
         import producer.local.valkey as module
 
-        choose: Callable[..., int] = module.choose_port
+        choose: Callable[..., int] = module.choose_port  # type: ignore[attr-defined]
         ports = iter([first.port])
         monkeypatch.setattr(
             module, "choose_port", lambda *given: next(ports, None) or choose(*given)

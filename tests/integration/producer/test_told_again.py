@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from config.settings import load_settings
 from producer.commands.status import _one
 from producer.outputs.stdout_parts import StdoutParts
+from producer.request.options import Connection, CountOptions, ResumeOptions, UnloadOptions
 from producer.run import finish
 from producer.run.existing_job import _tell_end
 from producer.run.finish import publish_end, publish_watched
-from producer.run.resume import _resume_read
+from producer.run.resume import _publish_again, _result_of
 from ringhaul.cql.types import CqlType
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.formats.write import OutputFormat
@@ -37,17 +37,21 @@ from ringhaul.scan.result import ReadResult
 from ringhaul.scan.spill import spill, spilled_name
 from tasks.kinds import job_of
 from tests.loads import table_schema
+from tests.options import parse_options
 
 TABLE = table_schema({"id": "int"}, ["id"])
 JOB = "rd-000001"
 RESULT = ReadResult(1, 0, 0, 0, 1, 9, 1, 2, 1, 0, 0, 10, 5, 1, 1 << 20, "host:1")
-OPTIONS: dict[str, Any] = {
-    "as_json": True,
-    "quiet": False,
-    "progress": "none",
-    "output": None,
-    "result_format": "csv",
-}
+UNLOAD: UnloadOptions = parse_options("unload", "-t", "shop.orders", "-o", "/out", "--json")
+COUNT: CountOptions = parse_options("count", "-t", "shop.orders", "--json", "--format", "csv")
+
+
+def resume_options(**given: Any) -> ResumeOptions:
+    """The options of `ringhaul resume JOB`."""
+    connection = dict.fromkeys(field.name for field in fields(Connection))
+    return ResumeOptions(
+        **connection, workers=None, on_interrupt=None, progress="none", job=JOB, **given
+    )
 
 
 def create(ledger: Ledger, job: ReadJob, units: int) -> None:
@@ -142,14 +146,14 @@ def test_an_unload_that_is_over_gets_the_manifest_that_its_command_did_not_write
     commit(ledger, 0, extra + b"\n" + log.blob(), rows=1, rejected=rejected)
     status = ledger.status(JOB)
     assert status.state is (JobState.PARTIAL if rejected else JobState.COMPLETE)
-    assert _tell_end(OPTIONS, ledger, status) == rejected
+    assert _tell_end(UNLOAD, ledger, status) == rejected
     (part,) = unload_parts(extra)
     assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST, part.name])
     assert json.loads(capsys.readouterr().out)["output"] == str(tmp_path)
     # When somebody has taken the files away, its end is told again all the same
     for path in tmp_path.iterdir():
         path.unlink()
-    assert _tell_end(OPTIONS, ledger, status) == rejected
+    assert _tell_end(UNLOAD, ledger, status) == rejected
     publish_watched(ledger, status, pytest.fail)
     assert list(tmp_path.iterdir()) == []
     # but a resume looks for them.
@@ -168,7 +172,7 @@ def test_an_unload_to_standard_output_that_is_over_has_no_manifest(
         path.unlink()
     spool.rmdir()
     # When its command is given again, then the end is told
-    assert _tell_end(OPTIONS, ledger, ledger.status(JOB)) == 0
+    assert _tell_end(COUNT, ledger, ledger.status(JOB)) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "COMPLETE"
     assert not spool.exists()
 
@@ -197,9 +201,8 @@ def test_a_result_of_large_partial_tables_is_printed_as_often_as_asked(
         assert capfd.readouterr().out == "id,n\n7,2\n"
     assert not old.exists(), "of a job that nobody knows any more"
     # It is not printed between messages.
-    options = OPTIONS | {"job": JOB, "max_errors": None}
-    with ExitStack() as stack, pytest.raises(UsageError, match="the result and --json both want"):
-        _resume_read(stack, load_settings({}, None), options, ledger, job, None)
+    with pytest.raises(UsageError, match="the result and --json both want"):
+        _result_of(job, resume_options(as_json=True, result_format="csv"))
     assert capfd.readouterr().out == ""
 
 
@@ -282,13 +285,12 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "r.out"
     status = counted(ledger, ResultOutput(path=str(path), form="json"))
-    read, told = job_of(ledger.job_spec(JOB)), OPTIONS | {"as_json": False, "result_format": None}
-    assert isinstance(read, ReadJob)
+    read = job_of(ledger.job_spec(JOB))
 
-    def resume(**options: Any) -> str:
-        given = told | {"job": JOB, "max_errors": None} | options
-        with ExitStack() as stack:
-            assert _resume_read(stack, load_settings({}, None), given, ledger, read, None) == 0
+    def resume(**given: Any) -> str:
+        options = resume_options(**given)
+        result = _result_of(read, options)
+        assert _publish_again(ledger, ledger.status(JOB), options, result) == 0
         return capfd.readouterr().out
 
     # Elsewhere it is no more than a copy.
@@ -303,13 +305,13 @@ def test_a_result_is_written_again_as_its_job_or_the_command_says(
     assert resume(output=str(path), result_format="csv") == ""
     assert path.read_text() == "count\n3\n"
     # A command that is given again says all of it, by what it does not say, too.
-    assert _tell_end(OPTIONS | {"as_json": False}, ledger, status) == 0
+    assert _tell_end(replace(COUNT, as_json=False), ledger, status) == 0
     assert capfd.readouterr().out == "count\n3\n"
     with pytest.raises(UsageError, match=r"there is no folder .*no$"):
         resume(output="no/r.csv")
     path.unlink()
     path.mkdir()
-    with pytest.raises(UsageError, match="so the job was told: name another with -o FILE"):
+    with pytest.raises(UsageError, match="the job was made with it: name another with -o FILE"):
         resume()
 
 

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -149,7 +150,7 @@ def test_cut_short_and_resumed_at_random(rows: Rows, target: ScanTarget, seed: i
     found: list[pa.RecordBatch] = []
     while cursor != "":
         scan = RangeScan(target, unpack_ranges(spec), decoder(), scan_options, cursor=cursor)
-        batches = scan.batches()
+        batches: Any = scan.batches()
         for _ in range(random_.randrange(25)):
             batch = next(batches, None)
             if batch is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
@@ -158,7 +159,7 @@ def test_a_range_is_split_after_some_pages(rows: Rows, target: ScanTarget, seed:
             options(page_bytes=200_000, page_rows_first=5000),
             cursor=cursor,
         )
-        batches = scan.batches()
+        batches: Any = scan.batches()
         for _ in range(random_.randrange(1, 20)):
             if (batch := next(batches, None)) is None:
                 break

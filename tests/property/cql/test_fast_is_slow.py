@@ -206,7 +206,7 @@ def test_a_float_is_rounded_once(bits: int, where: str, negative: bool) -> None:
     with localcontext(prec=400):  # a float32 has at most 149 digits after the point
         middle = (Decimal(low) + Decimal(high)) / 2
         hair = Decimal(low) * Decimal("1e-60") + Decimal("1e-250")
-        exact = middle + {"at": 0, "above": hair, "below": -hair}[where]
+        exact = middle + {"at": Decimal(0), "above": hair, "below": -hair}[where]
     even = bits if bits % 2 == 0 else bits + 1
     expected = {"at": even, "above": bits + 1, "below": bits}[where]
     text = ("-" if negative else "") + format(exact, "f")

@@ -220,7 +220,7 @@ def test_answers_that_claim_more_rows_than_they_have_bytes_are_refused() -> None
     claim = 2**31 - 1
     piece = Piece(
         np.zeros(8, np.uint8),
-        *(np.array(column, np.int64) for column in ([0, 1], [0, 4], [4, 8], [claim, claim])),
+        *(np.array(column, np.int64) for column in ([0, 1], [0, 4], [4, 8], [claim, claim])),  # type: ignore[call-arg]
         np.ones(2, np.bool_),
     )
     with pytest.raises(FrameError, match="cannot hold"):

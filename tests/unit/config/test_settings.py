@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from config.layers import env_name
+from config.names import env_name
 from config.sections import Settings, setting_keys
 from config.settings import load_settings
 from tests.unit.config.refusals import refused

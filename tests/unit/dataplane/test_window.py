@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ringhaul.cql.frames import FrameError
+from ringhaul.dataplane import latency
 from ringhaul.dataplane import window as module
 from ringhaul.dataplane.window import (
     BLOCK_REQUESTS,
@@ -93,7 +94,7 @@ def test_time_in_which_nobody_looked_is_not_the_servers() -> None:
     assert (win.limit, win.stats.shrunk) == (LIMIT_FIRST, 0)
     # But what the client saw is what is told
     assert sum(win.stats.latencies.values()) == LIMIT_FIRST
-    assert min(win.stats.latencies) >= module.latency.bucket(29_000_000)
+    assert min(win.stats.latencies) >= latency.bucket(29_000_000)
 
 
 def test_overload_halves_it_and_stops_growth_for_a_while() -> None:

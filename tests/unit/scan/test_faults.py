@@ -66,7 +66,7 @@ def test_how_often_what_cannot_be_cut_is_tried() -> None:
 
 def test_a_result_keeps_what_is_missing() -> None:
     one = MissingRange(4, 5, '{"p": "a,b"}', True, "10.0.0.7", "UNKNOWN: words, with commas")
-    result = ReadResult(*range(15), "host:1", (one,))
+    result = ReadResult(*range(15), "host:1", (one,))  # type: ignore[call-arg]
     assert ReadResult.unpack(result.pack()) == result
     assert ReadResult.unpack(result._replace(missing=()).pack()) == result._replace(missing=())
 

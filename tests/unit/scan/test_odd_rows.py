@@ -46,7 +46,7 @@ def heavy(cells: list[list[bytes | None]], kinds: list[CqlType], *appended: str)
 def test_rows_beyond_one_request_are_marked() -> None:
     kinds = [CqlType("blob"), CqlType("blob")]
     half = ROW_BYTES_MAX // 2
-    rows = [[bytes(half - 4), bytes(half - 4)], [None, b"x"]]
+    rows: list[list[bytes | None]] = [[bytes(half - 4), bytes(half - 4)], [None, b"x"]]
     assert heavy([*rows], kinds) == []
     assert heavy([[rows[0][0], bytes(half - 3)], rows[1]], kinds) == [True, False]
 

@@ -91,11 +91,13 @@ def test_a_wide_record_becomes_a_row_for_each_field_of_the_dictionary(dictionary
 
     assert errors == {}
     looked_up = {"p1": ("007", "All people"), "p3": ("P3", "Urban, all"), "p2": ("P2", "")}
+    records: list[tuple[str, str | None, list[str | None]]] = [
+        ("r1", "NY", ["10", "", None]),
+        ("r2", None, ["20", "22", "21"]),
+    ]
     wanted = [
         (record, rec, state, field, value)
-        for record, (rec, state, of_record) in enumerate(
-            [("r1", "NY", ["10", "", None]), ("r2", None, ["20", "22", "21"])]
-        )
+        for record, (rec, state, of_record) in enumerate(records)
         for field, value in zip(("p1", "p3", "p2"), of_record, strict=True)
         if value is not None
     ]

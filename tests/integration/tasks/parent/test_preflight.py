@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -121,5 +122,6 @@ def test_a_look_behind_a_url_needs_packages(caller: Caller, mine: Looking) -> No
     files = [("s3://bucket/x.csv", 2, "")]
     name = Looks(caller).ask({"queues": [QUEUE_LOAD], "what": preflight.request(files)})
     mine._access |= {"schemes": ("https",)}
-    ((url, why),) = answer(caller, name, mine)["wrong"]  # type: ignore[misc, attr-defined]
+    wrong: Any = answer(caller, name, mine)["wrong"]
+    ((url, why),) = wrong
     assert url == "s3://bucket/x.csv" and "s3:// is not among" in why

@@ -120,7 +120,7 @@ def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path
     pq.write_table(pa.table({"id": range(len(texts)), "n": texts}), path)
     german = {"text": TextFormat(decimal_sep=",", thousands_sep=".")}
 
-    def loaded(path: Path, form: str) -> tuple[list[bytes], list[int]]:
+    def loaded(path: Path, form: str) -> tuple[list[bytes | None], list[int]]:
         """The rows' values, and the numbers of the records that are refused."""
         file = SourceFile(str(path), path.stat().st_size, False)
         mapping = (("id", "id"), ("n", "n"))
