@@ -28,7 +28,7 @@ def changed_files(root: Path = ROOT) -> set[str]:
     return {name for name in names.splitlines() if (root / name).is_file()}
 
 
-def tests_of(changed: set[str], root: Path = ROOT) -> list[str]:
+def affected_tests(changed: set[str], root: Path = ROOT) -> list[str]:
     """Paths of the tests to run for these changed files."""
     modules = {
         module_of(root / name, root)
@@ -56,4 +56,4 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(tests_of(changed_files())))
+    print("\n".join(affected_tests(changed_files())))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.changed import WHOLE_TREE, tests_of
+from tests.changed import WHOLE_TREE, affected_tests
 
 
 def plant(root: Path, **files: str) -> None:
@@ -22,10 +22,10 @@ def test_a_change_runs_the_tests_that_import_it(tmp_path: Path) -> None:
         "tests.acceptance.test_slow": "from ringhaul.cql import a",
     }
     plant(tmp_path, **tests, **{"ringhaul.cql.a": "", "ringhaul.cql.b": ""})
-    assert tests_of({"ringhaul/cql/a.py"}, tmp_path) == sorted(
+    assert affected_tests({"ringhaul/cql/a.py"}, tmp_path) == sorted(
         [*WHOLE_TREE, "tests/property/test_both.py", "tests/unit/cql/test_a.py"]
     )
-    assert tests_of({"tests/unit/test_none.py", "README.md"}, tmp_path) == sorted(
+    assert affected_tests({"tests/unit/test_none.py", "README.md"}, tmp_path) == sorted(
         [*WHOLE_TREE, "tests/unit/test_none.py"]
     )
-    assert tests_of(set(), tmp_path) == sorted(WHOLE_TREE)
+    assert affected_tests(set(), tmp_path) == sorted(WHOLE_TREE)
