@@ -55,7 +55,7 @@ _REFUSED_AS_OLD = "Rejecting Protocol Version"
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterConfig:
-    """Where the cluster is and how to log in. Holds a secret: never log it."""
+    """Address and login of the cluster. Holds a secret: never log it."""
 
     contact_points: tuple[str, ...]
     port: int = 9042

@@ -28,7 +28,7 @@ class WriteRefused(ClusterError):
     """A request was refused repeatedly, and it is unclear whether its row is to blame."""
 
 
-#: Why a row is rejected whose error does not say what caused it.
+#: The reason for rejecting a row after errors that do not say what caused them.
 ALONE = "it failed alone while its replicas took other writes,"
 
 
@@ -58,7 +58,7 @@ class WiresRefused(WriteFailed):
 
 
 class Target(NamedTuple):
-    """Where a writer writes; a worker process keeps it open from unit to unit."""
+    """The session and statements of a writer; a worker process keeps them from unit to unit."""
 
     session: Session
     plane: Plane

@@ -25,7 +25,7 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from ringhaul.cql.frames import ErrorCode
 
-#: A request for several rows is split into single rows after so many failures.
+#: A request for several rows is split into single rows after this many failures.
 SHARED_TRIES = 2
 #: Failures of a single row before it can be convicted: with the pauses of `retry.backoff_s` the
 #: fourth comes after some 0.7 s.
@@ -64,7 +64,7 @@ _MOMENT_ERRORS = (
 
 
 class Cause(Enum):
-    """What may have caused an error."""
+    """Possible cause of an error."""
 
     UNCLEAR = "unclear"  #: the row or its replicas
     LATE = "late"  #: the moment, rarely the row
@@ -96,7 +96,7 @@ class Suspect(NamedTuple):
 
 
 class Ruling(Enum):
-    """What to do with a suspect."""
+    """Decision about a suspect."""
 
     AGAIN = "again"  #: undecided: try again
     ROW = "row"  #: its replicas accept other rows

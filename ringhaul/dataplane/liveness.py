@@ -15,8 +15,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ringhaul.dataplane.connection import Wire
 
-#: A connection with waiting rows is probed after so many seconds without any data. Rows rarely take
-#: longer: a node's own write timeout is 2 s.
+#: A connection with waiting rows is probed after this many seconds without any data. Rows rarely
+#: take longer: a node's own write timeout is 2 s.
 SILENT_S = 2.0
 #: A probed connection that stays silent this long is declared dead, if others live: longer than
 #: most garbage collection pauses, shorter than the request timeout, which a busy server may need.
@@ -26,7 +26,7 @@ Work = TypeVar("Work")
 
 
 class Judgement(NamedTuple, Generic[Work]):
-    """What to do about a silent connection."""
+    """Decision about a silent connection."""
 
     ask: Sequence[Wire[Work]]  #: connections to probe
     dead: bool

@@ -65,7 +65,7 @@ UNTHROTTLED = Unthrottled()
 
 
 class Leave(NamedTuple):
-    """What one unit may do now."""
+    """The rows and requests that one unit may send now."""
 
     rows: int  #: to send or request together before calling `leave` again
     requests: int  #: that may be unanswered

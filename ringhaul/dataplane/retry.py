@@ -20,7 +20,7 @@ from ringhaul.cql.frames import ErrorCode
 
 
 class Verdict(Enum):
-    """What an error says about the request."""
+    """Meaning of an error for the request."""
 
     RETRY = "retry"  #: the cluster could not do it now
     ROW = "row"  #: the cluster will never take this row

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ringhaul.errors import EXIT_FATAL, Terminal
 
-#: What users know the keys as.
+#: The keys in users' terms.
 _NAMES = {
     "meta": "its state",
     "spec": "its description",
@@ -40,7 +40,7 @@ class JobDamaged(Terminal):
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What Redis holds of one job, at one moment. None: made by an older version."""
+    """Redis's data of one job, at one moment. None: made by an older version."""
 
     units: int  #: units split
     left: int  #: neither done nor quarantined

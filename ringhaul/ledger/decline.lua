@@ -1,4 +1,4 @@
--- Returns a unit whose message reached a worker that cannot process it: it is issued again.
+-- Gives back a unit whose message reached a worker that cannot process it; it is issued again.
 -- ARGV: unit, epoch, delay_ms, reason or ''
 -- Returns OK; LOST: the unit is not (or no longer) issued for messages of this epoch.
 local unit, delay_ms = ARGV[1], int(ARGV[3])

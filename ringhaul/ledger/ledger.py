@@ -92,7 +92,7 @@ class Issued(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What a sweep found."""
+    """The findings of a sweep."""
 
     state: JobState | None  #: None: no such job.
     expired: int  #: Expired leases.
@@ -343,7 +343,7 @@ class Ledger(Reader):
     def decline(
         self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""
     ) -> Lease:
-        """Return the unit of a message that this worker cannot process: it is issued again.
+        """Give back the unit of a message that this worker cannot process; it is issued again.
 
         `reason` is shown while no unit of the job is worked on, until one is claimed.
         """

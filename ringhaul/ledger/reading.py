@@ -57,7 +57,7 @@ class JobMissing(UsageError):
 
 
 class JobMade(NamedTuple):
-    """What a job was created with."""
+    """Spec and creation time of a job."""
 
     spec: str  #: JSON
     created_ms: int  #: Distinguishes it from an earlier job with the same id.

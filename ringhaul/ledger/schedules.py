@@ -19,8 +19,8 @@ from ringhaul.schedule.times import due_ms_of, run_id
 
 #: Runs kept in a schedule's history, including due times that were passed over.
 RUNS_KEPT = 200
-#: A timing that no beat has looked at for so long, while some look at another, comes from an older
-#: version of the file. Beats look every second; one that waits for Redis or a slow disk, some
+#: A timing that no beat has looked at for this long, while some look at another, comes from an
+#: older version of the file. Beats look every second; one that waits for Redis or a slow disk, some
 #: seconds later.
 UNSEEN_MAX_MS = 60_000
 #: How often to record that a timing is still looked at.
@@ -136,7 +136,7 @@ class ScheduleBook:
         return bool(self._script("schedule_pass", run.schedule, *words))
 
     def take_over(self, name: str, lease_ms: int) -> Run | None:
-        """Take over and return the run whose beat let its lease expire; None if there is none."""
+        """Take over the run whose beat let its lease expire, and return it; None without one."""
         run = self.standing(name).run
         record: bytes | None = self._script("schedule_take", name, self._token, lease_ms)
         return _unpack(name, run or "", record) if record else None

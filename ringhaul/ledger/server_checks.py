@@ -43,7 +43,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """What a server reports about itself. None: not reported."""
+    """A server's report about itself. None: not reported."""
 
     address: str
     version: str | None = None

@@ -17,7 +17,7 @@ NORMAL = "normal"
 
 
 class Want(NamedTuple):
-    """What one job needs."""
+    """The demand of one job."""
 
     weight: int
     units: int  #: Units that it could have out now.

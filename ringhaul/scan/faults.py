@@ -55,7 +55,7 @@ _SAID = re.compile(r'message="(.*)" info=', re.DOTALL)
 
 
 class ReadFault(NamedTuple):
-    """What the server reports about data that it cannot read."""
+    """The server's report of data that it cannot read."""
 
     name: str  #: of the reason; `server_error` for an error without a reason
     nodes: str  #: addresses of the replicas, or of the coordinator if they are unknown
@@ -73,7 +73,7 @@ class ReadFault(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do about the data."""
+        """Advice for repairing the data."""
         return _ADVICE.get(self.name, _ADVICE_ELSE)
 
 

@@ -24,7 +24,7 @@ from ringhaul.scan.faults import ReadFault
 FAILURES_MAX, UNKNOWN_FAILURES_MAX = 2000, 600
 #: Without `skip` the job fails in any case; locating the fault is not worth more time.
 NARROW_S = 10.0
-#: A shorter page may hold fewer tombstones or bytes: the read is retried with so many times fewer
+#: A shorter page may hold fewer tombstones or bytes: the read is retried with this many times fewer
 #: rows.
 SHRINK = 8
 #: Failed reads of an uncuttable range before it counts as unreadable, at least one per replica. An

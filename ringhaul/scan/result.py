@@ -13,7 +13,7 @@ from ringhaul.output.unloadable import Unloadable, join_unloadable
 
 
 class ReadResult(NamedTuple):
-    """What one committed attempt did. The report adds these up."""
+    """Counts of one committed attempt. The report adds these up."""
 
     rows: int  #: that passed WHERE; for an unload, those in its parts
     #: Rows that passed WHERE and went into transforms; 0 without transforms.

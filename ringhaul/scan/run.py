@@ -59,7 +59,7 @@ class ReadHooks:
 
 @dataclass(kw_only=True)
 class ReadOutcome:
-    """What a unit did, before it is committed."""
+    """The outcome of a unit, before it is committed."""
 
     rows: int = 0
     rows_read: int = 0

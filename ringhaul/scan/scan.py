@@ -82,7 +82,7 @@ class Decoder(Protocol):
 
 
 class ScanTarget(NamedTuple):
-    """Where rows come from; a worker process keeps it open from unit to unit."""
+    """The source of the rows; a worker process keeps it open from unit to unit."""
 
     reader: PageReader
     #: SELECT ... WHERE token(...) > ? AND token(...) <= ?

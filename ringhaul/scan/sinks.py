@@ -1,4 +1,4 @@
-"""What happens to the rows of a unit: files, partial aggregates, or counts by token range.
+"""Sinks for the rows of a unit: files, partial aggregates, or counts by token range.
 
 A sink can return its durable state as bytes (`save`), and a new sink can start from that state:
 this is how a unit that was interrupted continues.

@@ -14,7 +14,7 @@ from ringhaul.errors import UsageError
 
 
 class Effect(NamedTuple):
-    """What a statement does."""
+    """The effect of running a statement."""
 
     verb: str  #: select, insert, update, delete or batch
     repeatable: bool  #: idempotent: running it twice equals running it once

@@ -139,7 +139,7 @@ class SpanUnit(NamedTuple):
 
 
 class AskResult(NamedTuple):
-    """What one committed attempt did."""
+    """Counts of one committed attempt."""
 
     records: int  #: rows of values; equals answered + rejected + doubted
     answered: int

@@ -109,7 +109,7 @@ def scan_frames(data: Bytes, columns: int, table: NDArray[np.int64]) -> tuple[in
 
 @inlined
 def _past_cells(data: Bytes, at: int, end: int, cells: int) -> int:
-    """Return where so many cells end; -1 if they do not fit."""
+    """Return where this many cells end; -1 if they do not fit."""
     for _ in range(cells):
         if end - at < 4:
             return -1

@@ -57,7 +57,7 @@ class LookupHooks(RequestHooks):
 
 @dataclass(frozen=True)
 class LookupPlan:
-    """What to read."""
+    """The table, key and columns of a lookup."""
 
     table: TableSchema
     #: The key's columns: the whole partition key, and all or the first clustering columns.

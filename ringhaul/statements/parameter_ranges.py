@@ -72,7 +72,7 @@ class Span:
             return pc.utf8_lpad(numbers, self.width, "0") if self.width else numbers
         unit = np.datetime_data(self.step)[0]
         if unit in _CALENDAR and self.form not in _CALENDAR:
-            # So many months later on the same day, or on the last day of a shorter month.
+            # That many months later, on the same day, or on the last day of a shorter month.
             month, day = self.first.astype("M8[M]"), self.first.astype("M8[D]")
             months = month + indexes * self.step.astype("m8[M]")
             ends = (months + 1).astype("M8[D]") - np.timedelta64(1, "D")

@@ -46,7 +46,7 @@ SPAN_BLOCK_ROWS = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class AskTarget:
-    """Where a unit sends its requests; a worker process keeps it open from unit to unit."""
+    """The destination of a unit's requests; a worker process keeps it from unit to unit."""
 
     session: Session
     plane: Plane
@@ -68,7 +68,7 @@ class AskHooks:
 
 @dataclass(kw_only=True)
 class AskOutcome:
-    """What a unit did, before it is committed."""
+    """The outcome of a unit, before it is committed."""
 
     records: int = 0
     missing: int = 0

@@ -49,7 +49,7 @@ _NAMED_MAX = 5
 
 @dataclass(frozen=True)
 class VerifyPlan:
-    """What to read for each row of a source."""
+    """The statement and columns that read each row of a source."""
 
     table: TableSchema
     columns: tuple[str, ...]  #: of the rows, in their order
