@@ -1,1 +1,1 @@
-"""The control plane: sessions through the official driver, the schema, errors in plain words."""
+"""The control plane: sessions through the official driver, the schema, readable errors."""

@@ -1,4 +1,4 @@
-"""Open and close driver sessions, the same way in the producer and in every worker child.
+"""Open and close driver sessions, in the same way in the producer and in every worker child.
 
 The driver is the control plane: discovery, schema, authentication, TLS, prepared statements.
 Settings that matter here, each with its reason:
@@ -6,10 +6,10 @@ Settings that matter here, each with its reason:
 - libev is forced, by way of `PromptConnection`. The asyncio reactor remembers the pid it was
   imported under and hangs in a forked child; libev resets itself.
 - `prepare_on_all_hosts` and `reprepare_on_up` are off: with them a fleet of children sends
-  children x statements x nodes PREPAREs; a node that lacks a statement says UNPREPARED and
+  children x statements x nodes PREPAREs; a node that lacks a statement answers UNPREPARED and
   gets it then.
 - Reconnection never gives up; the driver's default stops after 64 attempts.
-- No retry policy of the driver's: the write strategies own retries, with a budget and jitter.
+- The driver's retry policies are off: the write strategies own retries, with a budget and jitter.
 """
 
 from __future__ import annotations
@@ -43,26 +43,24 @@ from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.errors import ConnectionsExhausted, tell
 from ringhaul.errors import ClusterError, UsageError
 
-#: Seconds between a topology or schema event and the refresh it causes; the driver's 2 s make
-#: every child of a large fleet ask the same node at the same moment.
+#: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
+#: child of a large fleet queries the same node at the same moment.
 EVENT_REFRESH_WINDOW_S = 30
-#: How long an open is tried again while the node takes no further connection, and the pauses.
+#: How long opening is retried while the node accepts no further connection, and the pauses.
 EXHAUSTED_WAIT_S = 10.0
 EXHAUSTED_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
-#: Cassandra's words for a version that it speaks and is told not to.
+#: Cassandra's message for a version that it supports but is configured to refuse.
 _REFUSED_AS_OLD = "Rejecting Protocol Version"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterConfig:
-    """Where the cluster is and how to be let in. Holds a secret: never log it."""
+    """Address and login of the cluster. Holds a secret: never log it."""
 
     contact_points: tuple[str, ...]
     port: int = 9042
     local_dc: str = ""  #: empty: that of the first contact point
-    host_ids: tuple[
-        str, ...
-    ] = ()  #: a cluster without any of these nodes is refused; empty: none is
+    host_ids: tuple[str, ...] = ()  #: a cluster with none of these nodes is refused; empty: any
     user: str = ""
     password: str = ""
     tls: bool = False
@@ -84,7 +82,7 @@ class ClusterConfig:
 
 
 def consistency_level(name: str) -> int:
-    """The protocol's number of a consistency level. Raises `UsageError` for an unknown name."""
+    """Return the protocol's number of a consistency level. Raises `UsageError` if unknown."""
     try:
         level: int = ConsistencyLevel.name_to_value[name.upper()]
     except KeyError:
@@ -94,11 +92,11 @@ def consistency_level(name: str) -> int:
 
 
 def open_session(config: ClusterConfig) -> Session:
-    """A connected session, in the process that calls it (never before a fork).
+    """Return a connected session of the calling process (never call it before a fork).
 
-    A node that takes no further connection is tried again for `EXHAUSTED_WAIT_S`: connections of
-    commands come and go. Raises `ClusterError` (credentials, data centre or TLS files are wrong)
-    or `ClusterUnavailable` (nobody answers), both in the user's words.
+    A node that accepts no further connection is retried for `EXHAUSTED_WAIT_S`, because the
+    connections of commands come and go. Raises `ClusterError` (credentials, data centre or TLS
+    files are wrong) or `ClusterUnavailable` (no node answers), with messages for users.
     """
     give_up_at = time.monotonic() + EXHAUSTED_WAIT_S
     for pause_s in EXHAUSTED_PAUSES_S:
@@ -119,16 +117,16 @@ def _open_newest(config: ClusterConfig) -> Session:
 
 
 class _NewerWanted(Exception):
-    """The node is set to refuse the version (native_transport_allow_older_protocols)."""
+    """The node is configured to refuse the version (native_transport_allow_older_protocols)."""
 
 
 def _open(config: ClusterConfig, version: int) -> Session:
-    """The session, by this version of the native protocol or an older one."""
-    # Without a name the local data centre is that of the first contact point: a coordinator
+    """Return a session that uses this version of the native protocol or an older one."""
+    # Without a name, the local data centre is that of the first contact point: a coordinator
     # elsewhere would make LOCAL_QUORUM a quorum of the wrong data centre.
     local = DCAwareRoundRobinPolicy(local_dc=config.local_dc)
     profile = ExecutionProfile(
-        # Shuffled, so that a statement that is tried again does not meet the same silent replica.
+        # Shuffled, so that a retried statement does not meet the same silent replica.
         load_balancing_policy=TokenAwarePolicy(local, shuffle_replicas=True),
         retry_policy=FallthroughRetryPolicy(),
         consistency_level=consistency_level(config.consistency),
@@ -154,10 +152,10 @@ def _open(config: ClusterConfig, version: int) -> Session:
         )
     except UnresolvableContactPoints as error:
         raise tell(error, where=config.where) from error
-    # The driver would begin with two versions that only DataStax Enterprise speaks, and goes down
-    # from the one that is given here as from its own; a version given above it would insist on.
-    # Version 5 takes a tenth more CPU for a page, segments of 128 KiB and their checksums: it is
-    # for nodes that speak nothing else.
+    # The driver would start with two versions that only DataStax Enterprise supports; from the
+    # version given here it steps down as from its own, but one given in the constructor it would
+    # insist on. Version 5 costs a tenth more CPU per page for segments of 128 KiB and their
+    # checksums, so it is only used for nodes that support nothing else.
     cluster.protocol_version = version
     try:
         session = _connect(cluster, config.local_dc)
@@ -176,11 +174,11 @@ def _open(config: ClusterConfig, version: int) -> Session:
 
 
 def close_session(session: Session, timeout_s: float = 5.0) -> bool:
-    """Close the session and its cluster; true when that ended within `timeout_s`.
+    """Close the session and its cluster; return whether that finished within `timeout_s`.
 
-    `Cluster.shutdown` waits for the driver's own executor, which can hang on a dead node; a
-    pool child has about a second between its shutdown signal and `os._exit`, so the wait is
-    bounded by a daemon thread.
+    `Cluster.shutdown` waits for the driver's own executor, which can hang on a dead node; a pool
+    child has about a second between its shutdown signal and `os._exit`, so a daemon thread bounds
+    the wait.
     """
     closer = threading.Thread(target=session.cluster.shutdown, daemon=True)
     closer.start()
@@ -189,25 +187,25 @@ def close_session(session: Session, timeout_s: float = 5.0) -> bool:
 
 
 def renew_pools(session: Session) -> Collection[Future[bool]]:
-    """Open a session's connections again that broke and do not come back by themselves.
+    """Reopen a session's broken connections that do not come back by themselves.
 
-    Where a cluster has several sessions the driver gives a session's pool up when its connection
-    breaks, and makes another when the host comes up again; but a host to which some other session
-    is connected never went down. Returns what is being opened; mostly that is nothing.
+    If a cluster has several sessions, the driver drops a session's pool when its connection breaks
+    and makes another when the host comes up again; but a host to which another session is connected
+    never went down. Returns the connections being opened, usually none.
     """
     renewals: Collection[Future[bool]] = session.update_created_pools()
     return renewals
 
 
 class Reconnecting:
-    """Has a session's broken connections opened again after errors, see `renew_pools`."""
+    """Reopens a session's broken connections after errors, see `renew_pools`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._renewals: Collection[Future[bool]] = ()
 
     def begin(self) -> None:
-        """After an error. Does not wait, and begins nothing while there are attempts under way."""
+        """Start reopening after an error, without waiting, unless attempts are still running."""
         if all(renewal.done() for renewal in self._renewals):
             self._renewals = renew_pools(self._session)
 
@@ -245,7 +243,7 @@ def _ssl_context(config: ClusterConfig) -> ssl.SSLContext | None:
 
 
 def _connect(cluster: Cluster, local_dc: str) -> Session:
-    """The session. With a mistyped data centre the driver finds the nodes but uses none."""
+    """Return the session. With a mistyped data centre the driver finds the nodes but uses none."""
     try:
         session = cluster.connect()
     except NoHostAvailable:
@@ -256,18 +254,18 @@ def _connect(cluster: Cluster, local_dc: str) -> Session:
 
 
 def _check_host_ids(cluster: Cluster, wanted: tuple[str, ...]) -> None:
-    """Raise `ClusterError` when the cluster has none of the nodes that it is known by."""
+    """Raise `ClusterError` if the cluster has none of the nodes that it is known by."""
     there = {str(host.host_id) for host in cluster.metadata.all_hosts()}
     if wanted and not there.intersection(wanted):
         raise ClusterError(
-            f"this is another cluster: it has the host ids {', '.join(sorted(there))}, and "
-            f"cluster.host_ids wants {', '.join(wanted)}. Another server may have the address by "
-            "now; a local stack is started again by `ringhaul local up`."
+            f"this is a different cluster: it has the host ids {', '.join(sorted(there))}, and "
+            f"cluster.host_ids expects {', '.join(wanted)}. Another server may have the address "
+            "now; `ringhaul local up` starts a local stack again."
         )
 
 
 def _check_local_dc(cluster: Cluster, local_dc: str) -> None:
-    """Raise `ClusterError` when nodes were found and none is in `local_dc`; say where they are."""
+    """Raise `ClusterError` if nodes were found but none in `local_dc`; name their data centres."""
     known = sorted({host.datacenter for host in cluster.metadata.all_hosts() if host.datacenter})
     if local_dc and known and local_dc not in known:
         raise ClusterError(

@@ -1,10 +1,10 @@
-"""The driver's connection, mended where the other side ends it in the middle of an answer.
+"""The driver's connection, fixed for servers that close it in the middle of a response.
 
-The driver's own takes the end of the stream for more of the answer while some of it has come: its
-loop spins, and whoever waits for the answer does so until the request's time-out. Here the
-connection is over as soon as the stream is, and everything asked on it fails at once.
+The driver mistakes the end of the stream for more data once part of a response has come: its loop
+spins, and callers wait until the request times out. Here the connection ends as soon as the stream
+does, and everything pending on it fails at once.
 
-It also reads more at a time: an answer of 1 MiB took 256 calls in 4 KiB steps.
+It also reads larger pieces: a response of 1 MiB took 256 calls in 4 KiB steps.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Any
 from cassandra.connection import ConnectionShutdown
 from cassandra.io.libevreactor import LibevConnection, libev
 
-#: What the system says where there is nothing to read yet.
+#: Errors that mean that there is nothing to read yet.
 _NOTHING_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ConnectionNotTaken(ConnectionShutdown):  # type: ignore[misc]
     """The node closed the connection before it answered anything.
 
-    So does Cassandra when it has as many connections as it may have (`ConnectionLimitHandler`).
+    Cassandra does so when it has reached its limit of connections (`ConnectionLimitHandler`).
     """
 
 
 class PromptConnection(LibevConnection):  # type: ignore[misc]
-    """See the module. In the driver's event loop, as all that it is made of."""
+    """A connection that notices its end at once; see the module. In the driver's event loop."""
 
     in_buffer_size = 64 * 1024
-    heard = False  #: something has come
+    heard = False  #: whether any data has come
 
     def handle_read(self, watcher: Any, revents: int, errno: int | None = None) -> None:
-        """Take what has come; the driver calls this when there is something."""
+        """Read what has come; the driver calls this when the socket is readable."""
         if revents & libev.EV_ERROR:
             super().handle_read(watcher, revents, errno)
             return
@@ -55,11 +55,14 @@ class PromptConnection(LibevConnection):  # type: ignore[misc]
             self.process_io_buffer()
         if ended:
             # Not `close`: the driver would wait for the rest of a handshake, and a pool would not
-            # know why.
+            # learn the reason.
             self.defunct(ConnectionShutdown(f"{self.endpoint} has closed the connection"))
 
     def defunct(self, exc: BaseException) -> None:
-        """The connection is of no more use. In TLS an end like this is about the handshake."""
+        """Give the connection up: `ConnectionNotTaken` if it ended before any data.
+
+        Not in TLS, where such an end is about the handshake.
+        """
         ended = isinstance(exc, (ConnectionResetError, BrokenPipeError, ConnectionShutdown))
         if ended and not self.heard and self.ssl_context is None:
             exc = ConnectionNotTaken(f"{self.endpoint} closed the connection before it answered")

@@ -1,9 +1,9 @@
-"""Consistency levels that a keyspace can never give.
+"""Find consistency levels that a keyspace can never satisfy.
 
-Where it has too few replicas, or the cluster too few nodes to hold them, the server answers as if
-some were down for now, so every unit would be tried again for minutes. Other levels it refuses row
-by row. Which nodes are up is not judged, as they may come up. Pure but for `check_consistency` and
-`far_from_rows`, which look at what the session's driver knows.
+If a keyspace has too few replicas, or the cluster too few nodes to hold them, the server answers as
+if some were temporarily down, so every unit would be retried for minutes. Other levels it refuses
+row by row. Which nodes are up is not checked, as they may come up. Pure except for
+`check_consistency` and `far_from_rows`, which read what the session's driver knows.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from cassandra.metadata import NetworkTopologyStrategy, SimpleStrategy
 from ringhaul.cluster.datacentres import local_dc_of
 from ringhaul.errors import SetupUnusable, UsageError
 
-#: Level -> the replicas it needs, whatever the replication; ANY is met by a hint.
+#: Level -> the replicas it needs, whatever the replication; a hint satisfies ANY.
 _COUNTS = {"ANY": 0, "ONE": 1, "TWO": 2, "THREE": 3}
 _LOCAL = "LOCAL_"
 
 
 @dataclass(frozen=True)
 class Use:
-    """What is done at a level: the server has rules of its own for some of it."""
+    """The kind of request made at a level: the server has special rules for some."""
 
-    writes: bool  #: else rows are read
-    counters: bool = False  #: a statement that writes counters, and no batch
-    conditional: bool = False  #: rows are written if something holds (IF)
+    writes: bool  #: False: rows are read
+    counters: bool = False  #: a statement that writes counters, not in a batch
+    conditional: bool = False  #: rows are written under a condition (IF)
 
 
 @dataclass(frozen=True)
 class Replication:
-    """How many nodes are to hold each row of a keyspace, and how many there are for that."""
+    """How many nodes should hold each row of a keyspace, and how many nodes there are for that."""
 
     keyspace: str
     strategy: str
     count: int  #: in all data centres together
-    by_dc: Mapping[str, int] | None  #: None: the strategy does not tell data centres apart
-    #: By data centre, up or not; empty: not known.
+    by_dc: Mapping[str, int] | None  #: None: the strategy does not distinguish data centres
+    #: Nodes by data centre, up or not; empty: unknown.
     nodes: Mapping[str, int]
 
     @classmethod
     def of(cls, keyspace: str, strategy: object, nodes: Mapping[str, int]) -> Replication | None:
-        """By the driver's strategy of the keyspace; None for one that cannot be judged.
+        """Build it from the driver's replication strategy; None for one that cannot be judged.
 
-        Transient replicas (`3/1`) are among the three: the server counts them, too.
+        Transient replicas (`3/1`) are among the three: the server counts them as well.
         """
         if isinstance(strategy, SimpleStrategy):
             count = strategy.replication_factor_info.all_replicas
@@ -61,20 +61,21 @@ class Replication:
 
     @property
     def holding(self) -> list[str]:
-        """The data centres that hold rows, as far as is known."""
+        """The data centres that hold rows, as far as known."""
         if self.by_dc is None:
             return sorted(self.nodes)
         return [dc for dc, count in self.by_dc.items() if count]
 
     def wanted(self, dc: str | None = None) -> int:
-        """Replicas that are to be in a data centre, None: in all together.
+        """Return the replicas that a data centre should have; None: all together.
 
-        The server counts those of a strategy that does not tell data centres apart in any of them.
+        The server counts replicas of a strategy that does not distinguish data centres in each of
+        them.
         """
         return self.count if dc is None or self.by_dc is None else self.by_dc[dc]
 
     def held(self, dc: str | None = None) -> int:
-        """Replicas that there are nodes for, at most, in a data centre or in all together."""
+        """Return the most replicas that existing nodes can hold, in one or all data centres."""
         if dc is not None:
             return min(self.wanted(dc), self.nodes.get(dc, 0))
         if self.by_dc is None:
@@ -82,15 +83,14 @@ class Replication:
         return sum(map(self.held, self.by_dc))
 
     def __str__(self) -> str:
-        """`SimpleStrategy`, or where the replicas are."""
+        """The strategy's name, or the replicas by data centre."""
         if not self.by_dc:
             return self.strategy
         return ", ".join(f"{dc}: {count}" for dc, count in self.by_dc.items())
 
 
 def too_few(level: str, replication: Replication) -> str:
-    """Why there are too few replicas for `level`, or too few nodes for them, whoever asks, in
-    words; nothing if there are enough."""
+    """Return why `level` has too few replicas or nodes, from anywhere; empty if enough."""
     needed = _needed(level, replication.count)
     if replication.count < needed:
         replicas = "1 replica" if needed == 1 else f"{needed} replicas"
@@ -99,16 +99,18 @@ def too_few(level: str, replication: Replication) -> str:
             f"consistency {level} needs {replicas}, keyspace {replication.keyspace} has "
             f"{replication.count} ({replication}); {lower}raise the replication"
         )
-    places = _asked(level, replication)
+    places = _places(level, replication)
     lacking = [words for dc in places if (words := _too_few_nodes(level, replication, dc))]
     if level.startswith(_LOCAL) and len(lacking) < len(places):
-        return ""  # it can be met from one of them: see `too_far`
+        return ""  # it can be satisfied in one of them: see `too_far`
     return lacking[0] if lacking else ""
 
 
 def too_far(level: str, replication: Replication, local_dc: str) -> str:
-    """Why `level` can never be met from `local_dc`, while it can from elsewhere, in words; nothing
-    if it can."""
+    """Return why `level` can never be satisfied from `local_dc` although it can from elsewhere.
+
+    Empty if it can be satisfied from `local_dc`.
+    """
     if not level.startswith(_LOCAL):
         return ""
     holding = replication.holding
@@ -125,8 +127,10 @@ def too_far(level: str, replication: Replication, local_dc: str) -> str:
 
 
 def refused(level: str, replication: Replication, use: Use) -> str:
-    """Why the server takes no row at `level` although there may be enough replicas, in words;
-    nothing if it does."""
+    """Return why the server refuses every row at `level` even with enough replicas.
+
+    Empty if it does not.
+    """
     if not use.conditional:
         return ""
     if level == "EACH_QUORUM" and replication.by_dc is None:
@@ -135,27 +139,29 @@ def refused(level: str, replication: Replication, use: Use) -> str:
             f"NetworkTopologyStrategy, keyspace {replication.keyspace} is of "
             f"{replication.strategy}: choose another --consistency, such as QUORUM"
         )
-    # Whether a condition holds is decided at SERIAL, whatever the level of the writes is.
+    # Conditions are evaluated at SERIAL, whatever the level of the write.
     return _too_few_nodes("SERIAL", replication, None)
 
 
 def _needed(level: str, replicas: int) -> int:
-    """How many of the replicas `level` needs: at least one, but for ANY."""
+    """Return how many of the replicas `level` needs: at least one, except for ANY."""
     if level == "ALL":
         return max(replicas, 1)
     return _COUNTS.get(level.removeprefix(_LOCAL), replicas // 2 + 1)
 
 
-def _asked(level: str, replication: Replication) -> list[str | None]:
-    """The data centres where replicas are needed, each by itself; None: wherever they are."""
+def _places(level: str, replication: Replication) -> list[str | None]:
+    """Return the data centres that each need replicas; [None]: replicas count wherever they are."""
     if level.startswith(_LOCAL) or (level == "EACH_QUORUM" and replication.by_dc is not None):
         return list(replication.holding)
     return [None]
 
 
 def _too_few_nodes(level: str, replication: Replication, dc: str | None) -> str:
-    """Why the cluster has too few nodes, in a data centre or in all together; nothing if it has
-    enough or nobody knows."""
+    """Return why the cluster has too few nodes, in a data centre or all together.
+
+    Empty if it has enough, or if that is unknown.
+    """
     wanted, held = replication.wanted(dc), replication.held(dc)
     needed = _needed(level, wanted)
     if not replication.nodes or held >= needed:
@@ -174,9 +180,9 @@ def _too_few_nodes(level: str, replication: Replication, dc: str | None) -> str:
 
 
 def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
-    """Raise `UsageError` if requests at the session's level can never be answered, whoever asks.
+    """Raise `UsageError` if requests at the session's level can never succeed, from anywhere.
 
-    `keyspace`: whose rows they are about; None: not known.
+    `keyspace`: of the rows; None: unknown.
     """
     level = _level(session)
     if level == "ANY" and not use.writes:
@@ -195,8 +201,10 @@ def check_consistency(session: Session, keyspace: str | None, use: Use) -> None:
 
 
 def far_from_rows(session: Session, keyspace: str | None) -> str:
-    """Why requests at the session's level can never be answered if they come from its local data
-    centre, in words; nothing if they can."""
+    """Return why the session's level can never be satisfied from its local data centre.
+
+    Empty if it can.
+    """
     replication, local_dc = _replication(session, keyspace), local_dc_of(session)
     if replication is None or local_dc is None:
         return ""

@@ -1,4 +1,4 @@
-"""Which data centres hold a keyspace, and which one is the local one."""
+"""Find the data centres that hold a keyspace, and the local one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from cassandra.policies import HostDistance
 
 
 def data_centres_of(session: Session, keyspace: str) -> list[str]:
-    """The data centres with replicas of a keyspace: the local one first, then by name.
+    """Return the data centres with replicas of a keyspace: the local one first, then by name.
 
-    None of them if the keyspace is not known.
+    Empty if the keyspace is not known.
     """
     hosts = session.cluster.metadata.all_hosts()
     there = {str(host.datacenter) for host in hosts if host.datacenter}
     known = session.cluster.metadata.keyspaces.get(keyspace)
     if known is None:
         return []
-    # A strategy that does not tell data centres apart puts replicas into any of them.
+    # A strategy that does not distinguish data centres puts replicas into any of them.
     factors = getattr(known.replication_strategy, "dc_replication_factors", None)
     holding = there if factors is None else {dc for dc in there if factors.get(dc, 0) > 0}
     local = local_dc_of(session)
@@ -24,7 +24,7 @@ def data_centres_of(session: Session, keyspace: str) -> list[str]:
 
 
 def local_dc_of(session: Session) -> str | None:
-    """The data centre whose nodes the session asks; None if no node tells."""
+    """Return the data centre whose nodes the session uses; None if no node reports it."""
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     for host in session.cluster.metadata.all_hosts():
         if host.datacenter and policy.distance(host) == HostDistance.LOCAL:

@@ -1,8 +1,8 @@
-"""Driver errors in the user's words.
+"""Turn driver errors into messages for users.
 
 The driver reports an unreachable cluster, a wrong password and a wrong data centre all as
-`NoHostAvailable` with the cause inside. `tell` looks inside and says what is wrong and what to
-do. Pure: it looks at exceptions only.
+`NoHostAvailable` with the cause inside. `tell` looks inside and says what is wrong and what to do.
+Pure: it looks at exceptions only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from cassandra.connection import ConnectionException
 from ringhaul.cluster.connection import ConnectionNotTaken
 from ringhaul.errors import ClusterError, ClusterUnavailable, RinghaulError
 
-#: What to do where a node takes no further connection.
+#: What to do if a node accepts no further connection.
 NOT_TAKEN_HINT = (
     "it has all the connections that it may have: close others, use fewer worker processes, or "
     "raise native_transport_max_concurrent_connections (or ..._per_ip) in its cassandra.yaml"
 )
 
-#: What the server itself says, within the driver's `Error from server: code=0100 [...]`.
+#: The server's message inside the driver's `Error from server: code=0100 [...]`.
 _SERVER_WORDS = re.compile(r'message="(.+)"')
-#: Why OpenSSL does not trust the other side's certificate; the driver keeps only this text of it.
+#: OpenSSL's reason for distrusting a certificate; the driver keeps only this text of it.
 _NOT_TRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\] certificate verify failed: (.+?)\.? \(_ssl")
-#: How a node ends a handshake that it does not like; few say that a certificate was the reason.
+#: How a node ends a TLS handshake that it rejects; few say that a certificate was the reason.
 _HANDSHAKE_ENDED = re.compile(
     r"\w+ alert [\w ]+(?= \(_ssl)|EOF occurred in violation of protocol"
     r"|Connection reset by peer|Broken pipe"
@@ -39,20 +39,20 @@ _HANDSHAKE_ENDED = re.compile(
 
 
 class ConnectionsExhausted(ClusterUnavailable):
-    """A node that lives takes no further connection."""
+    """A node is alive but accepts no further connection."""
 
 
 def tell(
     error: BaseException, *, where: str, user: str = "", tls_cert: str | None = None
 ) -> RinghaulError:
-    """The error as one of ours; errors that already are ours come back unchanged.
+    """Return the error as one of ours; errors that already are ours come back unchanged.
 
     `where`, `user` and `tls_cert` are what was tried; `tls_cert` is None without TLS.
     """
     if isinstance(error, RinghaulError):
         return error
     causes = list(_causes(error))
-    for cause in reversed(causes):  # the first holds the text of all others
+    for cause in reversed(causes):  # the first contains the text of all others
         if isinstance(cause, AuthenticationFailed):
             return _refused(cause, where, user)
         reset = isinstance(cause, ConnectionResetError) and tls_cert is None  # while connecting
@@ -65,7 +65,7 @@ def tell(
             return ClusterError(f"user {user!r} may not do this: {_first_line(cause)}")
         if distrust := _NOT_TRUSTED.search(str(cause)):
             return ClusterError(
-                f"the certificate of {where} is not to be trusted: {distrust[1]}. "
+                f"the certificate of {where} is not trusted: {distrust[1]}. "
                 "Is cluster.tls_ca the authority that issued it?"
             )
         if tls_cert is not None and (ended := _HANDSHAKE_ENDED.search(str(cause))):
@@ -117,5 +117,5 @@ def _first_line(error: BaseException) -> str:
         return type(error).__name__
     if said := _SERVER_WORDS.search(lines[0]):
         return said[1]
-    # The driver lists every address it tried before it says what went wrong.
+    # The driver lists every address it tried before the actual error.
     return lines[0].rpartition("Last error: ")[2]

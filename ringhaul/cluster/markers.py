@@ -1,4 +1,4 @@
-"""The types of a prepared statement's markers and of its result, as ours."""
+"""The types of a prepared statement's markers and of its result, as `CqlType`."""
 
 from __future__ import annotations
 
@@ -21,39 +21,41 @@ class Marked(NamedTuple):
 
 
 def markers_of(prepared: PreparedStatement) -> Marked:
-    """What is bound to the statement. A counter's marker takes what a bigint's does."""
+    """Return the statement's markers. A counter's marker accepts what a bigint's does."""
     return _marked(prepared.column_metadata or ())
 
 
 def result_of(prepared: PreparedStatement) -> Marked:
-    """The columns of its answers; none for a statement that writes."""
+    """Return the columns of the result; empty for a statement that writes."""
     return _marked(prepared.result_metadata or ())
 
 
 def keyspace_of(prepared: PreparedStatement) -> str | None:
-    """The keyspace that it is about, as far as its markers or its result tell."""
+    """Return the statement's keyspace, as far as its markers or its result tell."""
     for column in (*(prepared.column_metadata or ()), *(prepared.result_metadata or ())):
         return str(_field(column, "keyspace_name", 0))
     return None
 
 
 def is_of_counters(session: Session, prepared: PreparedStatement) -> bool:
-    """Whether the table that its first marker is of has counters, as far as the session knows."""
+    """Return whether the table of its first marker has counters, as far as the session knows."""
     first = next(_types_of_tables(session, prepared), [])
     return "counter" in first
 
 
 def has_lists(session: Session, prepared: PreparedStatement) -> bool:
-    """Whether a table that a marker is of has a list that is not frozen, as far as the session
-    knows: see `schema.appends`."""
+    """Return whether some marker's table has a list that is not frozen, see `schema.appends`.
+
+    As far as the session knows.
+    """
     return any(map(appends, chain.from_iterable(_types_of_tables(session, prepared))))
 
 
 def partition_key_of(session: Session, prepared: PreparedStatement) -> list[str]:
-    """The partition key of the table that its answers are of, as far as the session knows.
+    """Return the partition key of the result's table, as far as the session knows.
 
-    These columns have a value in every row; clustering columns have none where a partition holds
-    static columns alone.
+    These columns have a value in every row; clustering columns have none in a partition that holds
+    only static columns.
     """
     for column in prepared.result_metadata or ():
         keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
@@ -63,7 +65,7 @@ def partition_key_of(session: Session, prepared: PreparedStatement) -> list[str]
 
 
 def _types_of_tables(session: Session, prepared: PreparedStatement) -> Iterator[list[str]]:
-    """Of each marker the types of its table's columns, in CQL."""
+    """Yield for each marker the CQL types of its table's columns."""
     for column in prepared.column_metadata or ():
         keyspace = session.cluster.metadata.keyspaces.get(_field(column, "keyspace_name", 0))
         table = keyspace and keyspace.tables.get(_field(column, "table_name", 1))
@@ -71,7 +73,7 @@ def _types_of_tables(session: Session, prepared: PreparedStatement) -> Iterator[
 
 
 def cql_type_of(driver_type: Any) -> CqlType:
-    """The type that a class of the driver's stands for. Raises `UnknownType`."""
+    """Return the type that one of the driver's classes stands for. Raises `UnknownType`."""
     name = driver_type.typename
     of = tuple(getattr(driver_type, "subtypes", ()))
     if hasattr(driver_type, "vector_size"):
@@ -83,10 +85,10 @@ def cql_type_of(driver_type: Any) -> CqlType:
     if name in ("list", "set", "map", "tuple"):
         return CqlType(name, tuple(map(cql_type_of, of)))
     if name == "varchar":
-        name = "text"  # two names of one type; on the wire it has this one
+        name = "text"  # two names of one type; the protocol uses this one
     if name not in SCALARS:
         raise UnknownType(
-            f"the statement has a marker or an answer of type {name}, which ringhaul does not know"
+            f"the statement has a marker or a result of type {name}, which ringhaul does not know"
         )
     return CqlType(name)
 
@@ -99,5 +101,5 @@ def _marked(columns: Any) -> Marked:
 
 
 def _field(column: Any, name: str, position: int) -> Any:
-    """Markers are named tuples in the driver, result columns plain ones."""
+    """Return a field: markers are named tuples in the driver, result columns plain ones."""
     return getattr(column, name) if hasattr(column, name) else column[position]

@@ -1,4 +1,4 @@
-"""Who is asked first of the hosts that hold a row."""
+"""Choose which of the hosts that hold a row to use first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from cassandra.pool import Host
 
 
 def nearest_first(session: Session, hosts: list[Host]) -> tuple[Host, ...]:
-    """The hosts, those of the local data centre first, in an order that is stable.
+    """Return the hosts, those of the local data centre first, in a stable order.
 
-    `Session` knows the distance by its load-balancing policy, which knows the local DC. Hosts
-    that the policy ignores take no rows: a node of another data centre would take LOCAL_QUORUM
-    for its own. Where they are the only replicas, any host that is not ignored coordinates.
+    The session's load-balancing policy knows the distance and the local data centre. Hosts that it
+    ignores get no rows: a node of another data centre would apply LOCAL_QUORUM to its own. If the
+    only replicas are ignored, any other host coordinates.
     """
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     usable = [host for host in hosts if policy.distance(host) != HostDistance.IGNORED]

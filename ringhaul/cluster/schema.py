@@ -1,7 +1,7 @@
-"""The table a job writes to, as plain data that travels with the job.
+"""The schema of a job's table, as plain data that travels with the job.
 
-Read once by the producer from the driver's metadata; workers never look at the schema, so a
-job means the same thing on every host.
+The producer reads it once from the driver's metadata; workers never look at the schema, so a job
+means the same on every host.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def appends(cql_type: str) -> bool:
-    """Whether a column of this type is a list that is not frozen: two writes of one row at one and
-    the same time leave the elements of both in it (CASSANDRA-11368)."""
+    """Return whether the type is a list that is not frozen.
+
+    Two writes of one row at the same timestamp leave the elements of both in such a list
+    (CASSANDRA-11368).
+    """
     return cql_type.startswith("list<")
 
 
@@ -57,14 +60,19 @@ class TableSchema:
 
     @property
     def never_null(self) -> tuple[str, ...]:
-        """The columns in which every row has a value: those of the primary key. But a partition
-        that has nothing but its static columns is one row without clustering columns."""
+        """The columns in which every row has a value: those of the primary key.
+
+        With static columns only those of the partition key: a partition that has only static values
+        is one row without clustering columns.
+        """
         static = any(column.static for column in self.columns)
         return self.partition_key if static else self.primary_key
 
     def without_rows(self, columns: Sequence[str]) -> list[str]:
-        """Those of `columns` that a partition without rows has values in: the partition key and
-        the static ones; empty if no static one is among them."""
+        """Return those of `columns` that have values in a partition without rows.
+
+        These are the partition key and the static columns; empty if no static one is among them.
+        """
         static = {column.name for column in self.columns if column.static}
         if not self.clustering_key or not static.intersection(columns):
             return []
@@ -75,16 +83,16 @@ class TableSchema:
         return tuple(column.name for column in self.columns)
 
     def type_of(self, column: str) -> str:
-        """The CQL type of a column that exists."""
+        """Return the CQL type of an existing column."""
         return next(c.cql_type for c in self.columns if c.name == column)
 
     @cached_property
     def types(self) -> dict[str, CqlType]:
-        """Column -> its type, of all columns. Raises as `parsed_type` does."""
+        """Column -> its type, for all columns. Raises as `parsed_type` does."""
         return {name: self.parsed_type(name) for name in self.column_names}
 
     def parsed_type(self, column: str) -> CqlType:
-        """The type of a column that exists. Raises `UnknownType` that says which it is."""
+        """Return the type of an existing column. Raises `UnknownType` that names the column."""
         try:
             return parse_type(self.type_of(column), dict(self.user_types))
         except UnknownType:
@@ -122,7 +130,7 @@ class TableSchema:
 
 
 def find_table(metadata: Metadata, keyspace: str, table: str) -> TableSchema:
-    """The schema of one table. Raises `ClusterError` that suggests the nearest name."""
+    """Return the schema of one table. Raises `ClusterError` that suggests the nearest name."""
     found_keyspace = metadata.keyspaces.get(keyspace)
     if found_keyspace is None:
         raise ClusterError(
@@ -154,7 +162,10 @@ def _user_types(keyspace: KeyspaceMetadata) -> tuple[tuple[str, Fields], ...]:
 
 
 def no_column(name: str, table: TableSchema) -> str:
-    """`no column 'totl' in table shop.orders; did you mean 'total'?`, of a name as CQL reads it."""
+    """Return the message for an unknown column, with the nearest name as CQL spells it.
+
+    Such as `no column 'totl' in table shop.orders; did you mean 'total'?`
+    """
     near = _near(name, table.column_names)
     if not near:
         return f"no column {name!r} in table {table.name}"
@@ -164,7 +175,7 @@ def no_column(name: str, table: TableSchema) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'orders'?`, or nothing when no name is near."""
+    """Return `; did you mean 'orders'?`, or "" if no name is near."""
     near = _near(name, list(known))
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -176,5 +187,5 @@ def _near(name: str, known: Sequence[str]) -> Sequence[str]:
 
 
 def quote_identifier(name: str) -> str:
-    """A CQL identifier in double quotes, so that its case and any character are kept."""
+    """Return a CQL identifier in double quotes, so that its case and any character are kept."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,1 +1,1 @@
-"""Requests over a process's own connections: pools, windows, retries. Used by writes and reads."""
+"""Requests over a process's own connections: pools, windows and retries, for reads and writes."""

@@ -1,4 +1,4 @@
-"""What all ways of sending requests share: targets, bounds, counts and failures."""
+"""Targets, bounds, counts and failures that all ways of sending requests share."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from ringhaul.dataplane.pool import Plane
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import ClusterError, Transient
 
-#: Unanswered requests of one process where nothing else is set: of ours the ceiling of each wire's
-#: window (1,024 single statements are some 10 ms of a node at full speed); through the driver more
-#: only wait in the server's queue.
+#: Default limit of unanswered requests of one process. For our own connections it is the ceiling of
+#: each connection's window (1,024 single statements take a node at full speed some 10 ms); through
+#: the driver, more requests would only wait in the server's queue.
 REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "concurrent": 128}
 
 
 class WriteFailed(Transient):
-    """A request was tried as often as allowed; the unit will be tried again later."""
+    """A request was tried as often as allowed; the unit will be retried later."""
 
 
 class WriteRefused(ClusterError):
-    """A request was refused again and again, and nobody can tell whether its row is to blame."""
+    """A request was refused repeatedly, and it is unclear whether its row is to blame."""
 
 
-#: Of a row that is rejected for an error that names no culprit: what was tried.
+#: The reason for rejecting a row after errors that do not say what caused them.
 ALONE = "it failed alone while its replicas took other writes,"
 
 
 def given_up(
     ruling: Ruling, request: str, tries: int, reason: str, place: str
 ) -> WriteFailed | WriteRefused:
-    """What ends a unit of which a row fails and nothing shows that the row is to blame.
+    """Return the error that ends a unit when a row fails and cannot be shown to be at fault.
 
-    `request`: what failed, as "a write"; `place`: of its record, empty if nobody knows.
+    `request`: what failed, such as "a write"; `place`: where its record is, empty if unknown.
     """
     where = f", of {place}" if place else ""
     text = f"{request} failed {tries} times{where}, the last time with: {reason}"
@@ -54,21 +54,21 @@ def given_up(
 
 
 class WiresRefused(WriteFailed):
-    """No replica of some rows takes a further connection."""
+    """No replica of some rows accepts another connection."""
 
 
 class Target(NamedTuple):
-    """Where a writer writes: what a worker process keeps open from unit to unit."""
+    """The session and statements of a writer; a worker process keeps them from unit to unit."""
 
     session: Session
     plane: Plane
     prepared: PreparedStatement
     keyspace: str
-    #: For rows of static columns alone (`EncodedRows.static`); None: there are none.
+    #: Statement for rows of static columns only (`EncodedRows.static`); None if not used.
     statics: PreparedStatement | None = None
 
     def of(self, *, static: bool) -> Target:
-        """The same place, for rows that are bound to the one or the other statement."""
+        """Return this target with the statement for static rows or for ordinary ones."""
         if not static:
             return self
         assert self.statics is not None
@@ -77,30 +77,30 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """Bounds of one writer."""
+    """Limits of one writer."""
 
     consistency: int
     requests_in_flight_max: int
     bytes_in_flight_max: int
-    retries_max: int  #: tries again of one request before the unit is given back
+    retries_max: int  #: retries of one request before the unit is given back
     request_timeout_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteBounds:
-    """Bounds that a worker process sets for all its writers."""
+    """Limits that a worker process sets for all its writers."""
 
-    requests_in_flight_max: int = 0  #: 0: the strategy's own, see `REQUESTS_IN_FLIGHT`
+    requests_in_flight_max: int = 0  #: 0: the default of the strategy, see `REQUESTS_IN_FLIGHT`
     bytes_in_flight_max: int = 8 * 2**20
     retries_max: int = 10
     request_timeout_s: float = 12.0
 
     def requests_of(self, strategy: str) -> int:
-        """Requests that a writer of this strategy may have unanswered."""
+        """Return how many unanswered requests a writer of this strategy may have."""
         return self.requests_in_flight_max or REQUESTS_IN_FLIGHT[strategy]
 
     def options(self, strategy: str, consistency: int) -> WriteOptions:
-        """The bounds of one writer."""
+        """Return the limits of one writer."""
         return WriteOptions(
             consistency=consistency,
             requests_in_flight_max=self.requests_of(strategy),
@@ -117,4 +117,4 @@ class WriteStats:
     written: int = 0
     retries: int = 0
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
-    window: WindowStats | None = None  #: what an adaptive window decided, where there is one
+    window: WindowStats | None = None  #: decisions of the adaptive window, if one was used

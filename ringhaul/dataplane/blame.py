@@ -1,14 +1,15 @@
-"""Whether a row or its replicas are to blame for an error that repeats. Pure: it reads no clock.
+"""Decide whether a row or its replicas cause an error that repeats. Pure: it reads no clock.
 
-An error that names no culprit (WRITE_FAILURE, a server error) may come from a replica in trouble or
-from what the row holds: a vector that an index refuses, a value that trips the server. What happens
-to other rows meanwhile tells the two apart. Such a row is sent alone, after growing pauses. Each
-time it fails, somebody may have seen its replicas take another row since it failed the last time: a
-witness. Two witnesses convict the row. Where no other row is on its way, a control write speaks:
-a write to the same key that changes nothing (`control.py`).
+An error that does not say what caused it (WRITE_FAILURE, a server error) may come from a replica in
+trouble or from the row itself: a vector that an index refuses, a value that trips the server. What
+happens to other rows meanwhile tells the two apart. Such a row is sent alone, after growing pauses.
+If its replicas took another row between two of its failures, that is a witness against the row. Two
+witnesses convict it. If no other row is on its way, a control write decides: a write to the same
+key that changes nothing (`control.py`).
 
-Errors about the moment (time-outs, overload) are tried as often as `load.retries_max` allows,
-whoever else succeeds: only then is the row judged, which may be too large to be written in time.
+Errors about the moment (timeouts, overload) are retried as often as `load.retries_max` allows,
+whether or not other rows succeed. Only then is the row judged: it may be too large to be written in
+time.
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from ringhaul.cql.frames import ErrorCode
 
-#: A request for several rows is taken apart after so many failures.
+#: A request for several rows is split into single rows after this many failures.
 SHARED_TRIES = 2
-#: Failures of a row alone before it can be convicted: with the pauses of `retry.backoff_s` the
+#: Failures of a single row before it can be convicted: with the pauses of `retry.backoff_s` the
 #: fourth comes after some 0.7 s.
 ALONE_TRIES = 4
-#: Witnesses that convict. One may have been on its way already when a replica got into trouble.
+#: Witnesses needed to convict. One may have been on its way already when a replica got into
+#: trouble.
 WITNESSES = 2
-#: Failures of a row alone after which the cluster is given up, or the row on thin evidence; the
-#: seventh comes after some 6 s.
+#: Failures of a single row after which the unit fails, or the row is convicted on thin evidence;
+#: the seventh comes after some 6 s.
 PATIENT_TRIES = 7
-#: Thin evidence, where no control write is possible: some other row was taken shortly
-#: before the row failed first, and have refused only so many rows since.
+#: Thin evidence, for when no control write is possible: some other row was accepted shortly before
+#: the row first failed, and only a few rows have failed since.
 RECENT_S = 1.0
 FEW_ROWS = 10
-#: So long the outcome of a control write holds for the other rows of its replicas.
+#: How long the outcome of a control write holds for other rows of the same replicas.
 CONTROL_HOLDS_S = 0.25
 
-#: Errors about the moment, by code and as the driver raises them.
+#: Errors about the moment, by code and by the driver's exception.
 _MOMENT_CODES = (
     ErrorCode.UNAVAILABLE,
     ErrorCode.IS_BOOTSTRAPPING,
@@ -62,69 +64,69 @@ _MOMENT_ERRORS = (
 
 
 class Cause(Enum):
-    """What may be behind an error."""
+    """Possible cause of an error."""
 
-    UNCLEAR = "unclear"  #: the row as well as its replicas
-    LATE = "late"  #: the moment, and rarely the row
+    UNCLEAR = "unclear"  #: the row or its replicas
+    LATE = "late"  #: the moment, rarely the row
     MOMENT = "moment"  #: never the row
 
 
 def cause_of(error: BaseException) -> Cause:
-    """What may be behind an error of the driver."""
+    """Return what may have caused an error that the driver raised."""
     if isinstance(error, _LATE_ERRORS):
         return Cause.LATE
     return Cause.MOMENT if isinstance(error, _MOMENT_ERRORS) else Cause.UNCLEAR
 
 
 def cause_of_code(code: int) -> Cause:
-    """The same of an ERROR answer."""
+    """Return what may have caused an ERROR response."""
     if code in _LATE_CODES:
         return Cause.LATE
     return Cause.MOMENT if code in _MOMENT_CODES else Cause.UNCLEAR
 
 
 class Suspect(NamedTuple):
-    """A request that failed for an unclear reason."""
+    """The history of a request that failed for an unclear reason."""
 
-    first_s: float  #: when it failed first
-    last_s: float  #: when it failed last
+    first_s: float  #: time of the first failure
+    last_s: float  #: time of the latest failure
     times: int = 1
     witnesses: int = 0
-    hosts: frozenset[Hashable] = frozenset()  #: that failed it; empty again once all did
+    hosts: frozenset[Hashable] = frozenset()  #: that failed it; emptied once all of them have
 
 
 class Ruling(Enum):
-    """What becomes of a suspect."""
+    """Decision about a suspect."""
 
-    AGAIN = "again"  #: nobody can tell yet
-    ROW = "row"  #: its replicas take other rows
-    CLUSTER = "cluster"  #: its replicas take nothing, not even a control write
-    OPEN = "open"  #: it was tried long enough, and nobody can tell
+    AGAIN = "again"  #: undecided: try again
+    ROW = "row"  #: its replicas accept other rows
+    CLUSTER = "cluster"  #: its replicas accept nothing, not even a control write
+    OPEN = "open"  #: still undecided after all allowed tries
 
 
 class Blame:
-    """What the rows of one unit tell about each other."""
+    """Evidence that the rows of one unit give about each other."""
 
     def __init__(self, retries_max: int) -> None:
         """`retries_max`: tries of one request beyond the first; convictions need no more."""
         self._tries_max = retries_max + 1
-        # Its last tries are those of a row alone; with few in all, it stays as it is.
+        # The last tries are those of a single row; with few tries in all, requests are never split.
         late = self._tries_max - ALONE_TRIES
-        #: Failures of a request for several rows, by cause, after which it is taken apart.
+        #: By cause, the failures after which a request for several rows is split.
         self.shared_tries = {
             Cause.UNCLEAR: SHARED_TRIES,
             Cause.LATE: late if late > ALONE_TRIES else self._tries_max + 1,
         }
         self._taken_s: dict[tuple[Hashable, int], float] = {}  # by host and replica set
-        self._failing: dict[int, set[Hashable]] = {}  # rows of a set, since it took one
+        self._failing: dict[int, set[Hashable]] = {}  # by set, since it last took a row
         self._controls: dict[int, tuple[float, bool | None]] = {}
-        #: When any row was taken last, to be set whether `watching` or not.
+        #: When any row was last accepted; the caller sets it whether `watching` or not.
         self.taken_s = float("-inf")
-        #: Whether what hosts take is worth telling: some request is suspect.
+        #: Whether `took` has to be called: some request is suspect.
         self.watching = False
 
     def took(self, host: Hashable, replica_set: int, now_s: float) -> None:
-        """A host took a row of a replica set."""
+        """Note that a host accepted a row of a replica set."""
         self._taken_s[host, replica_set] = self.taken_s = now_s
         self._failing.pop(replica_set, None)
 
@@ -137,9 +139,9 @@ class Blame:
         hosts_count: int,
         now_s: float,
     ) -> Suspect:
-        """Note that a host failed a request, which was suspect `before` or not.
+        """Note that a host failed a request, whether it was suspect `before` or not.
 
-        `row` stands for the request wherever it is sent; `hosts_count`: hosts that take it.
+        `row` identifies the request wherever it is sent; `hosts_count`: hosts that accept it.
         """
         self.watching = True
         self._failing.setdefault(replica_set, set()).add(row)
@@ -160,8 +162,9 @@ class Blame:
     ) -> Ruling:
         """Rule on a request for a single row.
 
-        `control`: makes a control write; None if there can be none. It is called where the traffic
-        tells nothing, once for all rows of the replicas that fail at about the same time.
+        `control` makes a control write and returns None if that is impossible. It is called if the
+        traffic gives no evidence, once for all rows of the same replicas that fail at about the
+        same time.
         """
         if suspect.times < min(ALONE_TRIES, self._tries_max):
             return Ruling.AGAIN
@@ -180,7 +183,7 @@ class Blame:
     def rule_at_last(
         self, suspect: Suspect | None, replica_set: int, control: Callable[[], bool | None]
     ) -> bool:
-        """Whether a row is to blame that failed as often as allowed for want of time."""
+        """Return whether a row is to blame that timed out as often as allowed."""
         if suspect is None or suspect.times < ALONE_TRIES or self._tries_max <= 2 * ALONE_TRIES:
             return False
         return suspect.witnesses >= WITNESSES or bool(self._control(suspect, replica_set, control))
@@ -195,6 +198,6 @@ class Blame:
         return took
 
     def _is_rare(self, suspect: Suspect, replica_set: int) -> bool:
-        """See RECENT_S."""
+        """Return whether the evidence of RECENT_S and FEW_ROWS holds."""
         few = len(self._failing.get(replica_set, ())) <= FEW_ROWS
         return few and self.taken_s >= suspect.first_s - RECENT_S

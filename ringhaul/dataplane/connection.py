@@ -1,7 +1,7 @@
-"""One connection of the data plane: a socket to a replica, its window, its unread answers.
+"""One connection of the data plane: a socket to a replica, its window, its unread responses.
 
-Opened with what the driver knows (address, TLS context, authenticator) and spoken to without it.
-The handshake blocks; after it the socket never does. TLS is told apart only here.
+It is opened with what the driver knows (address, TLS context, authenticator) and used without the
+driver. The handshake blocks; after it the socket never does. Only this module knows about TLS.
 """
 
 from __future__ import annotations
@@ -38,25 +38,24 @@ from ringhaul.errors import ClusterError, RinghaulError
 
 READ_BYTES = 256 * 1024
 SEND_BUFFER_BYTES = 512 * 1024
-#: Stream ids of requests that are not rows: PREPARE, and the question whether the server lives.
-#: Windows give out lower ones.
+#: Stream ids of requests that are not rows: PREPARE, and the liveness probe. Windows use lower ids.
 CONTROL_STREAM = 32767
 PROBE_STREAM = 32766
 
 
 class WireError(Exception):
-    """The connection cannot be opened, or is of no more use."""
+    """The connection cannot be opened, or cannot be used any longer."""
 
 
 class WireRefused(WireError):
-    """The server closed the connection before it answered: it takes no further one."""
+    """The server closed the connection before it answered: it accepts no further one."""
 
 
 class WireUnsupported(RinghaulError):
-    """The server does not speak what the data plane needs; the driver strategies still work."""
+    """The server does not support the data plane's protocol; the driver strategies still work."""
 
     def without_fallback(self, command: str) -> ClusterError:
-        """The same of work for which the driver has no other way."""
+        """Return this error as a final one, for commands that have no driver-based fallback."""
         return ClusterError(
             f"{command} needs version {PROTOCOL_VERSION} of the native protocol, and the cluster "
             f"does not speak it: {self}"
@@ -64,7 +63,7 @@ class WireUnsupported(RinghaulError):
 
 
 class Wire(Generic[Work]):
-    """An open, authenticated connection. Every method raises `WireError` when it is gone."""
+    """An open, authenticated connection. Every method raises `WireError` once it has ended."""
 
     def __init__(
         self, host: Host, cluster: Cluster, window: Window[Work], *, timeout_s: float
@@ -72,15 +71,15 @@ class Wire(Generic[Work]):
         """Connect and log in within `timeout_s`. Raises `WireError` or `WireUnsupported`."""
         self.host = host
         self.window = window
-        #: When the request on CONTROL_STREAM was sent that is not answered yet.
+        #: When the unanswered request on CONTROL_STREAM was sent.
         self.asked_at_s: float | None = None
-        #: When the server was asked whether it lives, if it has not said so yet.
+        #: When the server was probed, if it has not answered yet.
         self.probed_at_s: float | None = None
-        #: When the other replicas were as silent: up to then it is not the server's fault.
+        #: Until when the other replicas were silent, too: that time is not held against the server.
         self.excused_at_s = -math.inf
         self.closed = False
         self._out: deque[memoryview] = deque()
-        self._blocked = False  # the socket took no more of it
+        self._blocked = False  # the socket's send buffer is full
         self._rest = b""
         self._needs_read = False
         try:
@@ -89,7 +88,7 @@ class Wire(Generic[Work]):
             raise _refused(host) from error
         except (OSError, FrameError) as error:
             raise WireError(f"{host.address}: {error}") from error
-        #: `used_at_s`: when something came last; `_moved_at_s`: when a full socket took more.
+        #: `used_at_s`: when data last came; `_moved_at_s`: when a full socket last took more.
         self.opened_at_s = self.used_at_s = self._moved_at_s = time.monotonic()
 
     def fileno(self) -> int:
@@ -97,45 +96,45 @@ class Wire(Generic[Work]):
 
     @property
     def wants_write(self) -> bool:
-        """Something waits to be sent, and the socket is what it waits for."""
+        """Whether data waits for the socket to become writable."""
         return bool(self._out) and not self._needs_read
 
     @property
     def busy(self) -> bool:
-        """Some request has no answer yet."""
+        """Whether some request is unanswered."""
         return self.window.requests > 0 or self.asked_at_s is not None
 
     def waits_since_s(self) -> float | None:
-        """When the oldest request without an answer was sent."""
+        """Return when the oldest unanswered request was sent."""
         oldest = self.window.oldest_sent_at_s()
         if oldest is None or self.asked_at_s is None:
             return self.asked_at_s if oldest is None else oldest
         return min(oldest, self.asked_at_s)
 
     def silent_since_s(self) -> float | None:
-        """Since when rows wait and nothing has come; None when no row waits.
+        """Return since when rows wait without any data coming; None if no row waits.
 
-        What the server has not been sent yet it cannot answer: a socket that takes more is no
-        silence.
+        The server cannot answer what it has not been sent yet: a socket that takes more data does
+        not count as silent.
         """
         oldest = self.window.oldest_sent_at_s()
         return None if oldest is None else max(oldest, self.used_at_s, self._moved_at_s)
 
     def probe(self) -> None:
-        """Ask whether the server lives, if that is not asked already; see `take_probe`."""
+        """Probe whether the server lives, unless a probe is pending; see `take_probe`."""
         if self.probed_at_s is None:
             self.probed_at_s = time.monotonic()
             self.put(memoryview(frame(Opcode.OPTIONS, b"", PROBE_STREAM)))
 
     def take_probe(self, reply: Reply) -> bool:
-        """Whether it is the answer to `probe`. Whatever it says, the server lives."""
+        """Return whether this is the response to `probe`. Any response means the server lives."""
         if reply.stream != PROBE_STREAM or self.probed_at_s is None:
             return False
         self.probed_at_s = None
         return True
 
     def ask(self, opcode: Opcode, body: bytes) -> None:
-        """Send a request that is not a row; its answer comes on CONTROL_STREAM."""
+        """Send a request that is not a row; its response comes on CONTROL_STREAM."""
         self.asked_at_s = time.monotonic()
         self.put(memoryview(frame(opcode, body, CONTROL_STREAM)))
 
@@ -145,7 +144,7 @@ class Wire(Generic[Work]):
         self.push()
 
     def push(self) -> None:
-        """Send what waits, as far as the socket takes it."""
+        """Send waiting data until the socket is full."""
         try:
             while self._out:
                 data = self._out[0]
@@ -153,26 +152,26 @@ class Wire(Generic[Work]):
                 if self._blocked:
                     self._moved_at_s = time.monotonic()
                 if sent < len(data):
-                    self._out[0] = data[sent:]  # TLS takes a record at a time: go on
+                    self._out[0] = data[sent:]  # TLS takes one record at a time: continue
                 else:
                     self._out.popleft()
             self._blocked = False
         except (BlockingIOError, ssl.SSLWantWriteError):
             self._blocked = True
         except ssl.SSLWantReadError:
-            self._needs_read = True  # TLS wants to hear from its peer before it goes on
+            self._needs_read = True  # TLS needs to read before it can write
         except OSError as error:
             raise WireError(f"{self.host.address}: {error}") from error
 
     def pull(self) -> Parsed:
-        """The answers that are there now. Raises `FrameError` for what is no answer."""
+        """Return the responses received so far. Raises `FrameError` for malformed ones."""
         data = self.receive()
         parsed = parse_replies(data)
         self.keep(data[parsed.consumed_bytes :])
         return parsed
 
     def receive(self) -> bytes:
-        """The bytes that are there now, after those that were kept the last time."""
+        """Return the bytes received so far, after those that were kept the last time."""
         chunks = [self._rest] if self._rest else []
         got_any = False
         while True:
@@ -184,12 +183,13 @@ class Wire(Generic[Work]):
                 raise WireError(f"{self.host.address}: {error}") from error
             if not chunk:
                 if got_any:
-                    break  # what came before the end is heard first; the end stays there
+                    break  # handle what came before the end; the next call meets the end again
                 raise WireError(f"{self.host.address}: the server closed the connection")
             chunks.append(chunk)
             got_any = True
-            # Polling knows nothing of what TLS has decrypted already: read until that is empty. And
-            # of an answer of megabytes as much as is there already, or joining it costs more.
+            # Polling does not see what TLS has decrypted already, so read until that is empty. For
+            # a response of megabytes, also read all that has come: fewer, larger pieces are cheaper
+            # to join.
             large = len(self._rest) >= READ_BYTES
             if not isinstance(self._socket, ssl.SSLSocket) and not large:
                 break
@@ -199,7 +199,7 @@ class Wire(Generic[Work]):
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def keep(self, rest: bytes) -> None:
-        """Of what was received, the beginning of an answer that is not whole yet."""
+        """Keep the beginning of an incomplete response for the next `receive`."""
         self._rest = rest
 
     def close(self) -> None:
@@ -209,19 +209,19 @@ class Wire(Generic[Work]):
 
 
 def wait(wires: Iterable[Wire[Any]], timeout_s: float) -> tuple[list[Wire[Any]], list[Wire[Any]]]:
-    """The wires with something to read and those that take more, once there are any."""
+    """Wait for events; return the connections that are readable and those that are writable."""
     poll, by_number = select.poll(), {}
     for wire in wires:
         by_number[wire.fileno()] = wire
         poll.register(wire, select.POLLIN | (select.POLLOUT if wire.wants_write else 0))
     events = poll.poll(timeout_s * 1000)
-    # Hang-ups and errors are found out by reading.
+    # Hang-ups and errors show up when reading.
     readable = [by_number[number] for number, event in events if event & ~select.POLLOUT]
     return readable, [by_number[number] for number, event in events if event & select.POLLOUT]
 
 
 def _open(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
-    """A connected socket on which the server takes requests, and which never blocks."""
+    """Return a connected, logged-in, non-blocking socket."""
     connection = _connect(host, cluster, deadline_s)
     try:
         _log_in(connection, host, cluster, deadline_s)
@@ -233,7 +233,7 @@ def _open(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
 
 
 def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
-    """A connected socket, wrapped in TLS if the driver has a context for it."""
+    """Return a connected socket, wrapped in TLS if the driver has a context for it."""
     address, port = host.endpoint.resolve()
     plain = socket.create_connection((address, port), timeout=_left_s(deadline_s))
     try:
@@ -242,7 +242,7 @@ def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         if cluster.ssl_context is None:
             return plain
-        # The name to check is found as the driver finds it.
+        # The host name to verify is chosen as in the driver.
         options = {**(cluster.ssl_options or {}), **(host.endpoint.ssl_options or {})}
         checked = host.endpoint.address if cluster.ssl_context.check_hostname else None
         plain.settimeout(_left_s(deadline_s))
@@ -256,7 +256,7 @@ def _connect(host: Host, cluster: Cluster, deadline_s: float) -> socket.socket:
 
 
 def _left_s(deadline_s: float) -> float:
-    """Seconds until the deadline. Raises `TimeoutError` when there are none."""
+    """Return the seconds until the deadline. Raises `TimeoutError` if it has passed."""
     left_s = deadline_s - time.monotonic()
     if left_s <= 0:
         raise TimeoutError("timed out")
@@ -264,7 +264,7 @@ def _left_s(deadline_s: float) -> float:
 
 
 def _log_in(connection: socket.socket, host: Host, cluster: Cluster, deadline_s: float) -> None:
-    """STARTUP, and what the server asks for after it (sections 4.1.1, 4.2.3 and 4.2.7)."""
+    """Send STARTUP and authenticate (sections 4.1.1, 4.2.3 and 4.2.7 of the protocol)."""
     try:
         connection.sendall(frame(Opcode.STARTUP, startup_body()))
     except (ConnectionResetError, BrokenPipeError) as ended:
@@ -302,7 +302,7 @@ def _authenticator(reply: Reply, host: Host, cluster: Cluster):  # type: ignore[
 
 
 def _receive(connection: socket.socket, host: Host, deadline_s: float) -> Reply:
-    """The next answer of the handshake."""
+    """Return the next response of the handshake."""
     data = b""
     while True:
         try:

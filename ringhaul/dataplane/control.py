@@ -1,7 +1,8 @@
-"""A control write: whether the replicas of a row take any write to its key.
+"""Control writes: test whether the replicas of a row accept any write to its key.
 
-An UPDATE of the row's key whose only value is unset. It takes the whole way of a write (commit log,
-memtable, indexes, acknowledgements) and changes nothing: no row appears, no value is touched.
+A control write is an UPDATE of the row's key whose only value is unset. It takes the whole path of
+a write (commit log, memtable, indexes, acknowledgements) and changes nothing: no row appears, no
+value is touched.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from ringhaul.cluster.schema import quote_identifier
 
 log = logging.getLogger(__name__)
 
-#: A control write that takes longer than a node's own time-out of writes (2 s) failed.
+#: A control write that takes longer than a node's own write timeout (2 s) has failed.
 TIMEOUT_S = 5.0
-#: Where values can be unset.
+#: The first protocol version with unset values.
 _UNSET_SINCE = 4
 
 
@@ -31,13 +32,13 @@ class Control:
     def __init__(self, session: Session, prepared: PreparedStatement, consistency: int) -> None:
         self._session, self._prepared, self._consistency = session, prepared, consistency
         self._control: PreparedStatement | None = None
-        self._places: list[int] | None = None  # of the key's columns among the statement's values
+        self._places: list[int] | None = None  # positions of the key columns among the bound values
 
     def take(self, values: Sequence[bytes | None]) -> bool | None:
-        """Whether the row's replicas take a write. `values`: as the statement binds them.
+        """Return whether the row's replicas accept a write. `values`: as the statement binds them.
 
-        None: no such write can be made (a value of the key is not bound, or nothing but the key is
-        in the table, or this user may not). Blocks for `TIMEOUT_S` at most.
+        None: a control write is impossible (a value of the key is not bound, the table has only key
+        columns, or this user lacks the permission). Blocks for `TIMEOUT_S` at most.
         """
         try:
             if self._control is None and not self._prepare():
@@ -61,7 +62,7 @@ class Control:
         return True
 
     def _prepare(self) -> bool:
-        """Prepare the UPDATE, if there can be one."""
+        """Prepare the UPDATE; return whether that is possible."""
         markers = self._prepared.column_metadata
         if not markers or self._session.cluster.protocol_version < _UNSET_SINCE:
             return False
@@ -86,7 +87,7 @@ class Control:
         return True
 
     def _table(self, keyspace: str, name: str) -> TableMetadata | None:
-        """The table as the driver knows it. A session hears of new tables late."""
+        """Return the table's metadata, refreshed if needed: sessions learn of new tables late."""
         cluster = self._session.cluster
         for refresh in (False, True):
             if refresh:

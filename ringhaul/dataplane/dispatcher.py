@@ -1,10 +1,10 @@
-"""Frames to replicas: queues, wires, windows, and what is to be done when something goes wrong.
+"""Send frames to replicas: queues, connections, windows, and the handling of errors.
 
-The part of the data plane that writes and reads have in common. Who uses it puts frames into the
-queue of their replica set and turns the wheel: each turn sends what the windows have room for and
-takes what has come. What an answer means is the user's: see `_take`. An error finds its frame
-here, and is about the row, about the moment (the frame is sent again after a pause), about the
-statement (prepared again on that wire) or about the job.
+The part of the data plane that writes and reads share. A subclass puts frames into the queue of
+their replica set and calls `_turn`, which sends what the windows have room for and takes what has
+come. The subclass decides what a response means: see `_take`. This class finds the frame an error
+is about and handles the error: it concerns the row, the moment (the frame is sent again after a
+pause), the statement (prepared again on that connection) or the job.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from ringhaul.errors import ClusterError
 
 #: How long rows wait for any of their replicas before the unit is given back.
 NO_REPLICA_S = 30.0
-#: The same of loads, which the driver can write, where replicas take no further connection.
+#: How long they wait where replicas accept no further connection and the driver can take over.
 REFUSED_S = 3.0
-#: While no wire is open, how often to look for one.
+#: How often to look for a connection while none is open.
 OPENING_POLL_S = 0.02
-#: While every wire has more than a block of requests to wait for, answers gather for this long once
-#: the first has come: a turn costs as much for one as for a hundred.
+#: While every connection has more than a block of requests pending, responses gather for this long
+#: after the first has come: a turn costs as much for one as for a hundred.
 GATHER_S = 0.002
-#: A throttle that held rows up for longer is at work (see `_send`), and so long is time to listen.
+#: A throttle that held rows up for longer is limiting (see `_send`); then receive for this long.
 PACED_S = 0.05
-#: Answers that say the server has too much to do: the window shrinks.
+#: Errors that mean the server is overloaded: the window shrinks.
 _OVERLOAD_CODES = (
     ErrorCode.OVERLOADED,
     ErrorCode.WRITE_TIMEOUT,
@@ -68,18 +68,18 @@ _OVERLOAD_CODES = (
 
 
 class Dispatcher(ABC, Generic[Rows]):
-    """See the module. Belongs to one unit; the wires are the worker process's."""
+    """Sends one unit's frames over the connections of the worker process; see the module."""
 
-    #: For messages: what the cluster does not do, what no replica took, what failed.
+    #: For messages: what the cluster refuses, what no replica accepted, what failed.
     refusal = "takes no rows"
     item = "rows"
     request = "a write"
-    #: What is sent may be sent again. If not, a wire is given its whole time: each row without an
-    #: answer is one of which nobody knows whether it was done.
+    #: Whether frames may be sent twice. If not, a connection gets its full timeout: for each
+    #: unanswered row it would be unknown whether it was done.
     repeatable = True
-    #: What is sent are writes to rows, see `control`.
+    #: Whether frames are writes to rows, see `control`.
     controllable = True
-    has_fallback = False  #: the driver can do the same work
+    has_fallback = False  #: whether the driver can do the same work
 
     def __init__(
         self, target: Target, bounds: Bounds, hooks: Hooks, window_stats: WindowStats
@@ -89,56 +89,56 @@ class Dispatcher(ABC, Generic[Rows]):
         self._routing = Routing(target.session, target.keyspace)
         self._window_stats = window_stats
         self._queues: dict[int, deque[Segment[Rows]]] = {}
-        self._waiting: list[tuple[float, int, Work[Rows]]] = []  # heap by time to try again
+        self._waiting: list[tuple[float, int, Work[Rows]]] = []  # heap by the time of the next try
         self._numbers = itertools.count()  # breaks ties in the heap
         self._jitter = random.Random()
         #: By id of the work, and whether its frames are suspect; emptied by each `_receive`.
         self._failed: dict[tuple[int, bool], Failed[Rows]] = {}
         self._blame = Blame(bounds.retries_max)
         self._control_write = Control(target.session, target.prepared, bounds.consistency)
-        self._stranded: dict[int, float] = {}  # replica sets without a wire, since when
+        self._stranded: dict[int, float] = {}  # replica sets without a connection, since when
         self._paced = False
         self._plane.check()
         self._ticked_at = self._looked_at_s = time.monotonic()
 
     def close(self) -> None:
-        """Let go of the wires that would give this unit's answers to the next."""
+        """Close the connections whose late responses would reach the next unit."""
         self._plane.forget_busy()
 
     @abstractmethod
     def _take(self, wire: Wire[Work[Rows]], looked_at_s: float) -> None:
-        """Take the answers on a wire; they came after `looked_at_s`.
+        """Take the responses on a connection; they came after `looked_at_s`.
 
-        Errors are handed to `_take_error`, and what comes on CONTROL_STREAM to `_prepared`.
+        Pass errors to `_take_error`, and responses on CONTROL_STREAM to `_prepared`.
         """
 
     @abstractmethod
     def _refused(self, work: Work[Rows], index: int, reason: str) -> None:
-        """The server will never take this row."""
+        """Reject a row that the server will never accept."""
 
     def _as_sent(self, segment: Segment[Rows], leave: Leave) -> Segment[Rows]:
-        """What stands at the head of a queue, in the frames that are to be sent now."""
+        """Return the head of a queue in the frames to send now."""
         return segment
 
     def _as_repeated(self, again: Work[Rows]) -> Work[Rows]:
-        """Frames that are sent once more, as they are to be then."""
+        """Return frames that failed in the form in which to send them again."""
         return again
 
     def _sent(
         self, wire: Wire[Work[Rows]], work: Work[Rows], first: int, streams: NDArray[np.int64]
     ) -> None:
-        """The frames from `first` on were given these stream ids."""
+        """Note the stream ids of the frames from `first` on."""
 
     @abstractmethod
     def _take_apart(self, work: Work[Rows], index: int) -> bool:
-        """Send what shares a frame one by one instead; whether several do."""
+        """Send rows that share a frame one by one instead; return whether there are several."""
 
     def _place_of(self, work: Work[Rows], index: int) -> str:
-        """Where a row stands in the input, in words; empty where nobody knows."""
+        """Return where a row stands in the input, for messages; empty if unknown."""
         return ""
 
     def _erred(self, host: Host, work: Work[Rows], index: int, error: ServerError) -> None:
-        """The cluster could not do it now, or not for this row: see `blame`."""
+        """Handle an error about the moment, or of unclear cause: see `blame`."""
         reason = f"{error.name}: {with_reasons(error.message)}"
         suspect, cause = None, cause_of_code(error.code)
         if cause is not Cause.MOMENT:
@@ -163,7 +163,7 @@ class Dispatcher(ABC, Generic[Rows]):
     def _convicted(
         self, work: Work[Rows], index: int, suspect: Suspect, cause: Cause, reason: str
     ) -> bool:
-        """Whether a row is to blame that was refused again. Raises if the cluster is."""
+        """Return whether a row that failed again is to blame. Raises if the cluster is."""
         if work.cuts is not None:
             return False
 
@@ -183,9 +183,9 @@ class Dispatcher(ABC, Generic[Rows]):
         return ruling is Ruling.ROW
 
     def _watch(self, wire: Wire[Work[Rows]], streams: NDArray[np.int16]) -> list[int]:
-        """The replica sets of requests that went well, if some request is suspect.
+        """Return the replica sets of successful requests, if some request is suspect.
 
-        To be asked before the window takes the answers, and told to `_took` after.
+        Call it before the window takes the responses, and pass the result to `_took` afterwards.
         """
         if not self._blame.watching:
             return []
@@ -197,22 +197,22 @@ class Dispatcher(ABC, Generic[Rows]):
             self._blame.took(wire.host, number, now_s)
 
     def _unanswered(self, work: Work[Rows], indexes: NDArray[np.int64], reason: str) -> None:
-        """The connection ended before these were answered.
+        """Handle requests that were unanswered when the connection ended.
 
-        Sending a row twice is harmless: it carries its own timestamp; see `_as_repeated`.
+        Sending a row twice is harmless, as it has its own timestamp; see `_as_repeated`.
         """
         self._again(work, indexes, reason)
 
     def _pending(self) -> bool:
-        """Something is to be sent or was not answered yet."""
+        """Return whether anything is still to be sent or unanswered."""
         return bool(self._queues or self._waiting or self._busy())
 
     def _busy(self) -> bool:
-        """Some wire has rows that are not answered."""
+        """Return whether some connection has unanswered rows."""
         return any(wire.busy for wire in self._plane.open_wires())
 
     def _starving(self) -> bool:
-        """Some wire has nothing to do, and nothing that is queued is for it."""
+        """Return whether some connection is idle and no queued work is for it."""
         idle = [wire for wire in self._plane.open_wires() if not wire.busy]
         if not idle:
             return False
@@ -247,10 +247,10 @@ class Dispatcher(ABC, Generic[Rows]):
             self._callbacks.tick()
 
     def _send(self, replica_set: int) -> None:
-        """Send of one replica set's queue what its wires have room for.
+        """Send as much of one replica set's queue as its connections have room for.
 
-        While a rate limit holds rows up they go out block by block, and in between answers are
-        taken when they come: no answer waits for the leave of rows that are sent later.
+        While a rate limit holds rows up, they go out block by block and responses are taken in
+        between: no response waits for the permission to send later rows.
         """
         queue = self._queues[replica_set]
         while queue:
@@ -258,7 +258,7 @@ class Dispatcher(ABC, Generic[Rows]):
             more = not self._paced and self._requests_left(leave) > 0
             wire = self._choose(replica_set, queue[0].work.suspect) if more else None
             if wire is None:
-                # Last in line: the next time others may have what becomes free.
+                # Move to the end of the line, so that other queues get what becomes free.
                 self._queues[replica_set] = self._queues.pop(replica_set)
                 return
             segment = queue[0] = self._as_sent(queue[0], leave)
@@ -293,9 +293,9 @@ class Dispatcher(ABC, Generic[Rows]):
         del self._queues[replica_set]
 
     def _requests_left(self, leave: Leave) -> int:
-        """How many requests the job's limit on those without an answer leaves to send now.
+        """Return how many requests the job's limit of unanswered ones allows to send now.
 
-        As with a window, none until half of them or a whole block is free.
+        As with a window, 0 until half the limit or a whole block is free.
         """
         if leave.requests == BOUNDLESS:
             return BOUNDLESS
@@ -303,7 +303,7 @@ class Dispatcher(ABC, Generic[Rows]):
         return free if free >= min(BLOCK_REQUESTS, max(leave.requests // 2, 1)) else 0
 
     def _throttle(self, rows: int) -> float:
-        """Wait for leave to send; the time when it was given."""
+        """Wait for permission to send; return the time when it was given."""
         before_s = time.monotonic()
         self._callbacks.throttle(rows)
         now_s = time.monotonic()
@@ -311,11 +311,11 @@ class Dispatcher(ABC, Generic[Rows]):
         return now_s
 
     def _choose(self, replica_set: int, suspect: Suspect | None) -> Wire[Work[Rows]] | None:
-        """The replica with room and the fewest unanswered requests, the local data centre first.
-        What is suspect goes to those first that have not failed it.
+        """Return the replica with room and the fewest unanswered requests, local data centre first.
 
-        Of equals, the one that was left alone for longest: a load too slow to fill any window
-        goes to all of them. None when no replica has room now.
+        Hosts that have not failed a suspect request are preferred for it. Among equals, the one
+        unused for longest is chosen: a load too slow to fill any window is spread over all. None if
+        no replica has room now.
         """
         hosts = self._routing.replica_sets[replica_set]
         failed = suspect.hosts if suspect is not None else frozenset[object]()
@@ -358,11 +358,11 @@ class Dispatcher(ABC, Generic[Rows]):
         return wire
 
     def _borrow(self, wire: Wire[Work[Rows]]) -> None:
-        """A wire that this unit has not used yet."""
+        """Start using a connection for this unit."""
         wire.window.note_in(self._window_stats)
 
     def _receive(self, pause_s: float) -> None:
-        """Wait for something to happen on the wires, so long at most, and take it."""
+        """Wait up to `pause_s` for events on the connections, and handle them."""
         open_wires = self._plane.open_wires()
         wires = [wire for wire in open_wires if wire.busy or wire.probed_at_s is not None]
         if self._waiting:
@@ -387,7 +387,7 @@ class Dispatcher(ABC, Generic[Rows]):
 
     @contextmanager
     def _caring_for(self, wire: Wire[Work[Rows]]) -> Iterator[None]:
-        """What ends the wire does not end the unit."""
+        """Handle errors that end the connection but not the unit."""
         try:
             yield
         except WireError as error:
@@ -398,10 +398,10 @@ class Dispatcher(ABC, Generic[Rows]):
     def _take_error(
         self, wire: Wire[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
-        """An ERROR in answer to a frame.
+        """Handle an ERROR response to a frame.
 
-        It is understood before the window hears of it: of a wire whose answers make no sense
-        all rows without an answer that does are sent again.
+        It is parsed before the window counts it: if the responses of a connection make no sense,
+        all its unanswered rows are sent again.
         """
         error = read_error(reply.body)
         work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
@@ -418,7 +418,7 @@ class Dispatcher(ABC, Generic[Rows]):
             wire.window.overloaded(now_s)
 
     def _prepare(self, wire: Wire[Work[Rows]]) -> None:
-        """The server forgot the statement (a schema change, a restart): tell it again, once."""
+        """Prepare the statement again after the server forgot it (a schema change, a restart)."""
         if wire.asked_at_s is None:
             wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
 
@@ -430,19 +430,19 @@ class Dispatcher(ABC, Generic[Rows]):
                 raise WireError(f"{wire.host.address}: {error.name}: {error.message}")
             raise ClusterError(f"the cluster {self.refusal}: {error.message}")
         if read_prepared_id(reply.body) != self._target.prepared.query_id:
-            raise FrameError("the server gave the statement another id")
+            raise FrameError("the server returned a different id for the statement")
 
     def _control(self, wire: Wire[Work[Rows]], reply: Reply) -> bool:
-        """Whether the answer is of no row: it is dealt with then."""
+        """Handle a response that is not about a row; return whether it was one."""
         if wire.take_probe(reply):
             return True
         if reply.stream == CONTROL_STREAM:
             self._prepared(wire, reply)
-        # Below 0 are events, of which this connection asked for none.
+        # Negative ids are events, which this connection did not subscribe to.
         return reply.stream == CONTROL_STREAM or reply.stream < 0
 
     def _lost(self, wire: Wire[Work[Rows]], reason: str) -> None:
-        """The connection is gone: what to do about its unanswered rows is the user's."""
+        """Drop a connection that has ended; the subclass handles its unanswered rows."""
         returned = wire.window.lost()
         self._plane.drop(wire.host, reason)
         for work, indexes in returned:
@@ -453,7 +453,7 @@ class Dispatcher(ABC, Generic[Rows]):
     ) -> None:
         """Send some of a work's frames again after a pause, or give the unit back.
 
-        `judged`: how often they may be tried is not counted here, see `blame`.
+        `judged`: the number of tries is bounded by `blame`, not here.
         """
         if not judged and work.tries >= self._bounds.retries_max:
             raise WriteFailed(
@@ -465,13 +465,13 @@ class Dispatcher(ABC, Generic[Rows]):
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 
     def _still_tells(self, wire: Wire[Work[Rows]], now_s: float) -> bool:
-        """Whether a late wire may have answers that were not taken yet."""
+        """Return whether a late connection may have responses that were not taken yet."""
         return False
 
     def _check_times(self, now_s: float) -> None:
-        """A wire whose oldest request has no answer in time is taken for dead.
+        """Drop connections whose oldest request was not answered in time.
 
-        Only after what has come was taken: the client may have been away for longer than that.
+        Only after taking what has come: the client itself may have been busy for longer than that.
         """
         timeout_s = self._bounds.request_timeout_s
         for wire in self._plane.open_wires():
@@ -484,7 +484,7 @@ class Dispatcher(ABC, Generic[Rows]):
                 self._check_silence(wire, now_s)
 
     def _check_silence(self, wire: Wire[Work[Rows]], now_s: float) -> None:
-        """Ask wires for signs of life, and take one that gives none for dead: see `silence`."""
+        """Probe silent connections, and drop those found dead: see `liveness`."""
         since_s = wire.silent_since_s()
         if since_s is None or now_s - since_s <= liveness.SILENT_S:
             return
@@ -496,7 +496,7 @@ class Dispatcher(ABC, Generic[Rows]):
             self._lost(wire, f"{wire.host.address}: no sign of life for {now_s - since_s:.1f} s")
 
     def _stand_ins(self, wire: Wire[Work[Rows]]) -> list[set[Wire[Work[Rows]]]]:
-        """Of each replica set whose rows wait on a wire, the other wires that are open."""
+        """Return the other open connections for each replica set whose rows wait on this one."""
         others = {other.host: other for other in self._plane.open_wires() if other is not wire}
         numbers = {work.replica_set for work in wire.window.works()}
         sets = (self._routing.replica_sets[number] for number in numbers)
@@ -504,5 +504,5 @@ class Dispatcher(ABC, Generic[Rows]):
 
 
 def _load(wire: Wire[Work[Rows]]) -> tuple[bool, int, float]:
-    """Whether it is in doubt, what it has to do, and since when it was given nothing more."""
+    """Sort key: whether it is being probed, its pending requests, when it last sent one."""
     return wire.probed_at_s is not None, wire.window.requests, wire.window.sent_at_s

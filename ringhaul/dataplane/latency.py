@@ -1,7 +1,7 @@
-"""Latency histogram with log-linear buckets, so that hosts' counts add up by bucket.
+"""Latency histogram with log-linear buckets, so that counts of several hosts can be added up.
 
-Eight buckets per power of two of microseconds: any percentile is known to about 9 %. A bucket
-is named by its index, and adding two histograms is adding their counts (HINCRBY in the ledger).
+Eight buckets per power of two of microseconds give any percentile to about 9 %. A bucket is
+identified by its index, and histograms are merged by adding their counts (HINCRBY in the ledger).
 The layout is that of HdrHistogram with 3 significant bits.
 """
 
@@ -14,7 +14,7 @@ _SUB_BUCKETS = 1 << _BITS
 
 
 def bucket(latency_us: int) -> int:
-    """The index of the bucket that holds a latency of `latency_us` >= 0 microseconds."""
+    """Return the index of the bucket that holds a latency of `latency_us` >= 0 microseconds."""
     if latency_us < _SUB_BUCKETS:
         return latency_us
     shift = latency_us.bit_length() - 1 - _BITS
@@ -22,7 +22,7 @@ def bucket(latency_us: int) -> int:
 
 
 def bucket_ceiling_us(index: int) -> int:
-    """The largest latency in a bucket, in microseconds."""
+    """Return the largest latency of a bucket, in microseconds."""
     if index < 2 * _SUB_BUCKETS:
         return index
     shift = (index >> _BITS) - 1
@@ -30,9 +30,9 @@ def bucket_ceiling_us(index: int) -> int:
 
 
 def percentile_ms(counts: Mapping[int, int], share: float) -> float | None:
-    """The latency in milliseconds that `share` (0..1) of the requests stayed within.
+    """Return the latency in milliseconds that `share` (0..1) of the requests did not exceed.
 
-    `counts` maps bucket index to requests; None when it is empty.
+    `counts` maps bucket index to requests; None if it is empty.
     """
     total = sum(counts.values())
     if not total:

@@ -1,10 +1,10 @@
-"""A wire on which nothing comes any more: whether to ask its server, or to take it for dead.
+"""Decide what to do about a silent connection: probe its server, or declare it dead.
 
-A wire that does not even say that its server lives is taken for dead before the time-out of its
-requests. Only when other replicas of all its rows have said so since: without them there is nothing
-to win, and a try to lose. Of a node that pauses, of a network that is away, the time-out of
-requests decides. And a live server may say so late: Cassandra answers OPTIONS in the queue of its
-writes. Its rows go to the others then, which costs them a try.
+A connection that does not even answer a probe is declared dead before its requests time out, but
+only if other replicas of all its rows have shown signs of life since: without them there is nothing
+to gain, and a try would be lost. If the whole node or network is unreachable, the request timeout
+decides. A live server may answer a probe late, since Cassandra answers OPTIONS in the queue of its
+writes; its rows then go to other replicas, which costs them one try.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ringhaul.dataplane.connection import Wire
 
-#: A wire on which rows wait and nothing has come for so long is asked whether its server lives. No
-#: answer to a row takes longer as a rule: a node's own time-outs of writes are 2 s.
+#: A connection with waiting rows is probed after this many seconds without any data. Rows rarely
+#: take longer: a node's own write timeout is 2 s.
 SILENT_S = 2.0
-#: One that was asked and says nothing for so long is taken for dead, if others live: longer than
-#: most pauses for garbage, shorter than the time-out of requests, which a busy server may need.
+#: A probed connection that stays silent this long is declared dead, if others live: longer than
+#: most garbage collection pauses, shorter than the request timeout, which a busy server may need.
 SILENT_ASKED_S = 3.0
 
 Work = TypeVar("Work")
 
 
 class Judgement(NamedTuple, Generic[Work]):
-    """What is to be done about a wire on which nothing comes."""
+    """Decision about a silent connection."""
 
-    ask: Sequence[Wire[Work]]  #: for a sign of life
+    ask: Sequence[Wire[Work]]  #: connections to probe
     dead: bool
 
 
 def judge(
     wire: Wire[Work], since_s: float, stand_ins: Sequence[AbstractSet[Wire[Work]]], now_s: float
 ) -> Judgement[Work]:
-    """Judge a wire that has been silent since `since_s`, for longer than SILENT_S.
+    """Judge a connection that has been silent since `since_s`, for longer than SILENT_S.
 
-    `stand_ins`: of each replica set whose rows wait on it, the other wires that are open. While not
-    all of them have given a sign of life since it was asked, the wire is excused.
+    `stand_ins`: for each replica set whose rows wait on it, the other open connections. As long as
+    some set has none that has shown a sign of life since the probe, the connection is excused.
     """
     if not all(stand_ins):
         return Judgement([], dead=False)

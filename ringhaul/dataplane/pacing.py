@@ -1,7 +1,7 @@
-"""Keeping a unit to the pace of its job: what may be sent at once, and when.
+"""Keep a unit within the rate limits of its job: how much to send at once, and when.
 
-The limits are the job's, over all its workers; whoever runs the unit lends them as a `Throttle`.
-They may change whenever the unit's `tick` is called, so what waits for them calls it often.
+The limits apply to the job across all its workers; the code that runs the unit passes them in as a
+`Throttle`. They may change whenever the unit's `tick` is called, so waits call it often.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-#: More than anything has.
+#: Stands for "no limit": larger than any real value.
 BOUNDLESS = 1 << 60
-#: How often `tick` is called in a wait.
+#: How often `tick` is called during a wait.
 TICK_S = 0.25
 
 
 class Throttle(Protocol):
-    """The limits that hold now, for all units of the job together but for `requests_max`."""
+    """The current limits, shared by all units of the job except for `requests_max`."""
 
     @property
     def paced(self) -> bool:
-        """Rows or bytes have a limit; else there is nothing to pay."""
+        """Whether rows or bytes are limited; if not, `pay` is not needed."""
 
     @property
     def rows_at_once(self) -> int:
-        """Rows that are sent or read together at most, so that all workers have their turn."""
+        """Most rows to send or read together, so that all workers get their turn."""
 
     @property
     def bytes_at_once(self) -> int:
-        """The same in bytes."""
+        """Most bytes to send or read together."""
 
     @property
     def requests_max(self) -> int:
-        """Requests of this unit that may be without an answer."""
+        """Most unanswered requests of this unit."""
 
     def pay(self, rows: int, bytes_count: int) -> None:
-        """Pay for rows and bytes."""
+        """Take rows and bytes off the budget."""
 
     def wait_s(self) -> float:
-        """Seconds until what was paid for may go; changes with the limits. Below 0: now."""
+        """Return the seconds until paid work may go (below 0: now). Changes with the limits."""
 
     def waited(self, seconds: float) -> None:
-        """Hear of a wait for the limits: it is no work of the unit's."""
+        """Called after a wait for a limit, so that it is not counted as the unit's time."""
 
 
 class Unthrottled:
@@ -65,31 +65,31 @@ UNTHROTTLED = Unthrottled()
 
 
 class Leave(NamedTuple):
-    """What one unit may do now."""
+    """The rows and requests that one unit may send now."""
 
-    rows: int  #: to be sent or asked for together, before leave is asked for again
-    requests: int  #: without an answer
+    rows: int  #: to send or request together before calling `leave` again
+    requests: int  #: that may be unanswered
 
 
-#: Where nothing is limited.
+#: The leave of an unlimited job.
 FREE = Leave(BOUNDLESS, BOUNDLESS)
 
 
 def free() -> Leave:
-    """Leave without limits."""
+    """Return a leave without limits."""
     return FREE
 
 
 class Pacing:
-    """One unit's way to keep the pace."""
+    """Applies the limits to one unit."""
 
     def __init__(self, throttle: Throttle, tick: Callable[[], None]) -> None:
-        """`tick` is called while the unit waits; it may raise to stop it."""
+        """`tick` is called while the unit waits; it may raise to stop the wait."""
         self._throttle, self._tick = throttle, tick
         self._row_bytes = 1.0
 
     def leave(self) -> Leave:
-        """What may be sent now. Rows are taken to be as long as those that were paid for last."""
+        """Return what may be sent now, assuming rows as long as those last paid for."""
         throttle = self._throttle
         if not throttle.paced:
             return Leave(BOUNDLESS, throttle.requests_max)
@@ -97,7 +97,7 @@ class Pacing:
         return Leave(max(1, rows), throttle.requests_max)
 
     def pay(self, rows: int, bytes_count: int) -> None:
-        """Pay, and wait until it is paid for."""
+        """Pay for rows and bytes, and wait until they may be sent."""
         throttle = self._throttle
         if not throttle.paced:
             return

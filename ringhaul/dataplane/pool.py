@@ -1,11 +1,11 @@
-"""The data plane of one worker process: a wire to each replica, kept from unit to unit.
+"""Connections of one worker process: one to each replica, kept from unit to unit.
 
-A wire that breaks is opened again with backoff and jitter; in between its host is passed over and
-the next replica takes the rows. What the driver says of a host (up, down) is listened to, but a
-wire that works is believed more than a late rumour.
+A broken connection is reopened with backoff and jitter; meanwhile its host is skipped and the next
+replica takes the rows. The driver's up and down events are used, but a working connection counts
+for more than a late event.
 
-Wires are opened in threads of their own: a node that takes connections and then says nothing
-would hold up the rows of all others for as long as the handshake may last.
+Connections are opened in separate threads: a node that accepts connections and then stays silent
+would hold up all other rows for as long as the handshake may last.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from ringhaul.dataplane.retry import backoff_s
 from ringhaul.dataplane.window import Window
 
 CONNECT_TIMEOUT_S = 5.0
-#: How long the first rows for a host wait for its wire, which takes some milliseconds.
+#: How long the first rows for a host wait for its connection, which takes some milliseconds.
 OPENING_WAIT_S = 0.2
-#: A wire that held for longer was a good one: its host starts with a clean slate when it breaks.
+#: After a connection has lasted this long, its host starts without penalties when it breaks.
 STEADY_S = 10.0
-#: A wire idle for longer is asked whether it still answers before rows are trusted to it.
+#: A connection idle for longer is probed before rows are sent on it.
 HEARTBEAT_IDLE_S = 30.0
 HEARTBEAT_TIMEOUT_S = 5.0
 
 
 @dataclass
 class _Absence:
-    """A host whose wire broke or could not be opened."""
+    """A host whose connection broke or could not be opened."""
 
     failures: int
     again_at_s: float
     reason: str
-    refused: bool = False  #: the host lives and takes no further connection
+    refused: bool = False  #: the host is alive but accepts no further connection
 
 
 class _Opening:
-    """A wire that is being opened."""
+    """A connection that is being opened in a thread."""
 
     def __init__(self, host: Host, cluster: Cluster, window: Window[Any]) -> None:
         self._host, self._cluster, self._window = host, cluster, window
@@ -59,19 +59,19 @@ class _Opening:
         self._thread.start()
 
     def done(self, wait_s: float) -> bool:
-        """Whether it ended, after waiting for that."""
+        """Wait up to `wait_s`; return whether opening has ended."""
         self._thread.join(wait_s)
         return not self._thread.is_alive()
 
     def result(self) -> Wire[Any]:
-        """The wire, once it is done. Raises what kept it from being opened."""
+        """Return the open connection, or raise the error that prevented it. Call it once done."""
         if self._wire is None:
             assert self._error is not None
             raise self._error
         return self._wire
 
     def abandon(self) -> None:
-        """Nobody wants the wire any more."""
+        """Close the connection, now or once it is open."""
         with self._lock:
             self._unwanted = True
             if self._wire is not None:
@@ -90,13 +90,14 @@ class _Opening:
 
 
 class Plane:
-    """The wires of one process. Used by one unit at a time, in one thread."""
+    """The connections of one process. Used by one unit at a time, in one thread."""
 
     def __init__(self, session: Session, *, requests_max: int, bytes_max: int) -> None:
-        """Bounds are of each wire: requests unanswered, and their bytes."""
-        #: Some server does not speak the data plane's protocol: leave it to the driver.
+        """Set the limits of each connection: unanswered requests, and their bytes."""
+        #: Some server does not support the data plane's protocol: use the driver instead.
         self.unsupported = False
-        #: Rows may be sent in batches: no server has spoken against one; and some batch was taken.
+        #: Whether rows may be sent in batches (no server has refused one), and whether one
+        #: succeeded.
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
         self._requests_max, self._bytes_max = requests_max, bytes_max
@@ -106,9 +107,9 @@ class Plane:
         self._jitter = random.Random()
 
     def wire(self, host: Host) -> Wire[Any] | None:
-        """The wire to a host; None while it is being opened or to be left alone.
+        """Return the connection to a host; None while it is being opened or backed off from.
 
-        Raises `WireUnsupported` when the server cannot be spoken to at all.
+        Raises `WireUnsupported` if the server does not support the protocol.
         """
         wire = self._wires.get(host)
         if wire is not None:
@@ -137,30 +138,32 @@ class Plane:
         return wire
 
     def open_wires(self) -> list[Wire[Any]]:
-        """The wires that are open now."""
+        """Return the open connections."""
         return list(self._wires.values())
 
     def check(self) -> None:
-        """Between units: drop wires that died while nobody used them. At most some seconds."""
+        """Drop connections that died while idle. For between units; takes some seconds at most."""
         self.forget_busy()
         now_s = time.monotonic()
-        asked = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
-        for wire in asked:
+        probed = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
+        for wire in probed:
             self._heartbeat(wire, Wire.probe)
-        while asked := [wire for wire in asked if not wire.closed and wire.probed_at_s is not None]:
+        while probed := [
+            wire for wire in probed if not wire.closed and wire.probed_at_s is not None
+        ]:
             left_s = now_s + HEARTBEAT_TIMEOUT_S - time.monotonic()
             if left_s <= 0:
                 break
-            readable, writable = wait(asked, left_s)
+            readable, writable = wait(probed, left_s)
             for wire in writable:
                 self._heartbeat(wire, Wire.push)
             for wire in readable:
                 self._heartbeat(wire, _hear)
-        for wire in asked:
+        for wire in probed:
             self.drop(wire.host, f"{wire.host.address}: no answer to a heartbeat")
 
     def _heartbeat(self, wire: Wire[Any], step: Callable[[Wire[Any]], None]) -> None:
-        """One step of asking a wire whether it lives."""
+        """Run one step of a probe on a connection; drop the connection if it fails."""
         if wire.closed:
             return
         try:
@@ -169,9 +172,9 @@ class Plane:
             self.drop(wire.host, str(error))
 
     def forget_busy(self) -> None:
-        """Close the wires on which somebody's requests are unanswered; the hosts are not at fault.
+        """Close connections with unanswered requests; the hosts are not at fault.
 
-        Their answers would come to the next unit. Nor is it left a server that does not answer.
+        Their responses would reach the next unit, or the server may have stopped answering.
         """
         for wire in self.open_wires():
             if wire.busy or wire.probed_at_s is not None:
@@ -179,7 +182,7 @@ class Plane:
                 wire.close()
 
     def drop(self, host: Host, reason: str) -> None:
-        """Close the wire to a host and leave the host alone for a while."""
+        """Close the connection to a host and back off from the host for a while."""
         now_s = time.monotonic()
         wire = self._wires.pop(host, None)
         if wire is not None:
@@ -190,17 +193,17 @@ class Plane:
         self._absent[host] = _Absence(failures, now_s + backoff_s(failures, self._jitter), reason)
 
     def why_absent(self, hosts: tuple[Host, ...]) -> str:
-        """Why none of the hosts takes rows, for people."""
+        """Explain why none of the hosts accepts rows."""
         reasons = [self._absent[host].reason for host in hosts if host in self._absent]
         reasons += [f"{h.address}: not connected yet" for h in hosts if h in self._openings]
         return "; ".join(reasons) or "no replica is known"
 
     def refused(self, hosts: tuple[Host, ...]) -> bool:
-        """Whether some of the hosts live and take no further connection."""
+        """Return whether some of the hosts are alive but accept no further connection."""
         return any(host in self._absent and self._absent[host].refused for host in hosts)
 
     def close(self) -> None:
-        """Close all wires."""
+        """Close all connections."""
         for opening in self._openings.values():
             opening.abandon()
         self._openings.clear()
@@ -210,6 +213,6 @@ class Plane:
 
 
 def _hear(wire: Wire[Any]) -> None:
-    """Take the answer to a heartbeat, if it is there."""
+    """Take the response to a probe, if it has come."""
     for reply in wire.pull().others:
         wire.take_probe(reply)

@@ -1,4 +1,4 @@
-"""Which errors are worth another try, and after how long. Pure: looks at exceptions only."""
+"""Decide which errors are worth another try, and after how long. Pure: looks at exceptions only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ringhaul.cql.frames import ErrorCode
 
 
 class Verdict(Enum):
-    """What an error says about the request."""
+    """Meaning of an error for the request."""
 
     RETRY = "retry"  #: the cluster could not do it now
     ROW = "row"  #: the cluster will never take this row
@@ -31,7 +31,7 @@ class Verdict(Enum):
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
 
-#: Errors that are about the job and not about a row.
+#: Errors that concern the job as a whole, not one row.
 _FATAL_CODES = (
     ErrorCode.BAD_CREDENTIALS,
     ErrorCode.UNAUTHORIZED,
@@ -40,24 +40,24 @@ _FATAL_CODES = (
 )
 
 
-#: What the server says when the table is not the one that the job was made for; it says so when
-#: it prepares the statement anew, in the same kind of error as for a row that it refuses.
-#: Whole sentences: a value that the server quotes may hold the same words.
+#: Server messages that say the table is no longer the one the job was made for. They come when the
+#: server re-prepares the statement, with the same error code as a refused row. The pattern matches
+#: whole sentences: a value that the server quotes may contain the same words.
 _SCHEMA_CHANGED = re.compile(
     r"(?:(?:table|keyspace|unconfigured table|unconfigured columnfamily) [^\s:]+"
     r"(?: does not exist)?|unknown keyspace/cf pair .*|undefined column name [^\s:]+"
     r"(?: in table [^\s:]+)?|unknown identifier [^\s:]+)\.?",
     re.IGNORECASE,
 )
-#: The server's words within those of the driver: `Error from server: ... message="..." info=...`.
+#: The server's message inside the driver's: `Error from server: ... message="..." info=...`.
 _SERVER_WORDS = re.compile(r'message="(.*)"(?: info=.*)?$', re.DOTALL)
 
 
 def classify(error: BaseException) -> Verdict:
-    """The verdict on an error the driver raised for a write.
+    """Classify an error that the driver raised for a write.
 
-    Unknown errors are worth a retry: the budget is small, and a row is only ever given up for
-    what the server says about the row itself.
+    Unknown errors are retried: the budget is small, and a row is rejected only for what the server
+    says about that row.
     """
     if isinstance(error, InvalidRequest):
         return Verdict.FATAL if _is_schema_change(str(error)) else Verdict.ROW
@@ -69,7 +69,7 @@ def classify(error: BaseException) -> Verdict:
 
 
 def classify_code(code: int, text: str) -> Verdict:
-    """The verdict on an ERROR answer of the native protocol, by the same rules as `classify`."""
+    """Classify an ERROR response of the native protocol by the same rules as `classify`."""
     if code == ErrorCode.INVALID:
         return Verdict.FATAL if _is_schema_change(text) else Verdict.ROW
     if code in _FATAL_CODES:
@@ -83,17 +83,16 @@ def _is_schema_change(text: str) -> bool:
 
 
 def backoff_s(tries: int, jitter: random.Random) -> float:
-    """Seconds to wait before try number `tries` + 1: exponential, with +-50 % jitter.
+    """Return the seconds to wait before try number `tries` + 1: exponential, with +-50 % jitter.
 
-    The jitter keeps the requests that one overloaded node refused together from coming back
-    together.
+    The jitter spreads out requests that one overloaded node refused at the same time.
     """
     pause = min(BACKOFF_FIRST_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
     return pause * jitter.uniform(0.5, 1.5)
 
 
 def message(error: BaseException) -> str:
-    """What the server said, on one line, without the driver's wrapping."""
+    """Return the server's message on one line, without the driver's wrapping."""
     text = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     if isinstance(error, CoordinationFailure):
         if wrapped := _SERVER_WORDS.search(text):

@@ -1,4 +1,4 @@
-"""Which replicas own a row, by column: tokens -> position on the ring -> replica set."""
+"""Find the replicas of rows, by column: tokens -> position on the ring -> replica set."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Routing:
         self._set_of = np.array(set_of, dtype=np.int32)
 
     def assign(self, keys: pa.BinaryArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """(replica set, token) of each routing key."""
+        """Return (replica set, token) of each routing key."""
         if self._ring is None:
             return np.zeros(len(keys), dtype=np.int32), np.arange(len(keys), dtype=np.int64)
         tokens = murmur3_tokens(keys)
-        # A node owns the range that ends at its token, inclusive; past the last token the ring
-        # starts again.
+        # A node owns the range that ends at its token, inclusive; tokens past the last one belong
+        # to the first range.
         position = np.searchsorted(self._ring, tokens, side="left")
         position[position == len(self._ring)] = 0
         return self._set_of[position], tokens
 
     def anywhere(self) -> int:
-        """The number of a set of all nodes: for requests of which no replica is known."""
+        """Return the number of a set of all nodes, for requests whose replicas are unknown."""
         if self._everyone not in self.replica_sets:
             self.replica_sets.append(self._everyone)
         return self.replica_sets.index(self._everyone)

@@ -1,19 +1,20 @@
 """The window of one connection: which requests are unanswered, and how many may be. Pure.
 
-It does no I/O and reads no clock. Whoever owns the socket asks `room`, tells `sent`, and hands in
-what came back: stream ids of VOID results to `answered`, any other answer's to `answered_one`, and
-the end of the connection to `lost`. What to send again, and which row an error means, are answers.
+It does no I/O and reads no clock. The owner of the socket calls `room` before and `sent` after
+sending, and passes in what came back: the stream ids of VOID results to `answered`, any other
+response to `answered_one`, and the end of the connection to `lost`. The return values say what to
+send again, and which row an error is about.
 
-Stream ids are given out in blocks, so that the bookkeeping costs per block and not per request: a
-block's ids are free again when all of its requests are answered, and those free for longest are
-given out first. Every id is marked until its answer comes; an answer that nobody waits for is an
-error, never a row counted twice.
+Stream ids are handed out in blocks, so that bookkeeping costs per block, not per request. The ids
+of a block become free when all of its requests are answered; those free for longest are reused
+first. Every id is marked until its response comes: an unexpected response is an error, never a row
+counted twice.
 
-How many requests may be unanswered adapts to the server (additive increase, multiplicative
-decrease, as TCP does, after Chiu and Jain 1989): while answers come quickly the bound grows by a
-block a round trip, when they come slowly or the server says it is overloaded it shrinks, between
-a floor and a ceiling. Quick means quick as the client saw it; slow means slow beyond doubt: the
-time in which the client did not look for answers is not held against the server.
+The limit of unanswered requests adapts to the server (additive increase, multiplicative decrease,
+as in TCP, after Chiu and Jain 1989). While responses are quick it grows by a block per round trip;
+when they are slow, or the server reports overload, it shrinks, between a floor and a ceiling.
+"Quick" is measured as the client saw it; "slow" leaves out the time in which the client did not
+look for responses.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ Work = TypeVar("Work")
 #: Requests in a block. Measured: below 32 the bookkeeping shows, above 128 acks come in bursts.
 BLOCK_REQUESTS = 64
 BLOCKS_MAX = 256
-#: Requests unanswered at the start, and the least that a slow server brings it down to.
+#: Limit of unanswered requests at the start, and the lowest it shrinks to.
 LIMIT_FIRST = 256
 LIMIT_FLOOR = 32
-#: Answers quicker than this let the bound grow, slower than that shrink it. A node at full speed
-#: answers 1,024 small writes in some 10 ms; half a second is a queue that helps nobody.
+#: Quicker responses let the limit grow, slower ones shrink it. A node at full speed answers 1,024
+#: small writes in some 10 ms; half a second is a queue without any benefit.
 FAST_S = 0.05
 SLOW_S = 0.5
 SHRINK_SLOW = 0.75
 SHRINK_OVERLOADED = 0.5
-#: After a sign of trouble the bound does not grow for this long: refusals come quickly, too.
+#: The limit does not grow for this long after a sign of trouble: refusals are quick as well.
 HOLD_S = 0.5
 
 
 class Returned(NamedTuple, Generic[Work]):
-    """Requests of one piece of work that have no answer: its items `indexes`."""
+    """Unanswered requests of one piece of work: its items `indexes`."""
 
     work: Work
     indexes: NDArray[np.int64]
@@ -57,7 +58,7 @@ class Returned(NamedTuple, Generic[Work]):
 
 @dataclass
 class WindowStats:
-    """What the window decided, for the unit's result."""
+    """Decisions of the window, for the unit's result."""
 
     latencies: Counter[int] = field(default_factory=Counter)  #: bucket (latency.py) -> requests
     limit_max: int = 0
@@ -68,7 +69,7 @@ class WindowStats:
 @dataclass
 class _Block(Generic[Work]):
     work: Work
-    first: int  #: item of `work` that the block's first stream id stands for
+    first: int  #: item of `work` that belongs to the block's first stream id
     count: int
     bytes_count: int
     sent_at_s: float
@@ -76,35 +77,35 @@ class _Block(Generic[Work]):
 
 
 class Window(Generic[Work]):
-    """See the module."""
+    """The unanswered requests of one connection and their adaptive limit; see the module."""
 
     def __init__(self, *, requests_max: int, bytes_max: int) -> None:
-        """`requests_max`: the ceiling of the bound; `bytes_max`: of the requests unanswered."""
-        self.stats = WindowStats()  #: where decisions are noted, see `note_in`
+        """`requests_max`: ceiling of the limit; `bytes_max`: most bytes of unanswered requests."""
+        self.stats = WindowStats()  #: where decisions are recorded, see `note_in`
         self._ceiling = self._cap = min(requests_max, BLOCK_REQUESTS * BLOCKS_MAX)
         self._floor = min(LIMIT_FLOOR, self._ceiling)
         self._bytes_max = bytes_max
         self._free = deque(range(BLOCKS_MAX))
-        self._blocks: dict[int, _Block[Work]] = {}  # in the order in which they were sent
+        self._blocks: dict[int, _Block[Work]] = {}  # in sending order
         self._waiting = np.zeros(BLOCKS_MAX * BLOCK_REQUESTS, bool)
         self._shrunk_at_s = self._trouble_at_s = -math.inf
         self._quick = 0  # answers in this round trip
         self._was_full = False  # in this round trip
-        self.sent_at_s = -math.inf  #: when something was sent last
+        self.sent_at_s = -math.inf  #: when a request was last sent
         self.requests = 0  #: unanswered
         self.bytes_count = 0  #: of blocks with an unanswered request
         self._set_limit(LIMIT_FIRST)
 
     def note_in(self, stats: WindowStats) -> None:
-        """From now on note decisions there: of the unit that borrows the window."""
+        """Record decisions in `stats` from now on: those of the unit that uses the window."""
         self.stats = stats
         self.cap(self._ceiling)
         self._set_limit(self.limit)
 
     def cap(self, requests_max: int) -> None:
-        """No more than so many unanswered, until the next unit borrows the window.
+        """Allow at most this many unanswered requests until another unit uses the window.
 
-        For requests with large answers: how large they are, the window cannot know.
+        For requests with large responses, whose size the window cannot know.
         """
         held = self.limit == self._cap < self._ceiling
         self._cap = max(min(requests_max, self._ceiling), 1)
@@ -113,13 +114,14 @@ class Window(Generic[Work]):
 
     @property
     def bytes_room(self) -> int:
-        """Bytes that may be sent now; a single request may be larger."""
+        """Return the bytes that may be sent now; a single request may be larger."""
         return max(self._bytes_max - self.bytes_count, 0)
 
     def room(self) -> int:
-        """How many requests may be sent now, at most a block and at least one within `bytes_room`.
+        """Return how many requests may be sent now: at most a block.
 
-        None until half a bound or a whole block is free: small blocks cost as much as large ones.
+        The caller sends no more than fit `bytes_room`, but at least one. The result is 0 until half
+        the limit or a whole block is free: small blocks cost as much as large ones.
         """
         if not self._free or (self._blocks and self.bytes_count >= self._bytes_max):
             return 0
@@ -129,7 +131,10 @@ class Window(Generic[Work]):
     def sent(
         self, work: Work, first: int, count: int, bytes_count: int, now_s: float
     ) -> NDArray[np.int64]:
-        """Stream ids for the items first..first+count-1 of `work`, sent now. `count` <= room."""
+        """Return stream ids for the items first..first+count-1 of `work`, which are sent now.
+
+        `count` is at most `room`.
+        """
         number = self._free.popleft()
         self._blocks[number] = _Block(work, first, count, bytes_count, now_s, count)
         begin = number * BLOCK_REQUESTS
@@ -141,29 +146,28 @@ class Window(Generic[Work]):
         return np.arange(begin, begin + count)
 
     def answered(self, streams: NDArray[np.int16], now_s: float, looked_at_s: float) -> None:
-        """These requests went well; their answers came between `looked_at_s` and `now_s`.
+        """Mark requests as done; their responses came between `looked_at_s` and `now_s`.
 
-        Raises `FrameError` if one of them was not waited for; then none of them counts, and all
-        that were waited for still are.
+        Raises `FrameError` if one of them was not expected; then no request is marked as done.
         """
         if not len(streams):
             return
         if int(streams.min()) < 0 or int(streams.max()) >= len(self._waiting):
-            raise FrameError("an answer to a request that was not sent")
+            raise FrameError("a response to a request that was not sent")
         if not self._waiting[streams].all():
-            raise FrameError("an answer to a request that nobody waits for")
+            raise FrameError("a response to a request that is not pending")
         self._waiting[streams] = False
         if np.count_nonzero(self._waiting) != self.requests - len(streams):
             self._waiting[streams] = True
-            raise FrameError("an answer that came twice")
+            raise FrameError("a response that came twice")
         counts = np.bincount(streams // BLOCK_REQUESTS)
         for number in np.flatnonzero(counts).tolist():
             self._take(number, int(counts[number]), now_s, looked_at_s)
 
     def answered_one(self, stream: int, now_s: float, looked_at_s: float) -> tuple[Work, int]:
-        """The work and item that an answer other than VOID is about; it is unanswered no more."""
+        """Return the work and item of a response other than VOID, and mark it as answered."""
         if not 0 <= stream < len(self._waiting) or not self._waiting[stream]:
-            raise FrameError(f"an answer to stream {stream}, which nobody waits for")
+            raise FrameError(f"a response to stream {stream}, which is not pending")
         number = stream // BLOCK_REQUESTS
         block = self._blocks[number]
         self._waiting[stream] = False
@@ -171,24 +175,24 @@ class Window(Generic[Work]):
         return block.work, block.first + stream % BLOCK_REQUESTS
 
     def works_of(self, streams: NDArray[np.int16]) -> list[Work]:
-        """The work that requests without an answer belong to, by block."""
+        """Return the work of unanswered requests, by block."""
         numbers = np.unique(streams // BLOCK_REQUESTS).tolist()
         return [self._blocks[number].work for number in numbers if number in self._blocks]
 
     def overloaded(self, now_s: float) -> None:
-        """The server said that it is: fewer requests from now on."""
+        """Lower the limit because the server reported overload."""
         self._shrink(SHRINK_OVERLOADED, now_s)
 
     def oldest_sent_at_s(self) -> float | None:
-        """When the oldest block with an unanswered request was sent."""
+        """Return when the oldest block with an unanswered request was sent."""
         return next((block.sent_at_s for block in self._blocks.values()), None)
 
     def works(self) -> Iterator[Work]:
-        """The work of each block with an unanswered request."""
+        """Yield the work of each block with an unanswered request."""
         return (block.work for block in self._blocks.values())
 
     def lost(self) -> list[Returned[Work]]:
-        """The connection is gone: all that has no answer, and a window as at first."""
+        """Return all unanswered requests after the connection ended, and reset the window."""
         returned = []
         for number, block in self._blocks.items():
             begin = number * BLOCK_REQUESTS
@@ -202,7 +206,7 @@ class Window(Generic[Work]):
         return returned
 
     def _take(self, number: int, count: int, now_s: float, looked_at_s: float) -> None:
-        """`count` requests of a block were answered."""
+        """Mark `count` requests of a block as answered."""
         block = self._blocks[number]
         took_s = now_s - block.sent_at_s
         self.stats.latencies[latency.bucket(int(took_s * 1e6))] += count
@@ -219,9 +223,9 @@ class Window(Generic[Work]):
             self._grow(block.count)
 
     def _grow(self, answered: int) -> None:
-        """A block more for each round trip, which is as many answers as the bound.
+        """Raise the limit by a block per round trip, that is after as many responses as the limit.
 
-        Only if the bound was what kept more from being sent.
+        Only if the limit kept requests from being sent.
         """
         self._quick += answered
         if self._quick >= self.limit:
@@ -230,7 +234,7 @@ class Window(Generic[Work]):
             self._quick, self._was_full = 0, False
 
     def _shrink(self, factor: float, now_s: float) -> None:
-        """At most once in the time that slow answers take: they all tell of one queue."""
+        """Lower the limit, once per SLOW_S at most: slow responses all come from the same queue."""
         self._trouble_at_s = now_s
         if now_s - self._shrunk_at_s < SLOW_S:
             return

@@ -1,4 +1,4 @@
-"""Work on its way to replicas, and what is asked of whoever has it sent: see `dispatch`."""
+"""Work on its way to replicas, and the interfaces its sender needs; see `dispatcher`."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ class Work(NamedTuple, Generic[Rows]):
 
     rows: Rows
     frames: Frames
-    order: NDArray[np.int64]  #: the rows of `rows` that the frames are of, one after the other
+    order: NDArray[np.int64]  #: the rows of `rows` that the frames hold, in frame order
     replica_set: int
     tries: int
-    #: Frame i is of order[cuts[i]:cuts[i + 1]]; None: of order[i].
+    #: Frame i holds the rows order[cuts[i]:cuts[i + 1]]; None: the row order[i].
     cuts: NDArray[np.int64] | None = None
-    #: What is known of frames that failed for an unclear reason.
+    #: What is known about frames that failed for an unclear reason.
     suspect: Suspect | None = None
 
     def rows_of(self, index: int) -> NDArray[np.int64]:
-        """The rows that a frame is of."""
+        """Return the rows that a frame holds."""
         if self.cuts is None:
             return self.order[index : index + 1]
         return self.order[self.cuts[index] : self.cuts[index + 1]]
 
     def rows_between(self, first: int, last: int) -> int:
-        """How many rows the frames first..last-1 are of."""
+        """Return how many rows the frames first..last-1 hold."""
         return last - first if self.cuts is None else int(self.cuts[last] - self.cuts[first])
 
     def fit(self, first: int, last: int, rows_max: int) -> int:
-        """How many of the frames first..last-1 are of `rows_max` rows together; at least one."""
+        """Return how many of the frames first..last-1 hold at most `rows_max` rows; at least 1."""
         if self.cuts is None:
             return min(last - first, rows_max)
         end = int(self.cuts[first]) + rows_max
         return max(int(np.searchsorted(self.cuts[first + 1 : last + 1], end, side="right")), 1)
 
     def again(self, indexes: NDArray[np.int64]) -> Work[Rows]:
-        """Some of the frames, to be tried once more."""
+        """Return some of the frames as work for another try."""
         frames, tries = self.frames.take(indexes), self.tries + 1
         if self.cuts is None:
             return self._replace(frames=frames, order=self.order[indexes], tries=tries)
@@ -59,7 +59,7 @@ class Work(NamedTuple, Generic[Rows]):
 
 @dataclass
 class Segment(Generic[Rows]):
-    """Frames first..last-1 of some work that are still to be sent."""
+    """The frames first..last-1 of some work, still to be sent."""
 
     work: Work[Rows]
     first: int
@@ -68,7 +68,7 @@ class Segment(Generic[Rows]):
 
 @dataclass
 class Failed(Generic[Rows]):
-    """Frames of some work that the server answered with errors worth another try."""
+    """Frames that the server answered with errors worth another try."""
 
     work: Work[Rows]
     indexes: list[int]
@@ -77,7 +77,7 @@ class Failed(Generic[Rows]):
 
 
 class Bounds(Protocol):
-    """What is asked of a user's options."""
+    """The limits that a dispatcher reads from its owner's options."""
 
     @property
     def consistency(self) -> int: ...
@@ -88,7 +88,7 @@ class Bounds(Protocol):
 
 
 class Hooks(Protocol):
-    """What is called while frames are on their way; see `base.WriterHooks`."""
+    """Callbacks while frames are on their way; see `base.WriterHooks`."""
 
     @property
     def tick(self) -> Callable[[], None]: ...

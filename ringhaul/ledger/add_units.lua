@@ -1,6 +1,6 @@
--- Appends units. Units that are there already are left as they are, so a call may be repeated.
+-- Appends units. Existing units are left as they are, so a call may be repeated.
 -- ARGV: epoch, number of the first unit, spec of each unit...
--- Answers the number of units the job has now: less than `first` if units before it are missing
+-- Returns the number of units the job has now: less than `first` if units before it are missing
 -- (the server lost the end of its log; nothing was appended). -1: not running in this epoch.
 local first = int(ARGV[2])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'sealed')

@@ -1,11 +1,11 @@
--- What Redis holds of a job, at one moment: audit.py judges whether it adds up. Nothing is changed.
--- Answers {'', part that is there...} if there is no meta, else {state, units, left, kept, sum_tot,
---   sum_lat, counted, epoch, kept_epoch, parts of a wrong type parted by blanks, unit specs, results,
---   whether there is a spec, bits in done, units in bad, fields of extras, fields of live, values of
---   tot, values of lat}; '' for what is not there.
+-- Reads what Redis holds of a job, at one moment: audit.py checks whether it is consistent.
+-- Changes nothing. Returns {'', existing part...} if there is no meta, else {state, units, left,
+--   kept, sum_tot, sum_lat, counted, epoch, kept_epoch, parts of a wrong type separated by blanks,
+--   unit specs, results, whether there is a spec, bits in done, units in bad, fields of extras,
+--   fields of live, values of tot, values of lat}; '' for what does not exist.
 local wrong = {}
 
--- The answer to a command about a key of the job, `other` if that has another type.
+-- Returns the response to a command on a key of the job, `other` if the key has another type.
 local function look(part, other, command, ...)
   local answer = redis.pcall(command, JOB .. part, ...)
   if type(answer) == 'table' and answer.err then

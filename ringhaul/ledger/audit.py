@@ -1,8 +1,8 @@
-"""Whether what Redis holds of a job adds up.
+"""Check whether what Redis holds of a job is consistent.
 
-Redis can lose single keys of a job: by a `maxmemory-policy` that evicts, or because somebody
-deleted them. What is left looks like a smaller job. So each report first compares counts that are
-kept in different keys, all read by one script at one moment. Pure, but for what it is given.
+Redis can lose single keys of a job: through a `maxmemory-policy` that evicts, or because they were
+deleted. The rest looks like a smaller job. So each report first compares counts that are kept in
+different keys, all read by one script at one moment. Pure.
 """
 
 from collections.abc import Sequence
@@ -10,61 +10,61 @@ from dataclasses import dataclass
 
 from ringhaul.errors import EXIT_FATAL, Terminal
 
-#: What users know the keys by.
+#: The keys in users' terms.
 _NAMES = {
     "meta": "its state",
-    "spec": "what it is",
+    "spec": "its description",
     "done": "which units are done",
     "bad": "which units were given up",
     "extras": "rejects, parts and partial results",
     "tot": "its totals",
     "lat": "its latencies",
 }
-#: The longest number that is taken for one; longer ones are not numbers of a ledger.
+#: The longest text that is taken for a number; longer ones are not numbers of a ledger.
 _DIGITS_MAX = 19
 
 
 class JobDamaged(Terminal):
-    """Part of what the ledger held of a job is gone or cannot be read."""
+    """Part of what the ledger held of a job is lost or unreadable."""
 
     exit_code = EXIT_FATAL
 
     def __init__(self, job: str, damage: Sequence[str]) -> None:
         self.job, self.damage = job, tuple(damage)
         super().__init__(
-            f"job {job} is DAMAGED: {'; '.join(damage)}. Nobody can tell its counts, and it cannot "
+            f"job {job} is DAMAGED: {'; '.join(damage)}. Its counts are unknown, and it cannot "
             "be resumed. Keys of Redis were evicted, deleted or written by something else: "
-            "`ringhaul doctor` looks at its settings. What the job wrote until then is still there"
+            "`ringhaul doctor` checks its settings. What the job wrote until then still exists"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What Redis holds of one job, at one moment. None: made by an older version."""
+    """Redis's data of one job, at one moment. None: made by an older version."""
 
-    units: int  #: that were split
-    left: int  #: neither done nor given up
-    specs: int  #: of units
+    units: int  #: units split
+    left: int  #: neither done nor quarantined
+    specs: int  #: units with a spec
     results: int
     has_spec: bool
-    done: int  #: bits that are set
+    done: int  #: bits set
     bad: int
     extras: int
-    live: int  #: units whose progress is kept: at work, or stopped until a resume
+    live: int  #: units with live progress: in progress, or stopped until a resume
     kept: int | None  #: how many extras there should be
-    sum_tot: int  #: over all fields
+    sum_tot: int  #: sum over all fields
     sum_tot_due: int | None  #: what it should be
     sum_lat: int
     sum_lat_due: int | None
-    counted: int | None  #: commits that the sums include; an older version's are not among them
+    counted: int | None  #: commits included in the sums; those of an older version are not
     kept_is_known: bool  #: no older version resumed the job, which drops extras
-    unreadable: tuple[str, ...] = ()  #: keys that have another type
+    unreadable: tuple[str, ...] = ()  #: keys of another type
 
 
 def unpack_held(answer: Sequence[bytes | int | list[bytes]]) -> Held | list[str]:
-    """The answer of the script `audit`; or the parts that are there without any meta.
+    """Return the response of the script `audit`; or the existing parts of a job without meta.
 
-    Raises `ValueError` for what is no number.
+    Raises `ValueError` for text that is not a number.
     """
     state, *rest = answer
     if state == b"":
@@ -94,37 +94,35 @@ def unpack_held(answer: Sequence[bytes | int | list[bytes]]) -> Held | list[str]
 
 
 def find_damage(held: Held) -> list[str]:
-    """What does not add up, in words; empty if all of it does."""
-    damage = [
-        f"{_NAMES.get(part, part)} (key {part}) is of another type" for part in held.unreadable
-    ]
+    """Return descriptions of what is inconsistent; empty if nothing is."""
+    damage = [f"{_NAMES.get(part, part)} (key {part}) has another type" for part in held.unreadable]
     if not held.has_spec:
-        damage.append("what it is (key spec) is gone")
+        damage.append("its description (key spec) is lost")
     if held.specs != held.units:
-        damage.append(f"{held.specs:,} of {held.units:,} units are there")
+        damage.append(f"{held.specs:,} of {held.units:,} units exist")
     done = held.units - held.left - held.bad
     if held.done != done:
         damage.append(f"{held.done:,} units are marked done and {done:,} should be")
     if held.results != held.done:
-        damage.append(f"results of {held.results:,} units are there and {held.done:,} are done")
-    # Workers of an older version may take part while hosts are brought up to date, one by one. What
-    # they add is in none of the counts; nothing is taken away by that.
+        damage.append(f"results of {held.results:,} units exist and {held.done:,} are done")
+    # Workers of an older version may take part while hosts are updated one by one. What they add is
+    # in none of the counts; they never remove anything.
     mixed = held.counted is not None and held.counted < held.done
     if held.kept is not None and held.kept_is_known:
         most = held.extras if mixed else held.kept + held.live
         if not held.kept <= held.extras <= most:
             damage.append(
-                f"{_NAMES['extras']} of {held.extras:,} units are there and {held.kept:,} should be"
+                f"{_NAMES['extras']} of {held.extras:,} units exist and {held.kept:,} should be"
             )
     if _differs(held.sum_tot, held.sum_tot_due, mixed=mixed):
-        damage.append("its totals are not the sums of what was counted")
+        damage.append("its totals do not match what was counted")
     if _differs(held.sum_lat, held.sum_lat_due, mixed=mixed):
-        damage.append("its latencies are not all there")
+        damage.append("some of its latencies are lost")
     return damage
 
 
 def _differs(there: int, due: int | None, *, mixed: bool) -> bool:
-    """Whether a sum is not what it should be, or less than that where it has parts not counted."""
+    """Return whether a sum differs from its due; in a mixed job only if it is smaller."""
     return due is not None and (there < due if mixed else there != due)
 
 

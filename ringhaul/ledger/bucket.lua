@@ -1,10 +1,10 @@
--- Takes something out of a job's token buckets. A bucket may go into debt; the answer says how long
+-- Takes amounts out of a job's token buckets. A bucket may go into debt; the response says how long
 -- the taker has to wait until its own share is paid for, so takers of all hosts queue up fairly.
--- KEYS: ringhaul:{job}:rate (hash: of each bucket `name`, `name:at_us`, `name:per_s`)
+-- KEYS: ringhaul:{job}:rate (hash: for each bucket `name`, `name:at_us`, `name:per_s`)
 -- ARGV: ttl_s, (name, amount, amount per second, burst)...
--- Answers for each bucket the wait in ms, 0 if there is none.
--- A bucket that is new holds no more than its first taker wants, and one whose rate was raised has
--- filled at the old one so far.
+-- Returns for each bucket the wait in ms, 0 for none.
+-- A new bucket holds no more than its first taker wants, and one whose rate was raised has filled
+-- at the old rate so far.
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local waits = {}

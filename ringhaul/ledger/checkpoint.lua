@@ -1,7 +1,7 @@
--- Keeps where an attempt has got to for good: a later attempt of the unit goes on from there.
+-- Saves an attempt's position durably: a later attempt of the unit continues from there.
 -- ARGV: unit, token, cursor
--- Answers OK; LOST: the lease is another attempt's or the unit is done; STOP: the job does not run,
--- and the cursor is kept for a resume; GONE: there is no such job, Redis lost it.
+-- Returns OK; LOST: another attempt has the lease, or the unit is done; STOP: the job does not run,
+-- and the cursor is kept for a resume; GONE: the job no longer exists, Redis lost it.
 local unit = ARGV[1]
 local state = redis.call('HGET', META, 'state')
 if not state then

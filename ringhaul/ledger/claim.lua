@@ -1,13 +1,13 @@
--- Gives a unit to an attempt, under a lease.
--- ARGV: unit, epoch, token, lease_ms, created_ms of the job that is meant or '' (whichever it is)
--- Answers {'CLAIMED', attempt, spec, pace, units of the job that run now, now_ms} or
---   {'OTHER'}    the id is another job's by now
---   {'STOP'}     the job does not run, or not in this epoch; or it ended now, because Redis lost what
---                the unit is
+-- Leases a unit to an attempt.
+-- ARGV: unit, epoch, token, lease_ms, created_ms of the expected job or '' (any)
+-- Returns {'CLAIMED', attempt, spec, pace, units of the job that run now, now_ms} or
+--   {'OTHER'}    the id belongs to another job by now
+--   {'STOP'}     the job does not run, or not in this epoch; or it failed now, because Redis lost
+--                the unit's spec
 --   {'DONE'}     the unit is committed
---   {'PAUSED'}   the job is paused; the unit will be issued again when it goes on
---   {'BUSY'}     another attempt has it, or its turn has not come; it will be issued again
---   {'BAD'}      the unit was given up
+--   {'PAUSED'}   the job is paused; the unit will be issued again when it continues
+--   {'BUSY'}     another attempt has it, or it is not its turn yet; it will be issued again
+--   {'BAD'}      the unit was quarantined
 --   {'UNKNOWN'}  no such job or unit
 -- A repeated call with the same token gets the same attempt again.
 local unit, number, token, lease_ms = ARGV[1], int(ARGV[1]), ARGV[3], int(ARGV[4])
@@ -56,7 +56,7 @@ end
 if m[6] then
   return { 'PAUSED' }
 end
--- Only a unit whose turn it is: a late message must not cut a back-off short nor run a suspect
+-- Only a unit whose turn it is: a late message must neither cut a backoff short nor run a suspect
 -- beside others.
 if not redis.call('ZSCORE', ISSUED, unit) then
   local not_before = redis.call('ZSCORE', DUE, unit)
@@ -73,7 +73,7 @@ take_out(unit)
 redis.call('HSET', OWNER, unit, token)
 redis.call('ZADD', BEGUN, text(now), unit)
 if redis.call('HSETNX', META, 'started_ms', text(now)) == 1 then
-  redis.call('HDEL', META, 'paused_total_ms') -- pauses of before are no part of the time from here on
+  redis.call('HDEL', META, 'paused_total_ms') -- the time counts from here, without earlier pauses
 end
 if m[5] then
   redis.call('HDEL', META, 'silent')

@@ -1,10 +1,10 @@
--- Counts a finished unit, once, whoever finished it.
+-- Counts a finished unit, once, whichever attempt finished it.
 -- ARGV: unit, epoch, token, result, extra or '', number of totals, (field, increment)...,
 --       (latency bucket, increment)...
--- Answers 1: counted; 0: this unit had been counted before, nothing changed; -1: another epoch, no
--- such unit, or the job's figures are settled.
+-- Returns 1: counted; 0: this unit was counted before, nothing changed; -1: another epoch, no such
+-- unit, or the job's figures are final.
 --
--- The token need not own the lease: an attempt that was taken for dead and finished all the same
+-- The token need not own the lease: an attempt that was presumed dead and finished all the same
 -- did the work, and the row timestamps make a second attempt write the same. A job that was
 -- stopped, cancelled or failed still counts what its workers had finished.
 local unit, number = ARGV[1], int(ARGV[1])
@@ -42,7 +42,7 @@ redis.call('HSET', results, unit, ARGV[4])
 if ARGV[5] ~= '' then
   note_kept(redis.call('HSET', EXTRAS, unit, ARGV[5]))
 else
-  note_kept(-redis.call('HDEL', EXTRAS, unit)) -- of another attempt, which stopped the job
+  note_kept(-redis.call('HDEL', EXTRAS, unit)) -- left by another attempt, which stopped the job
 end
 take_out(unit)
 redis.call('HDEL', STARTS, unit)
@@ -61,8 +61,8 @@ if state ~= 'RUNNING' then
   return 1
 end
 
--- The same rule as limits.ErrorLimit.exceeded; a resume gives the job its allowance anew.
--- Where records do not become a row each, records are counted too.
+-- The same rule as limits.ErrorLimit.exceeded; a resume resets the job's allowance. If records do
+-- not become one row each, records are counted as well.
 local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local all_rejected = tonumber(t[2] or '0')
 local rejected = all_rejected - tonumber(m[6])

@@ -4,26 +4,25 @@
 -- 0 .. units-1, those from `next` on wait to be issued for the first time. Each one below `next`
 -- that is not done is in exactly one of
 --
---   due       waits to be issued again (released, lease ran out, or its message got lost)
+--   due       waits to be issued again (released, lease expired, or its message was lost)
 --   issued    handed out for publishing, not yet claimed
 --   lease     claimed; `owner` names the attempt
---   bad       given up
+--   bad       quarantined
 --   suspects  lost two workers; waits until it can run alone. A suspect that is issued or leased
---             stays in here too, and leaves it when it is done or bad.
+--             stays in this set too, until it is done or bad.
 --
 -- `left` = units - done - bad. A sealed job with left = 0 is over.
 --
--- Redis can lose single keys (eviction, a deletion by hand). So that no report is made from what is
--- left of a job, meta counts what other keys hold: `kept` is the number of fields of `extras`,
--- `sum_tot` and `sum_lat` are the sums of all increments of `tot` and `lat`. Jobs that an older
--- version made have none of the three. An older version that takes part in a job of this one knows none
--- of them either: `counted` is the number of commits that they include, and `kept_epoch` is the job's
--- epoch unless an older version resumed it, which drops extras.
--- `audit` reads them, audit.py judges them.
+-- Redis can lose single keys (eviction, manual deletion). So that no report is based on the remains
+-- of a job, meta counts what other keys hold: `kept` is the number of fields of `extras`, `sum_tot`
+-- and `sum_lat` are the sums of all increments of `tot` and `lat`. Jobs made by an older version
+-- have none of the three. An older version that takes part in a job of this one ignores them:
+-- `counted` is the number of commits that they include, and `kept_epoch` is the job's epoch unless
+-- an older version resumed it, which drops extras. `audit` reads them, audit.py evaluates them.
 --
 -- A paused job is a running one with `paused_ms`, the time since when. None of its units is issued.
 --
--- Redis runs a script alone and replicates its writes as one transaction, so these sentences also
+-- Redis runs a script alone and replicates its writes as one transaction, so these invariants also
 -- hold after a crash that lost the end of the append-only file. A script is not rolled back when
 -- it fails half way: arguments are checked before the first write.
 
@@ -39,13 +38,13 @@ local EXTRAS, CURSORS, BEGUN = JOB .. 'extras', JOB .. 'cursors', JOB .. 'begun'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- A whole number as text: Lua would write 1e+14 for large ones.
+-- Formats a whole number: Lua would write 1e+14 for large ones.
 local function text(number)
   return string.format('%.0f', number)
 end
 
--- The whole number in an argument: in plain form, because the text also names fields and members,
--- and of at most 15 characters, which a double holds exactly and HINCRBY cannot overflow with.
+-- Parses an argument as a whole number. Plain form, because the text also names fields and members;
+-- at most 15 characters, which a double holds exactly and HINCRBY cannot overflow with.
 local function int(argument)
   if not (argument == '0' or string.find(argument, '^%-?[1-9]%d*$')) or #argument > 15 then
     error({ err = 'BADARG not a plain whole number of at most 15 characters: ' .. argument })
@@ -70,8 +69,8 @@ local function each_key(visit)
   end
 end
 
--- For writes to a job that is over: the key ends in the same millisecond as `meta`, so that no job is
--- ever there in part.
+-- For writes to a job that is over: the key expires in the same millisecond as `meta`, so that a
+-- job never exists in part.
 local function keep_for_a_while(key)
   local at = redis.call('PEXPIRETIME', META)
   if at > 0 then
@@ -79,20 +78,20 @@ local function keep_for_a_while(key)
   end
 end
 
--- Notes that `extras` has `change` fields more.
+-- Adds `change` to the number of fields in `extras`.
 local function note_kept(change)
   if change ~= 0 and redis.call('HEXISTS', META, 'kept') == 1 then
     redis.call('HINCRBY', META, 'kept', change)
   end
 end
 
--- Whether every unit is done, given up or left: not so once Redis lost `done` or `bad`.
+-- Whether units = done + bad + left: false once Redis lost `done` or `bad`.
 local function adds_up()
   local m = redis.call('HMGET', META, 'units', 'left')
   return redis.call('BITCOUNT', DONE) + redis.call('HLEN', BAD) + tonumber(m[2]) == tonumber(m[1])
 end
 
--- The first unit from `unit` on that is not done.
+-- Returns the first unit from `unit` on that is not done.
 local function first_not_done(unit)
   if redis.call('GETBIT', DONE, text(unit)) == 0 then
     return unit
@@ -101,7 +100,7 @@ local function first_not_done(unit)
   return found >= 0 and found or redis.call('STRLEN', DONE) * 8
 end
 
--- Ends a pause, if there is one. Answers 1 if there was.
+-- Ends a pause. Returns 1 if the job was paused, else 0.
 local function unpause()
   local since = redis.call('HGET', META, 'paused_ms')
   if not since then
@@ -148,7 +147,7 @@ local function end_lease(unit)
   redis.call('ZREM', BEGUN, unit)
 end
 
--- Ends the unit's being issued, due or leased. What it has begun so far is not counted.
+-- Removes the unit from issued, due and lease. Its progress so far is not counted.
 local function take_out(unit)
   redis.call('ZREM', ISSUED, unit)
   redis.call('ZREM', DUE, unit)
@@ -165,7 +164,7 @@ local function put_back(unit, not_before)
   end
 end
 
--- Gives the unit up. A job whose other units are done is over with this.
+-- Quarantines the unit. If all other units are done, this ends the job.
 local function quarantine(unit, reason)
   take_out(unit)
   redis.call('ZREM', SUSPECTS, unit)
@@ -174,11 +173,11 @@ local function quarantine(unit, reason)
   finish_if_done()
 end
 
--- The unit's worker is gone. One loss is bad luck; after two the unit itself is a suspect: it
--- may have been killed as the neighbour of the real culprit, so it gets one more try, alone.
+-- Handles a unit whose worker is gone. One loss is bad luck; after two the unit itself is a
+-- suspect: it may have died as the neighbour of the real culprit, so it gets one more try, alone.
 local function reclaim(unit)
   take_out(unit)
-  -- It had a lease, so it was begun: also where Redis lost how often.
+  -- It had a lease, so it was started at least once, even if Redis lost how often.
   local starts = math.max(tonumber(redis.call('HGET', STARTS, unit) or '0'), 1)
   local starts_max = tonumber(redis.call('HGET', META, 'starts_max'))
   if starts >= starts_max then

@@ -1,10 +1,10 @@
-"""Talking to the ledger's Redis: how to connect, and how long to keep trying.
+"""Connect to the ledger's Redis, and retry while it is away.
 
-Every script may be sent again when its answer was lost, because each changes something only the
+Every script may be sent again if its response was lost, because each changes something only the
 first time: a unit is committed once, a lease is bound to its token, appended units have numbers, a
-resume names the epoch that it leaves. The two that do act again are harmless: an `issue` whose
-answer is lost leaves units issued that nobody publishes, which the sweep finds after
-`unclaimed_ms`; a repeated `take` from a rate limit only slows a job down a little.
+resume names the epoch that it leaves. The two exceptions are harmless: an `issue` whose response is
+lost leaves units issued and unpublished, which the sweep finds after `unclaimed_ms`; a repeated
+`take` from a rate limit only slows a job down a little.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _PAUSE_FIRST_S = 0.05
 _PAUSE_MAX_S = 2.0
 
 _REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
-#: Conditions of the server that pass: it is away, loading its log, failing over, or full.
+#: Temporary conditions: the server is away, loading its log, failing over, or full.
 _PASSING = (
     redis.ConnectionError,
     redis.TimeoutError,
@@ -53,36 +53,36 @@ _PASSING = (
     TryAgainError,
     ClusterDownError,  # and MASTERDOWN
 )
-#: The same by the server's codes, as redis-py has no types for a disk that cannot be written to
-#: (MISCONF), replicas that are away, and a script that hogs the server. A transaction that was
-#: given up for one of them has it after words of its own.
+#: The same by server code, since redis-py has no types for a disk that cannot be written (MISCONF),
+#: replicas that are away, and a script that blocks the server. In an aborted transaction the code
+#: follows other text.
 _PASSING_CODE = re.compile(
     r"(?:^|caused error: |because of: )"
     r"(?:MISCONF|NOREPLICAS|BUSY|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN)\b"
 )
 
 
-_CLUSTER = "it is a node of a Redis Cluster; name one server that is no cluster in broker.url"
-#: What a server answers that is not set up for us, by its beginning; and what to do.
+_CLUSTER = "it is a node of a Redis Cluster; set a server that is not part of one in broker.url"
+#: Errors of a server that is unsuitable, by the beginning of their text; and what to do.
 _USELESS = {
-    "DB index is out of range": "it has no database of the number in broker.url; take one that "
+    "DB index is out of range": "it has no database with the number in broker.url; use one that "
     "it has, such as 0: redis://HOST:PORT/0",
-    "invalid DB index": "the database in broker.url is not one; take 0: redis://HOST:PORT/0",
+    "invalid DB index": "the database in broker.url is invalid; use 0: redis://HOST:PORT/0",
     "SELECT is not allowed in cluster mode": _CLUSTER,
     "CROSSSLOT": _CLUSTER,
-    "unknown command": "it does not know, or does not allow, a command that is needed; Redis 7.2 "
+    "unknown command": "it does not know, or does not allow, a required command; Redis 7.2 "
     "or later and Valkey do",
 }
 
 
 class LedgerRefused(Terminal):
-    """Redis answers, but not to this user."""
+    """Redis is up, but does not accept this user."""
 
     exit_code = EXIT_FATAL
 
 
 class ServerUnusable(LedgerRefused):
-    """Redis answers, and is not set up so that it could ever serve."""
+    """Redis is up, but its configuration makes it unusable."""
 
 
 def connect(
@@ -93,10 +93,10 @@ def connect(
     tls_cert: str | None = None,
     tls_key: str | None = None,
 ) -> redis.Redis:
-    """A client for `url` (`redis://`, `rediss://` or `unix://`) with bounded waits.
+    """Return a client for `url` (`redis://`, `rediss://` or `unix://`) with bounded waits.
 
-    No connection is made before the first command. The pool opens new connections after a fork.
-    `password` goes before one in the URL. Retries are `Caller`'s task, so the client makes none.
+    It connects at the first command, and its pool reconnects after a fork. `password` takes
+    precedence over one in the URL. Retries are `Caller`'s task, so the client makes none.
     """
     options: dict[str, Any] = {}
     if password is not None:
@@ -117,7 +117,7 @@ def connect(
 
 
 class Caller:
-    """Runs scripts and commands, again and again while the server is away, within a bound."""
+    """Runs scripts and commands, retrying for a limited time while the server is away."""
 
     def __init__(
         self,
@@ -126,9 +126,9 @@ class Caller:
         patience_ms: int = PATIENCE_MS,
         scripts: Mapping[str, str] | None = None,
     ) -> None:
-        """`client` must leave replies as bytes.
+        """`client` must return replies as bytes.
 
-        `patience_ms`: no new try begins after this long; a try itself may take the client's socket
+        `patience_ms`: no new try starts after this long; a try itself may take the client's socket
         timeout. `scripts` replaces the text of scripts (tests set the clock or break one).
         """
         if client.get_connection_kwargs().get("decode_responses"):
@@ -137,34 +137,34 @@ class Caller:
         self._execute: Callable[..., Any] = client.execute_command
         self.patience_ms = patience_ms
         self._texts = {**read_scripts(), **(scripts or {})}
-        # SHA-1 is how Redis names scripts; nothing depends on it being hard to forge.
+        # Redis names scripts by SHA-1; it does not have to be secure.
         self._digests = {
             name: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
             for name, text in self._texts.items()
         }
 
     def script(self, name: str, key: str, *arguments: str | int | bytes) -> Any:
-        """The answer of script `name` on `key`; strings in it are bytes.
+        """Return the response of script `name` on `key`; strings in it are bytes.
 
         Raises:
-          LedgerUnavailable: no answer within `patience_ms`.
+          LedgerUnavailable: no response within `patience_ms`.
           LedgerRefused: the server does not accept this user.
         """
 
         def run() -> Any:
             try:
                 return self._execute("EVALSHA", self._digests[name], 1, key, *arguments)
-            except NoScriptError:  # a restarted server, or the first use
+            except NoScriptError:  # the server restarted, or this is the first use
                 return self._execute("EVAL", self._texts[name], 1, key, *arguments)
 
         return self.insist(run)
 
     def command(self, *words: str | int) -> Any:
-        """The answer to one command; it must be one that may be repeated. Raises as `script`."""
+        """Return the response to a command, which must be idempotent. Raises as `script`."""
         return self.insist(lambda: self._execute(*words))
 
     def insist(self, operation: Callable[[], T]) -> T:
-        """The result of `operation`, which may be run several times. Raises as `script` does."""
+        """Return the result of `operation`, which may run several times. Raises as `script`."""
         give_up_at = time.monotonic() + self.patience_ms / 1000
         pause_s = _PAUSE_FIRST_S
         while True:
@@ -182,19 +182,19 @@ class Caller:
                     ) from error
                 if not _passes(error):
                     raise
-                # Spread out, so that a thousand workers do not all come back at once.
+                # Jitter, so that a thousand workers do not all come back at once.
                 wait_s = pause_s * random.uniform(0.5, 1.5)
                 if time.monotonic() + wait_s > give_up_at:
                     raise LedgerUnavailable(
                         f"Redis at {self.address()} did not serve for "
                         f"{self.patience_ms / 1000:.0f} s: {_words(error)}. {_advice(error)} "
-                        "Jobs go on by themselves when it is back."
+                        "Jobs continue by themselves when it is back."
                     ) from error
             time.sleep(wait_s)
             pause_s = min(pause_s * 2, _PAUSE_MAX_S)
 
     def address(self) -> str:
-        """Where the server is, without user or password."""
+        """Return the server's address, without user or password."""
         options = self.client.get_connection_kwargs()
         if "path" in options:
             return str(options["path"])
@@ -202,7 +202,7 @@ class Caller:
 
 
 def _refusal(error: redis.RedisError) -> str:
-    """Why no waiting helps, and what to do; empty: another kind of error."""
+    """Return why waiting does not help, and what to do; empty for other errors."""
     if isinstance(error, MovedError):
         return _CLUSTER
     text = str(error).removeprefix("ERR ")
@@ -210,7 +210,7 @@ def _refusal(error: redis.RedisError) -> str:
 
 
 def _passes(error: redis.RedisError) -> bool:
-    """Whether the server may serve later without anybody asking in another way."""
+    """Return whether the server may serve later without any change."""
     if isinstance(error, _PASSING):
         return True
     return isinstance(error, redis.ResponseError) and bool(_PASSING_CODE.search(str(error)))
@@ -223,5 +223,5 @@ def _advice(error: redis.RedisError) -> str:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, to be followed by a full stop: redis-py sets one too."""
+    """Return the error's text without the full stop that redis-py adds."""
     return str(error).rstrip(".")

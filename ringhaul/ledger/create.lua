@@ -1,7 +1,7 @@
--- Makes a job, running and without units.
+-- Creates a job, running and without units.
 -- ARGV: spec, (meta field, value)...
--- Answers 1; 0 if the job is there already with the same spec (a repeated call); -1 if the id is
--- taken by another job; -2 if Redis lost the meta of a job of this id and has other keys of it: their
+-- Returns 1; 0 if the job exists already with the same spec (a repeated call); -1 if the id belongs
+-- to another job; -2 if Redis lost the meta of a job with this id but has other keys of it: their
 -- done bits and counts would be taken for those of the new job.
 local SPEC = JOB .. 'spec'
 if redis.call('EXISTS', META) == 1 then

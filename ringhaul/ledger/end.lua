@@ -1,6 +1,6 @@
 -- Ends a running job early.
--- ARGV: state (CANCELLED or FAILED), reason or '', epoch that is meant or '' (whichever it is)
--- Answers the job's state after this, '' if there is no such job.
+-- ARGV: state (CANCELLED or FAILED), reason or '', expected epoch or '' (any)
+-- Returns the job's state afterwards, '' if there is no such job.
 local m = redis.call('HMGET', META, 'state', 'epoch')
 local state = m[1]
 if state == 'RUNNING' and (ARGV[3] == '' or ARGV[3] == m[2]) then

@@ -1,14 +1,14 @@
--- What the sharing of workers goes by: who is there, and what wants to be worked on.
--- One script over all jobs, so that each commit costs one question.
+-- Returns what the sharing of workers depends on: living workers and jobs with open units.
+-- One script over all jobs, so that each commit costs one request.
 -- KEYS: ringhaul:running (set)   ARGV: pattern of a job's meta key, ringhaul:workers (zset)
--- Answers {now_ms, members of the workers that are alive, {job, queue, priority, units left, pace}...}
--- Jobs that are paused, or over, are left out.
+-- Returns {now_ms, members of the living workers, {job, queue, priority, units left, pace}...}
+-- without jobs that are paused or over.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local alive = redis.call('ZRANGEBYSCORE', ARGV[2], string.format('(%.0f', now), '+inf')
 local answer = { now, alive }
 for _, job in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  -- `pcall`: a key of a wrong type costs its own job, and not all that run beside it.
+  -- `pcall`: a key of a wrong type affects its own job only, not all that run beside it.
   local m = redis.pcall('HMGET', string.format(ARGV[1], job), 'state', 'paused_ms', 'queue',
     'priority', 'left', 'pace')
   if m[1] == 'RUNNING' and not m[2] then

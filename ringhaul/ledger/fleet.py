@@ -1,4 +1,4 @@
-"""Who is there to work, and which jobs want to be worked on, at one moment."""
+"""A snapshot of the living workers and of the jobs that need them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,21 +12,21 @@ from ringhaul.ledger.workers import Worker, unpack_worker
 class OpenJob(NamedTuple):
     """A job that runs and is not paused."""
 
-    queue: str  #: Its label; empty: none.
+    queue: str  #: The job's label; empty: none.
     priority: str
-    units: int  #: Neither done nor given up.
+    units: int  #: Neither done nor quarantined.
     limits: Limits
 
 
 class Fleet(NamedTuple):
-    """One look at workers and jobs."""
+    """A snapshot of workers and jobs."""
 
-    workers: Sequence[Worker]  #: That are alive.
+    workers: Sequence[Worker]  #: Living ones.
     jobs: dict[str, OpenJob]
 
 
 def look_at_fleet(caller: Caller) -> Fleet:
-    """Look. Raises as `Caller.script` does."""
+    """Return the snapshot. Raises as `Caller.script` does."""
     now_ms, alive, *jobs = caller.script("fleet", keys.RUNNING, keys.META_PATTERN, keys.WORKERS)
     return Fleet(
         [unpack_worker(member.decode()) for member in alive],

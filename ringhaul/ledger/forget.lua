@@ -1,10 +1,10 @@
--- Drops jobs of which nothing is left from a list of jobs by time.
--- KEYS: a zset of job -> ms   ARGV: pattern of a job's meta key, age in ms from which on a job may be
---   gone, most jobs to look at, any whole number from 0
--- Answers the jobs that were dropped.
+-- Drops jobs that no longer exist from a list of jobs by time.
+-- KEYS: a zset of job -> ms   ARGV: pattern of a job's meta key, age in ms from which a job may be
+--   gone, most jobs to examine, any whole number from 0
+-- Returns the dropped jobs.
 --
--- Jobs that were never ended stay, and are among the oldest for ever: the number says which stretch
--- of the old ones is looked at, so that these never hide the others.
+-- Jobs that never ended stay, and are among the oldest forever: the number selects which stretch
+-- of the old ones to examine, so that these never hide the others.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local until_ms, most = string.format('%.0f', now - ARGV[2]), tonumber(ARGV[3])

@@ -1,7 +1,7 @@
-"""Jobs whose keys ran out are dropped from the lists that still name them.
+"""Drop jobs whose keys have expired from the lists that still name them.
 
-Redis ends a job's own keys by itself; what tells of all jobs is looked through a little at a time,
-whenever somebody comes by.
+Redis expires a job's own keys; lists of all jobs are cleaned up a little at a time, by whichever
+process uses them.
 """
 
 import random
@@ -9,15 +9,16 @@ import random
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 
-#: Looked at in one call, which takes 0.2 ms of the server's time. More than a caller adds
-#: until it comes by again, so that a list gets shorter.
+#: Most jobs examined per call, which takes 0.2 ms of the server's time. More than a caller adds
+#: until its next call, so that a list shrinks.
 LOOKED_AT_MAX = 100
 
 
 def forget_gone(caller: Caller, list_key: str) -> list[str]:
-    """Drop from a list of jobs (job -> ms) some that are older than a job is kept, and gone.
+    """Drop jobs that no longer exist from a list of jobs (job -> ms).
 
-    Returns those that were dropped. Raises as `Caller.script` does.
+    Only jobs older than the time that a job is kept are examined. Returns those dropped. Raises as
+    `Caller.script` does.
     """
     dropped: list[bytes] = caller.script(
         "forget",

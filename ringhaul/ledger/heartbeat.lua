@@ -1,6 +1,6 @@
--- Notes that a worker is alive, and forgets those that were not heard of for too long.
+-- Records that a worker is alive, and removes those whose heartbeat has expired.
 -- KEYS: ringhaul:workers (zset)   ARGV: "host:pid:slots:queues", ttl_ms
--- Answers how many were forgotten.
+-- Returns how many were removed.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))

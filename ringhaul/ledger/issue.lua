@@ -1,9 +1,9 @@
 -- Chooses units to publish now, so that no more than `window` are issued or leased.
--- ARGV: window, most units in one answer
--- Answers {epoch, queue, kind, unit...}, the job's labels of these names or ''; {0, '', ''} if the
--- job does not run or is paused.
--- Order: units to be tried again whose time has come, then new ones by number, and once nothing
--- else is left or out, one suspect at a time.
+-- ARGV: window, most units to return
+-- Returns {epoch, queue, kind, unit...}, with the job's labels of these names or ''; {0, '', ''} if
+-- the job does not run or is paused.
+-- Order: units whose retry is due, then new ones by number, and once nothing else is left or out,
+-- one suspect at a time.
 local window, most = int(ARGV[1]), int(ARGV[2])
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'next', 'sealed',
   'paused_ms', 'queue', 'kind')

@@ -1,17 +1,17 @@
-"""Every key in Redis, its type and its life. Nothing else in ringhaul names a ledger key.
+"""Every key in Redis, its type and its lifetime. No other module names a ledger key.
 
 The keys of one job share the hash tag `{job}`, so that a Redis Cluster keeps them on one node and
-a script may touch them all:
+a script may access them all:
 
     ringhaul:{job}:meta          hash    state, epoch, counts, limits, times, the producer's labels,
                                          and what `extras`, `tot` and `lat` should hold: see audit
-    ringhaul:{job}:spec          string  what the job is, JSON, opaque here
+    ringhaul:{job}:spec          string  the job's description, JSON, opaque here
     ringhaul:{job}:units:<b>     hash    unit -> its spec; b = unit // 256
     ringhaul:{job}:results:<b>   hash    unit -> result of the attempt that counted
-    ringhaul:{job}:extras        hash    unit -> what it leaves beside numbers: rejected records,
-                                         parts written, a partial table; opaque here. And until
-                                         a resume of a unit that had too many rejects by itself
-    ringhaul:{job}:cursors       hash    unit -> where its attempts got to for good; opaque here
+    ringhaul:{job}:extras        hash    unit -> what it leaves besides numbers: rejected records,
+                                         parts written, a partial table; opaque here. Also, until
+                                         a resume, of a unit that alone had too many rejects
+    ringhaul:{job}:cursors       hash    unit -> durable position of its attempts; opaque here
     ringhaul:{job}:done          bitmap  bit n: unit n is committed
     ringhaul:{job}:tot           hash    field -> sum over the committed units
     ringhaul:{job}:lat           hash    latency bucket -> requests, over the committed units
@@ -21,46 +21,46 @@ a script may touch them all:
     ringhaul:{job}:owner         hash    unit -> token of the attempt that holds the lease
     ringhaul:{job}:begun         zset    unit -> ms at which the attempt that holds the lease began
     ringhaul:{job}:live          hash    unit -> "rows,rejected,bytes" so far, not in `tot`
-    ringhaul:{job}:starts        hash    unit -> attempts begun and not given back
+    ringhaul:{job}:starts        hash    unit -> attempts started and not given back
     ringhaul:{job}:fails         hash    unit -> times given back with blame
     ringhaul:{job}:suspects      zset    unit -> not before; units that lost two workers
     ringhaul:{job}:losses        hash    unit -> where its lost attempts were, JSON lines;
                                          unit:by -> their tokens; unit:least -> how many records
-                                         were at work together at the last of them
-    ringhaul:{job}:bad           hash    unit -> why it was given up
+                                         were processed together at the last of them
+    ringhaul:{job}:bad           hash    unit -> why it was quarantined
     ringhaul:{job}:rate          hash    token buckets of the job's pace
 
-A running job's keys have no TTL; from the job's end they live `JOB_TTL_S`, and a resume removes
-the TTL again. `rate` lives `RATE_TTL_S` after its last use. Shared by all jobs:
+A running job's keys have no TTL. After its end they live for `JOB_TTL_S`; a resume removes the TTL
+again. `rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
 
     ringhaul:jobs                zset    job -> ms of creation; jobs whose keys are gone are dropped
                                          from it when jobs are listed
-    ringhaul:queues              zset    job with workers of its own -> ms at which they were there
-                                         last; dropped with its queue when its keys are gone
+    ringhaul:queues              zset    job with its own workers -> ms at which they were last
+                                         alive; dropped with its queue when its keys are gone
     ringhaul:running             set     jobs that the sweep looks at
     ringhaul:open                set     one member for each open unit of the jobs that run and
                                          are not paused, `OPEN_UNITS_MAX` at most
     ringhaul:workers             zset    "host:pid:slots:queues" -> ms until which it is alive
-    ringhaul:looks               set     looks that commands wait for
-    ringhaul:look:<name>         string  what is to be looked at, JSON; lives `LOOK_TTL_S`
-    ringhaul:look:<name>:seen    hash    worker -> what it has seen, JSON; lives `LOOK_TTL_S`
-    ringhaul:openings:<name>     zset    token -> ms at which a session opening is forgotten
+    ringhaul:looks               set     preflight requests that commands wait for
+    ringhaul:look:<name>         string  the request, JSON; lives for `LOOK_TTL_S`
+    ringhaul:look:<name>:seen    hash    worker -> its answer, JSON; lives for `LOOK_TTL_S`
+    ringhaul:openings:<name>     zset    token -> ms at which a session opening expires
     ringhaul:beats               zset    "host:pid" -> ms until which a beat is alive
 
-Of one schedule, with `SCHEDULE_TTL_S` from the last run on; the state from the last look:
+Per schedule, with `SCHEDULE_TTL_S` after the last run; for the state after the last look:
 
     ringhaul:schedule:{name}:state    hash  settled_ms (due times up to it are settled), paused_ms,
                                             since:<timing>, seen:<timing> (ms at which a beat
                                             first and last saw it);
-                                            run, owner, lease_ms of the run that is not over;
-                                            troubles, wait_ms (runs in a row that failed by no
-                                            fault of their files; none begins before)
-    ringhaul:schedule:{name}:runs     zset  run -> ms at which it began or was passed over
+                                            run, owner, lease_ms of the run that has not ended;
+                                            troubles, wait_ms (consecutive failed runs that were
+                                            not their files' fault; none starts before)
+    ringhaul:schedule:{name}:runs     zset  run -> ms at which it started or was passed over
     ringhaul:schedule:{name}:records  hash  run -> its record, JSON
     ringhaul:schedule:{name}:files    hash  path -> what was loaded of it, JSON
 
 Units are packed 256 to a hash because Redis keeps a hash of up to 512 short fields (values of up to
-64 bytes) as one flat listpack: about 40 bytes a unit instead of about 120 as keys of their own.
+64 bytes) as one flat listpack: about 40 bytes a unit instead of about 120 as separate keys.
 """
 
 import re
@@ -70,7 +70,7 @@ from ringhaul.errors import UsageError
 UNITS_PER_BUCKET = 256
 JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
-#: Of one unit: some 100 losses. What is lost after that counts as a start, so that the unit ends.
+#: Per unit: some 100 losses. A later loss counts as a start, so that the unit ends.
 LOSSES_BYTES_MAX = 32 * 1024
 #: Longer than a year: a schedule that runs once a year keeps its history.
 SCHEDULE_TTL_S = 400 * 24 * 3600
@@ -91,7 +91,7 @@ META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once and last as long as it does, by the last part of their name.
 LASTING = ("meta", "spec", "extras", "cursors", "done", "tot", "lat")
-#: Keys of a job that exist once and tell of units that are not done: when all are, none is left.
+#: Keys of a job that exist once and are about units that are not done: empty once all are.
 UNDONE = (
     "issued",
     "due",
@@ -113,36 +113,36 @@ _JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def job_key(job: str, part: str) -> str:
-    """The key of `job` that holds `part`.
+    """Return the key of `job` that holds `part`.
 
     Raises:
       UsageError: the job id has characters that cannot be part of a key.
     """
     if not _JOB_ID.fullmatch(job):
-        raise UsageError(f'"{job}" is not a job id: job ids look like ld-7f3a9c')
+        raise UsageError(f'"{job}" is not a job id; job ids look like ld-7f3a9c')
     return f"ringhaul:{{{job}}}:{part}"
 
 
 def bucket_key(job: str, part: str, unit: int) -> str:
-    """The key of `job` that holds `part` of `unit`."""
+    """Return the key of `job` that holds `part` of `unit`."""
     return job_key(job, f"{part}:{unit // UNITS_PER_BUCKET}")
 
 
 def look_key(name: str) -> str:
-    """The key of what a look is to look at."""
+    """Return the key of a preflight request."""
     return f"ringhaul:look:{name}"
 
 
 def seen_key(name: str) -> str:
-    """The key of what workers have seen at a look."""
+    """Return the key of the workers' answers to a preflight request."""
     return f"ringhaul:look:{name}:seen"
 
 
 def openings_key(name: str) -> str:
-    """The key that counts who is opening a session to the cluster `name`."""
+    """Return the key that counts session openings to the cluster `name`."""
     return f"ringhaul:openings:{name}"
 
 
 def schedule_key(name: str, part: str) -> str:
-    """The key of the schedule `name` that holds `part`; names are checked by who reads the file."""
+    """Return the key of the schedule `name` that holds `part`; the file's reader checks names."""
     return f"ringhaul:schedule:{{{name}}}:{part}"

@@ -1,7 +1,7 @@
-"""The ledger of jobs: the door through which every change of a job goes.
+"""The ledger of jobs, through which every change to a job is made.
 
-Each method is one script, so each is atomic, and each may be repeated (see `connection`). A worker
-does, per unit: `claim`, `renew` between blocks, then `commit` or `release`, then `issue`.
+Each method runs one script, so each is atomic, and each may be repeated (see `connection`). For
+each unit a worker calls `claim`, `renew` between blocks, then `commit` or `release`, then `issue`.
 """
 
 import re
@@ -24,11 +24,11 @@ from ringhaul.ledger.reading import OWN_FIELDS, JobMissing, JobOver, JobTaken, L
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import RESUMABLE, JobState
 
-#: Units in one answer of `issue`, or looked at by one `sweep`: bounds how long a script runs.
+#: Most units that one `issue` returns or one `sweep` examines: limits how long a script runs.
 UNITS_PER_SCRIPT_MAX = 1000
 _REASON_CHARS_MAX = 500
 _ERROR_CHARS_MAX = 200
-#: How a script ends that meets a key of another type, or text where a number belongs.
+#: Errors of a script that finds a key of another type, or text instead of a number.
 _UNREADABLE = re.compile(
     r"WRONGTYPE|hash value is not an integer|attempt to (?:compare|perform arithmetic|concatenate)"
     r"|attempt to call|number expected|bad argument|not an integer|value is not a valid float"
@@ -37,23 +37,23 @@ _UNREADABLE = re.compile(
 
 @dataclass(frozen=True)
 class Claimed:
-    """The unit is this attempt's until the lease runs out."""
+    """The unit belongs to this attempt until the lease expires."""
 
     attempt: int  #: 1-based; counts starts that were not given back.
     spec: str
-    limits: Limits = NO_LIMITS  #: On the job, and on what this unit may have in flight.
-    at_ms: int = field(default=0, compare=False)  #: When that was, by Redis's clock.
+    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
+    at_ms: int = field(default=0, compare=False)  #: When it was claimed, by Redis's clock.
 
 
 class Refusal(Enum):
     """Why a claim got no unit. The message that led to it is to be dropped in every case."""
 
-    OTHER = "OTHER"  #: The id is another job's than the one that was meant.
+    OTHER = "OTHER"  #: The id belongs to a different job than the caller meant.
     STOP = "STOP"  #: The job does not run, or not in this epoch.
     DONE = "DONE"  #: The unit is committed.
-    PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it goes on.
-    BUSY = "BUSY"  #: Another attempt has it, or it will be issued again at its turn.
-    BAD = "BAD"  #: The unit was given up.
+    PAUSED = "PAUSED"  #: The job is paused; the unit is issued again when it continues.
+    BUSY = "BUSY"  #: Another attempt has it, or it will be issued again in its turn.
+    BAD = "BAD"  #: The unit was quarantined.
     UNKNOWN = "UNKNOWN"  #: There is no such job or unit.
 
 
@@ -61,29 +61,29 @@ class Lease(Enum):
     """Whether an attempt still has its unit."""
 
     OK = "OK"
-    PAUSE = "PAUSE"  #: The job is paused: `release` the unit, or finish it if that cannot be.
-    LOST = "LOST"  #: Another attempt's, or done: drop the work.
-    STOP = "STOP"  #: The job does not run any more: stop at the block's end, then `release`.
-    GONE = "GONE"  #: There is no such job any more: Redis lost it. Drop the work.
+    PAUSE = "PAUSE"  #: The job is paused: `release` the unit, or finish it if that is impossible.
+    LOST = "LOST"  #: Another attempt has it, or it is done: drop the work.
+    STOP = "STOP"  #: The job no longer runs: stop at the end of the block, then `release`.
+    GONE = "GONE"  #: The job no longer exists, because Redis lost it: drop the work.
 
 
 class Renewed(NamedTuple):
-    """What a renewal of a lease hands back."""
+    """The outcome of renewing a lease."""
 
     lease: Lease
-    limits: Limits = NO_LIMITS  #: On the job, and on what this unit may have in flight.
+    limits: Limits = NO_LIMITS  #: Of the job, and of what this unit may have in flight.
 
 
 class Commit(IntEnum):
-    """What became of a commit."""
+    """The outcome of a commit."""
 
     COUNTED = 1
-    REPEATED = 0  #: The unit had been counted, by another attempt or by this very call repeated.
-    STALE = -1  #: Another epoch, no such unit, or the job's figures are settled.
+    REPEATED = 0  #: The unit was counted before, by another attempt or by a repeat of this call.
+    STALE = -1  #: Another epoch, no such unit, or the job's figures are final.
 
 
 class Issued(NamedTuple):
-    """Units to publish now, with the epoch that their messages carry."""
+    """Units to publish now, with the epoch for their messages."""
 
     epoch: int
     units: list[int]
@@ -92,15 +92,15 @@ class Issued(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """What a sweep found."""
+    """The findings of a sweep."""
 
     state: JobState | None  #: None: no such job.
-    expired: int  #: Leases that had run out.
+    expired: int  #: Expired leases.
     unclaimed: int  #: Units issued and not claimed in time.
 
 
 def new_token() -> str:
-    """A name for one attempt; make a new one for every claim of a message."""
+    """Return a new name for an attempt; every claim of a message needs a new one."""
     return secrets.token_hex(8)
 
 
@@ -108,10 +108,10 @@ class Ledger(Reader):
     """Reads and changes jobs.
 
     `starts_max`, `fails_max`, `unclaimed_ms` are written into the jobs that this object creates;
-    scripts take them from there, so that all workers agree.
+    scripts read them there, so that all workers agree.
 
-    Every method raises LedgerUnavailable (transient) when Redis does not serve for `patience_ms`,
-    and LedgerRefused when it does not accept the user.
+    Every method raises LedgerUnavailable (transient) if Redis does not serve within `patience_ms`,
+    and LedgerRefused if it does not accept the user.
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class Ledger(Reader):
         patience_ms: int = PATIENCE_MS,
         scripts: Mapping[str, str] | None = None,
     ) -> None:
-        """`max_starts`: attempts of a unit that may die before it is given up.
+        """`max_starts`: attempts of a unit that may die before it is quarantined.
 
         `fails_max`: times that a unit may be released with blame; one more fails the job.
-        `unclaimed_ms`: a unit issued this long ago and not claimed is issued again.
+        `unclaimed_ms`: a unit not claimed this long after it was issued is issued again.
         `patience_ms`, `scripts`: see `Caller`.
         """
         self.caller = Caller(client, patience_ms=patience_ms, scripts=scripts)
@@ -136,7 +136,7 @@ class Ledger(Reader):
         self.unclaimed_ms = unclaimed_ms
 
     def with_patience(self, patience_ms: int) -> "Ledger":
-        """The same ledger, for a caller who has other things to do while Redis is away."""
+        """Return the same ledger with another patience, for callers with other work to do."""
         return Ledger(
             self.caller.client,
             max_starts=self.max_starts,
@@ -158,17 +158,17 @@ class Ledger(Reader):
         pace: Pace = NO_PACE,
         priority: str = NORMAL,
     ) -> None:
-        """Make a running job without units. Repeating the call changes nothing.
+        """Create a running job without units. Idempotent.
 
         `labels` are shown by `status`. `max_starts` overrides this ledger's for the job (1 for
         writes that must not be repeated). `priority`: one of `shares.WEIGHTS`.
 
         Raises:
-          UsageError: the id is not one, or belongs to another job.
+          UsageError: the id is malformed, or belongs to another job.
         """
         clash = OWN_FIELDS & labels.keys()
         if clash:
-            raise ValueError(f"labels with names the ledger uses itself: {sorted(clash)}")
+            raise ValueError(f"labels with names that the ledger uses: {sorted(clash)}")
         limit = error_limit or ErrorLimit()
         meta: dict[str, str | int] = {
             **labels,
@@ -186,26 +186,26 @@ class Ledger(Reader):
             raise JobTaken(f"the job id {job} is taken by another job")
         if answer == -2:
             raise JobTaken(
-                f"the job id {job} is that of a job of which Redis lost part: give another id"
+                f"the job id {job} belongs to a job that Redis lost parts of: use another id"
             )
         self._list(job)
 
     def add_units(self, job: str, epoch: int, first_unit: int, specs: Sequence[str]) -> int | None:
-        """Append units; those that exist are left alone, so a call may be repeated.
+        """Append units; existing ones are left alone, so a call may be repeated.
 
-        Returns the number of units the job has now. If it is less than `first_unit`, units before
-        are missing (Redis came back without the end of its log) and nothing was appended: add
-        again from there. None: the job does not run in this epoch.
+        Returns the number of units the job has now. If it is less than `first_unit`, earlier units
+        are missing (Redis came back without the end of its log) and nothing was appended: add again
+        from there. None: the job does not run in this epoch.
 
-        Specs of up to 64 bytes are kept compactly.
+        Specs of up to 64 bytes are stored compactly.
         """
         count = int(self._script("add_units", job, epoch, first_unit, *specs))
-        if first_unit == 0:  # a worker may have to be started for them; more are counted by sweeps
+        if first_unit == 0:  # a worker may have to start for them; sweeps count later ones
             count_open_units(self.caller)
         return None if count < 0 else count
 
     def seal(self, job: str, epoch: int, units_count: int) -> int | None:
-        """Say that all `units_count` units were added; the job ends when none is left.
+        """Mark all `units_count` units as added; the job ends when none is left.
 
         Returns the number of units the job has. If it is not `units_count` the job is not sealed:
         add the missing ones and seal again. None: the job does not run in this epoch.
@@ -219,22 +219,22 @@ class Ledger(Reader):
         return self._end(job, JobState.CANCELLED, "")
 
     def fail(self, job: str, reason: str, *, epoch: int | None = None) -> JobState:
-        """End a running job that cannot go on. Returns the state after it.
+        """End a running job that cannot continue. Returns the state after it.
 
-        `epoch`: the one that is meant; a job that was resumed since goes on.
+        `epoch`: end the job only in this epoch; a job that was resumed since continues.
         """
         return self._end(job, JobState.FAILED, reason, epoch)
 
     def resume(self, job: str, *, error_limit: ErrorLimit | None = None) -> int:
         """Run an ended job's units that are not done. Returns the new epoch.
 
-        The rejects so far do not count against the limit any more. If nothing is left to do the
-        job is over again at once. A job whose splitting was cut short needs its missing units and
-        a `seal`, as at first.
+        The rejects so far no longer count against the limit. If nothing is left to do, the job ends
+        again at once. If splitting was interrupted, the job needs its missing units and a `seal`,
+        as after creation.
 
         Raises:
-          JobMissing; JobDamaged: part of it was lost; UsageError: the job runs, or is over for
-            good.
+          JobMissing; JobDamaged: part of it was lost; UsageError: the job runs, or is in a final
+            state.
         """
         before = self.status(job)
         self.check(job)
@@ -245,7 +245,7 @@ class Ledger(Reader):
             limit = (error_limit.records_max, error_limit.per_million_max)
         epoch, state = self._script("resume", job, before.epoch, *limit)
         if epoch == -1:  # lost just now
-            raise JobDamaged(job, ["which units are done does not add up"])
+            raise JobDamaged(job, ["the units marked as done do not add up"])
         if epoch != before.epoch + 1:
             raise JobOver(f"job {job} was resumed by another command: it is {state.decode()}")
         self._list(job)
@@ -253,32 +253,32 @@ class Ledger(Reader):
         return int(epoch)
 
     def pause(self, job: str) -> JobState:
-        """Let no unit of a running job be issued or claimed; workers give back those they have.
+        """Pause a running job: no unit is issued or claimed, and workers release those they have.
 
-        Returns the job's state: one that runs is paused now. Raises JobMissing.
+        Returns the job's state: a running one is paused now. Raises JobMissing.
         """
         return self._state_after("pause", job)
 
     def may_publish(self, job: str, token: str, *, lease_ms: int, leave_ms: int = 0) -> int:
-        """Ask to write the manifest or the result of a job that is over: one at a time may, for
-        `lease_ms`, until `note_published`.
+        """Acquire the right to write the manifest or the result of an ended job.
 
-        Returns 0: write it now; -1: it was written already, or the job is not over; else how many
-        ms later to ask again, with the same `token`. `leave_ms`: so long from the job's end on it
-        is left to others.
+        One caller at a time has it, for `lease_ms`, until `note_published`. Returns 0: write it
+        now; -1: it was written already, or the job has not ended; else the ms after which to try
+        again, with the same `token`. `leave_ms`: this long after the job's end, it is left to
+        others.
         """
         return int(self._script("publish", job, token, lease_ms, leave_ms))
 
     def not_published(self, job: str, token: str) -> None:
-        """It could not be written: let others try."""
+        """Release the right to write after a failure, so that others can try."""
         self._script("publish", job, token, 0, 0)
 
     def note_published(self, job: str) -> None:
-        """Keep in mind that the manifest or the result of a job that is over is there."""
+        """Record that the manifest or the result of an ended job was written."""
         self._script("published", job)
 
     def unpause(self, job: str) -> bool:
-        """Let a paused job go on. Returns whether it was paused. Raises JobMissing."""
+        """Continue a paused job. Returns whether it was paused. Raises JobMissing."""
         answer: int = self._script("unpause", job)
         if answer < 0:
             raise JobMissing(job)
@@ -286,17 +286,17 @@ class Ledger(Reader):
         return answer == 1
 
     def throttle(self, job: str, pace: Pace) -> JobState:
-        """Set the pace of a running job, in the place of the one it had.
+        """Replace the pace of a running job.
 
-        Returns the job's state: of one that runs the pace is set. Raises JobMissing.
+        Returns the job's state: if it runs, the pace is set. Raises JobMissing.
         """
         return self._state_after("throttle", job, pace.pack())
 
     def make_durable(self, timeout_ms: int = 2000) -> bool:
-        """Wait until what this client wrote is on the server's disk.
+        """Wait until this client's writes are on the server's disk.
 
-        Returns False if that took longer, or if the server keeps no append-only file. Worth its
-        wait (up to a second) before a producer that will not come back says "detached".
+        Returns False if that took longer, or if the server has no append-only file. Worth the wait
+        (up to a second) before a producer that will not come back says "detached".
         """
         try:
             numbers: list[int] = self.caller.command("WAITAOF", 1, 0, timeout_ms)
@@ -304,15 +304,15 @@ class Ledger(Reader):
             return False
         return numbers[0] >= 1
 
-    # Both sides.
+    # Producer and worker.
 
     def issue(self, job: str, window: int) -> Issued:
-        """Units to publish now, so that at most `window` are issued or leased."""
+        """Return units to publish now, so that at most `window` are issued or leased."""
         epoch, queue, kind, *units = self._script("issue", job, window, UNITS_PER_SCRIPT_MAX)
         return Issued(epoch, units, queue.decode(), kind.decode())
 
     def sweep(self, job: str) -> Swept:
-        """Let units be issued again whose lease ran out or whose message was lost."""
+        """Let units be issued again whose lease expired or whose message was lost."""
         state, expired, unclaimed = self._script("sweep", job, UNITS_PER_SCRIPT_MAX)
         return Swept(JobState(state.decode()) if state else None, expired, unclaimed)
 
@@ -328,9 +328,9 @@ class Ledger(Reader):
         *,
         created_ms: int | None = None,
     ) -> Claimed | Refusal:
-        """Take a unit for `lease_ms`. Repeated with the same token, it gives the same attempt.
+        """Lease a unit for `lease_ms`. Repeated with the same token, it returns the same attempt.
 
-        `created_ms`: of the job that is meant, as `job_made` tells: an id may be used again once
+        `created_ms`: creation time of the expected job, from `job_made`: an id may be reused once
         its job is forgotten.
         """
         meant = "" if created_ms is None else created_ms
@@ -343,9 +343,9 @@ class Ledger(Reader):
     def decline(
         self, job: str, unit: int, epoch: int, *, delay_ms: int = 0, reason: str = ""
     ) -> Lease:
-        """Its message came to a worker that cannot take the unit: let it be issued again.
+        """Give back the unit of a message that this worker cannot process; it is issued again.
 
-        `reason`: is shown while no unit of the job is worked on, until one is claimed.
+        `reason` is shown while no unit of the job is worked on, until one is claimed.
         """
         words = reason[:_REASON_CHARS_MAX]
         return Lease(self._script("decline", job, unit, epoch, delay_ms, words).decode())
@@ -359,15 +359,17 @@ class Ledger(Reader):
         live: Live | None = None,
         trouble: str = "",
     ) -> Renewed:
-        """Keep the unit for `lease_ms` from now and show what this attempt has done so far, and
-        what keeps it from getting on, in words."""
+        """Extend the lease to `lease_ms` from now, and report progress and `trouble`.
+
+        `live`: what this attempt has done so far; `trouble`: why it makes no progress.
+        """
         progress = f"{live.rows},{live.rejected},{live.bytes}" if live else ""
         words = trouble[:_REASON_CHARS_MAX]
         word, *limits = self._script("renew", job, unit, token, lease_ms, progress, words)
         return Renewed(Lease(word.decode()), _limits(*limits))
 
     def checkpoint(self, job: str, unit: int, token: str, cursor: bytes) -> Lease:
-        """Keep where this attempt has got to for good, so that the next one goes on from there."""
+        """Save this attempt's position durably, so that the next one can continue from there."""
         return Lease(self._script("checkpoint", job, unit, token, cursor).decode())
 
     def commit(
@@ -381,10 +383,10 @@ class Ledger(Reader):
         latencies: Mapping[str, int] | None = None,
         extra: bytes = b"",
     ) -> Commit:
-        """Count a finished unit. Only the first commit of a unit counts, whoever makes it.
+        """Count a finished unit. Only the first commit of a unit counts, by any attempt.
 
-        `totals` are added to the job's; `rows` and `rejected` among them are records and are held
-        against the job's limit of errors. `latencies` are counts by bucket. `extra`: see `extras`.
+        `totals` are added to the job's; `rows` and `rejected` among them are records and count
+        towards the job's limit of errors. `latencies` are counts by bucket. `extra`: see `extras`.
         """
         counts = [word for pair in totals.items() for word in pair]
         counts += [word for pair in (latencies or {}).items() for word in pair]
@@ -403,17 +405,17 @@ class Ledger(Reader):
         delay_ms: int = 0,
         fatal: bool = False,
     ) -> Lease:
-        """Give the unit back unfinished, to be tried again after `delay_ms`.
+        """Give the unit back unfinished, to be retried after `delay_ms`.
 
         Not counted as a start. `blamed`: the unit's own error (not a shutdown or an outage); one
-        blame more than `fails_max` fails the job with `reason`. `fatal`: it fails the job at once.
-        An attempt that has lost its unit changes nothing.
+        blame more than `fails_max` fails the job with `reason`. `fatal`: the job fails at once. An
+        attempt that has lost its unit changes nothing.
         """
         words = (reason[:_REASON_CHARS_MAX], int(blamed), delay_ms, int(fatal))
         return Lease(self._script("release", job, unit, token, *words).decode())
 
     def stop(self, job: str, unit: int, token: str, live: Live, extra: bytes) -> Lease:
-        """End the job: this attempt, which is not done, has by itself too many rejects for it.
+        """End the job because this unfinished attempt alone has too many rejects.
 
         `live`: what it did; `extra`: its rejects, kept until a resume. Neither is counted.
         """
@@ -430,12 +432,12 @@ class Ledger(Reader):
         loss: Loss | None = None,
         epoch: int | None = None,
     ) -> Lease:
-        """The attempt's process died: do not wait for its lease to run out.
+        """End the lease of an attempt whose process died, without waiting for it to expire.
 
-        `fatal`: why the job cannot go on; it fails, unless the attempt had lost its unit before.
-        `loss`: where the process was. If fewer records were at work together than at the last
-        loss, the attempt is not held against the unit. It is noted once for each token, and of an
-        attempt that lost its unit before, too: in `epoch`, while the unit has to be done.
+        `fatal`: why the job cannot continue; it fails, unless the attempt had lost its unit before.
+        `loss`: where the process was. If fewer records were processed together than at the last
+        loss, the attempt does not count against the unit. The loss is recorded once per token, also
+        for an attempt that had lost its unit, if `epoch` is current and the unit is not done.
         """
         words = fatal[:_REASON_CHARS_MAX]
         where = ("", 0, "") if loss is None else (loss.pack(), loss.together, loss.words)
@@ -443,7 +445,7 @@ class Ledger(Reader):
         return Lease(self._script("lost", job, unit, token, words, *where, meant).decode())
 
     def losses(self, job: str, unit: int) -> list[Loss]:
-        """Where the attempts of a unit were that were lost, as far as it is known."""
+        """Return where the lost attempts of a unit were, as far as known."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "losses"), unit)
         return [Loss.unpack(line) for line in (found or b"").decode().splitlines()]
 
@@ -451,11 +453,11 @@ class Ledger(Reader):
         try:
             return self.caller.script(name, keys.job_key(job, "meta"), *arguments)
         except redis.ResponseError as error:
-            # Arguments are checked before: a script fails by the type, or the text, of a key.
+            # Arguments are checked before, so a script fails because of a key's type or content.
             if not _UNREADABLE.search(str(error)):
                 raise
             raise JobDamaged(
-                job, [f"its keys cannot be read ({str(error)[:_ERROR_CHARS_MAX]})"]
+                job, [f"its keys are unreadable ({str(error)[:_ERROR_CHARS_MAX]})"]
             ) from error
 
     def _end(self, job: str, state: JobState, reason: str, epoch: int | None = None) -> JobState:
@@ -463,7 +465,7 @@ class Ledger(Reader):
         return self._state_after("end", job, state.value, reason[:_REASON_CHARS_MAX], meant)
 
     def _state_after(self, name: str, job: str, *arguments: str | int) -> JobState:
-        """Run a script that answers with the job's state. Raises JobMissing."""
+        """Run a script that returns the job's state. Raises JobMissing."""
         after: bytes = self._script(name, job, *arguments)
         if not after:
             raise JobMissing(job)
@@ -471,8 +473,11 @@ class Ledger(Reader):
         return JobState(after.decode())
 
     def _list(self, job: str) -> None:
-        """Put the job where `jobs` and the sweep find it: after it exists, and again on a repeat,
-        so that a producer that died in between leaves at worst a job that nobody works on."""
+        """Add the job to the lists that `jobs` and the sweep use.
+
+        After its creation, and again on a repeat: a producer that died in between leaves at worst a
+        job that no worker handles.
+        """
         created_ms = self.status(job).created_ms
 
         self.caller.command("ZADD", keys.JOBS, created_ms, job)
@@ -480,5 +485,5 @@ class Ledger(Reader):
 
 
 def _limits(pace: bytes, running: int, now_ms: int) -> Limits:
-    """What holds now for one of the units that run."""
+    """Return the current limits of one of the running units."""
     return Pace.unpack(pace).at(now_ms).shared(running)

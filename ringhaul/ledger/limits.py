@@ -1,30 +1,30 @@
-"""How many rejects a job allows: a number of records, or a share of those seen."""
+"""The limit of a job's rejects: a number of records, or a share of those seen."""
 
 import re
 from dataclasses import dataclass
 
 from ringhaul.errors import UsageError
 
-#: A share means nothing after the first handful of records: one bad header line would be 100 %.
+#: A share is meaningless for the first few records: one bad header line would be 100 %.
 PERCENT_RECORDS_MIN = 1000
 
-#: The group is of a share. As in `config/values.py`, which nothing here may import; a test holds
-#: them together.
+#: The group matches a share. Duplicated from `config/values.py` (layering forbids the import); kept
+#: in sync by a test.
 MAX_ERRORS = re.compile(r"-1|[0-9]{1,15}|(100(?:\.0{1,4})?|[0-9]{1,2}(?:\.[0-9]{1,4})?) ?%")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorLimit:
-    """The most rejects with which a job goes on. Unset bounds are -1."""
+    """The most rejects with which a job continues. Unset limits are -1."""
 
     #: Rejected records; one more stops the job.
     records_max: int = -1
-    #: Rejected records per million seen, looked at from `PERCENT_RECORDS_MIN` records on.
+    #: Rejected records per million seen, checked from `PERCENT_RECORDS_MIN` records on.
     per_million_max: int = -1
 
     @classmethod
     def parse(cls, text: str) -> "ErrorLimit":
-        """Read `N` (up to 15 digits), `N%` (up to four decimals), or `-1` for no limit.
+        """Parse `N` (up to 15 digits), `N%` (up to four decimals), or `-1` for no limit.
 
         Raises:
           UsageError: the text is none of these, or a share above 100 %.
@@ -42,7 +42,7 @@ class ErrorLimit:
         return cls(per_million_max=int(whole) * 10_000 + int(fraction.ljust(4, "0")))
 
     def exceeded(self, *, rejected: int, seen: int) -> bool:
-        """Whether `rejected` of `seen` records are more than allowed."""
+        """Return whether `rejected` of `seen` records are more than allowed."""
         if 0 <= self.records_max < rejected:
             return True
         return (

@@ -1,7 +1,7 @@
-"""Looks: what a command asks of the workers of all hosts before there is a job.
+"""Preflight requests of a command to the workers of all hosts, before its job exists.
 
-Not by messages: those queue up behind units. Each worker's parent process asks for looks on its
-own timer, has them done beside it and answers here.
+They are not sent as messages, which would queue up behind units. Each worker's parent process polls
+for them on a timer, runs them in the background and answers here.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from ringhaul.ledger.workers import Worker, pack_worker, unpack_worker
 
 
 class Looks:
-    """The looks that are wanted now. Methods raise as `Caller.script` does."""
+    """The pending preflight requests. Methods raise as `Caller.script` does."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     def ask(self, request: dict[str, Any]) -> str:
-        """Ask all workers; the look's name. It is forgotten after `keys.LOOK_TTL_S`."""
+        """Send a request to all workers; return its name. It expires after `keys.LOOK_TTL_S`."""
         name = secrets.token_hex(6)
-        # The request before the name: whoever finds the name finds the request.
+        # The request before the name, so that every listed name has a request.
         self._caller.command("SET", keys.look_key(name), json.dumps(request), "EX", keys.LOOK_TTL_S)
         self._caller.command("SADD", keys.LOOKS, name)
         return name
 
     def wanted(self, known: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The requests that are not `known` yet, by name."""
+        """Return the requests that are not `known` yet, by name."""
         names: set[bytes] = self._caller.command("SMEMBERS", keys.LOOKS)
         found = {}
         for name in sorted(member.decode() for member in names):
             if name in known:
                 continue
             request: bytes | None = self._caller.command("GET", keys.look_key(name))
-            if request is None:  # forgotten, by whoever asked too
+            if request is None:  # expired, also for its sender
                 self._caller.command("SREM", keys.LOOKS, name)
             else:
                 found[name] = json.loads(request)
         return found
 
     def answer(self, name: str, worker: Worker, seen: dict[str, Any]) -> None:
-        """Tell what `worker` has seen so far; replaces what it told before."""
+        """Store what `worker` has seen so far; replaces its earlier answer."""
         key = keys.seen_key(name)
         self._caller.command("HSET", key, pack_worker(worker), json.dumps(seen))
         self._caller.command("EXPIRE", key, keys.LOOK_TTL_S)
 
     def answers(self, name: str) -> dict[Worker, dict[str, Any]]:
-        """What each worker has told."""
+        """Return what each worker has answered."""
         fields: Any = self._caller.command("HGETALL", keys.seen_key(name))
         pairs = (
             fields.items() if isinstance(fields, dict) else zip(*[iter(fields)] * 2, strict=True)
@@ -59,6 +59,6 @@ class Looks:
         return {unpack_worker(worker.decode()): json.loads(seen) for worker, seen in pairs}
 
     def forget(self, name: str) -> None:
-        """Nobody waits for the look any more."""
+        """Remove a request whose sender no longer waits."""
         self._caller.command("SREM", keys.LOOKS, name)
         self._caller.command("DEL", keys.look_key(name), keys.seen_key(name))

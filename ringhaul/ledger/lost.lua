@@ -1,12 +1,12 @@
--- The attempt's process is dead: its lease ends now instead of at its time.
--- ARGV: unit, token, reason why the job cannot go on either or '', where the process was as JSON or '',
---   how many records were at work together or 0, where the process was in words, epoch or ''
--- Answers OK; LOST: the lease is not this attempt's (any more). Where it was is noted all the same, if
---   the epoch is the job's: the start was counted, and the next attempt has to know.
+-- Ends the lease of an attempt whose process died, without waiting for it to expire.
+-- ARGV: unit, token, reason why the job cannot continue or '', where the process was as JSON or '',
+--   how many records were processed together or 0, where the process was in words, epoch or ''
+-- Returns OK; LOST: the lease is not (or no longer) this attempt's. The loss is recorded all the
+--   same if the epoch is the job's: the start was counted, and the next attempt has to know.
 local unit, token = ARGV[1], ARGV[2]
 local by, least_of = unit .. ':by', unit .. ':least'
 
--- Notes where the attempt was, once.
+-- Records where the attempt was, once.
 local function note_loss()
   local before = redis.call('HGET', LOSSES, unit)
   local noted = '\n' .. (redis.call('HGET', LOSSES, by) or '') .. '\n'
@@ -16,8 +16,8 @@ local function note_loss()
   end
   redis.call('HSET', LOSSES, unit, (before and before .. '\n' or '') .. ARGV[4],
     by, string.sub(noted, 2) .. token)
-  -- An attempt that knows more of the record at fault than those before is not held against the
-  -- unit. Once a record is alone, it is left out, and the next one may be looked for.
+  -- An attempt that narrows down the record at fault further than those before does not count
+  -- against the unit. Once a record is alone, it is skipped, and the next one can be searched for.
   local together, least = int(ARGV[5]), redis.call('HGET', LOSSES, least_of)
   if together > 0 and least and (together == 1 or together < tonumber(least))
     and tonumber(redis.call('HGET', STARTS, unit) or '0') > 1 then
@@ -34,8 +34,8 @@ int(ARGV[5])
 local m = redis.call('HMGET', META, 'state', 'epoch')
 local running = m[1] == 'RUNNING'
 if redis.call('HGET', OWNER, unit) ~= token then
-  -- Its lease ran out before this came. A unit that was begun and is neither done nor given up has
-  -- another attempt by now, or will have one.
+  -- The lease expired before this came. A unit that was started and is neither done nor quarantined
+  -- has another attempt by now, or will have one.
   if running and m[2] == ARGV[7] and redis.call('HEXISTS', STARTS, unit) == 1
     and redis.call('GETBIT', DONE, unit) == 0 and redis.call('HEXISTS', BAD, unit) == 0 then
     note_loss()
@@ -49,7 +49,7 @@ if running then
     redis.call('HSET', BAD, unit, 'crashed: ' .. ARGV[6])
   end
   if ARGV[3] ~= '' then
-    finish('FAILED', ARGV[3]) -- also where the job was over with this unit, which was given up
+    finish('FAILED', ARGV[3]) -- even if the job ended with this unit, which was quarantined
   end
 else
   end_lease(unit)

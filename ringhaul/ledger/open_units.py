@@ -1,17 +1,17 @@
-"""How many units wait or are worked on, as the size of a Redis set: what scales workers asks it.
+"""Count waiting and active units as the size of a Redis set, for autoscaling of workers.
 
-The queue's length would not do: only a few units of a job are in it at a time, and those that are
-being worked on are not. KEDA's Redis scaler reads the size of a list, set, sorted set or hash, and
-knows nothing else of ringhaul (deploy/k8s/keda).
+The queue's length is unsuitable: only a few units of a job are queued at a time, and active units
+are not. KEDA's Redis scaler reads the size of a list, set, sorted set or hash, and knows nothing
+else of ringhaul (deploy/k8s/keda).
 
-Counted where units become more (so that the first worker can be started for them), and at each
-sweep, where they have become fewer.
+The count is updated where units are added (so that the first worker can be started for them), and
+at each sweep, when there may be fewer.
 """
 
 from ringhaul.ledger import keys
 from ringhaul.ledger.connection import Caller
 
-#: Enough for any number of workers that somebody would start, and at most some 250 kB of memory.
+#: Enough for any realistic number of workers, and at most some 250 kB of memory.
 OPEN_UNITS_MAX = 4096
 
 

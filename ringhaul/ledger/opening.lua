@@ -1,7 +1,7 @@
--- One place among those who may open a session at the same time.
+-- Acquires one of the places for opening a session at the same time.
 -- KEYS: ringhaul:openings:<name> (zset token -> ms)   ARGV: token, places, ttl_ms
--- Answers 1: the token has a place (again, if it had one); 0: all places are taken.
--- A place is forgotten after ttl_ms, so a process that died while opening does not hold it for ever.
+-- Returns 1: the token has a place (again, if it had one); 0: all places are taken.
+-- A place expires after ttl_ms, so a process that died while opening does not hold it forever.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))

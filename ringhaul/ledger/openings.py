@@ -1,5 +1,7 @@
-"""A throttle on opening sessions: a thousand children that start together must not all connect to
-the cluster in the same second."""
+"""Limit how many sessions open at the same time.
+
+A thousand children that start together must not all connect to the cluster in the same second.
+"""
 
 import random
 import time
@@ -12,7 +14,7 @@ _POLL_S = 0.1
 
 
 class Openings:
-    """Places for those who open a session at the same time, shared by all hosts.
+    """Places for opening a session, shared by all hosts.
 
     Methods raise as `Caller.script` does.
     """
@@ -21,10 +23,10 @@ class Openings:
         self._caller = caller
 
     def acquire(self, name: str, limit: int, ttl_ms: int, wait_s: float) -> str | None:
-        """A token once one of `limit` places is free; None if none is within `wait_s`.
+        """Return a token once one of `limit` places is free; None if none is within `wait_s`.
 
-        `ttl_ms`: the place is given up after this long even if nobody releases it, so it should
-        exceed the longest opening.
+        `ttl_ms`: the place expires after this long even if it is not released, so it should exceed
+        the longest opening.
         """
         token = new_token()
         give_up_at = time.monotonic() + wait_s
@@ -36,5 +38,5 @@ class Openings:
         return token
 
     def release(self, name: str, token: str) -> None:
-        """Free the place; one that has run out already is nobody's business."""
+        """Free the place; does nothing if it has expired."""
         self._caller.command("ZREM", keys.openings_key(name), token)

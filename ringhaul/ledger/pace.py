@@ -1,10 +1,10 @@
-"""How fast a job may go, at all times or at some times of the day. Pure.
+"""How fast a job may run, always or at some times of the day. Pure.
 
-A pace is kept with its job in the ledger, so that it can be changed while the job runs. Workers
-get it back with every renewal of a lease, and hold it against the server's clock.
+A pace is stored with its job in the ledger, so that it can be changed while the job runs. Workers
+get it with every renewal of a lease, and apply it by the server's clock.
 
-The hours of a day are those of a time zone, whatever summer time makes of them: of an hour that
-comes twice both are within, and one that is left out has no time in it.
+The hours of a day are those of a time zone, including daylight saving: if an hour comes twice, both
+are within the window; if it is skipped, it contains no time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WINDOW = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 
 class Limits(NamedTuple):
-    """What holds at one moment, for the whole job over all its workers. 0: no limit."""
+    """The limits at one moment, for the whole job across all its workers. 0: no limit."""
 
     rows_per_s: int = 0
     bytes_per_s: int = 0
-    in_flight: int = 0  #: Requests without an answer.
+    in_flight: int = 0  #: Unanswered requests.
 
     def shared(self, running: int) -> Limits:
-        """What one of `running` units may have in flight: its part, at least 1."""
+        """Return what one of `running` units may have in flight: its share, at least 1."""
         if not self.in_flight:
             return self
         return self._replace(in_flight=max(1, self.in_flight // max(1, running)))
@@ -42,7 +42,7 @@ NO_LIMITS = Limits()
 class DayWindow(NamedTuple):
     """Some hours of every day, from `begin` until before `end`, in minutes after midnight.
 
-    An end that is not after the beginning is that of the next day.
+    An end that is not after the beginning is on the next day.
     """
 
     begin: int
@@ -50,7 +50,7 @@ class DayWindow(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DayWindow:
-        """Read `HH:MM-HH:MM`; the end may be 24:00. Raises `UsageError`."""
+        """Parse `HH:MM-HH:MM`; the end may be 24:00. Raises `UsageError`."""
         found = _WINDOW.fullmatch(text.strip())
         if found:
             begin, end = (int(found[i]) * 60 + int(found[i + 1]) for i in (1, 3))
@@ -63,7 +63,7 @@ class DayWindow(NamedTuple):
         )
 
     def holds(self, minute: int) -> bool:
-        """Whether a minute of the day is within."""
+        """Return whether a minute of the day is within the window."""
         if self.begin < self.end:
             return self.begin <= minute < self.end
         return minute >= self.begin or minute < self.end
@@ -75,25 +75,25 @@ class DayWindow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """The limits of a job, and when they hold."""
+    """The limits of a job, and when they apply."""
 
     limits: Limits = NO_LIMITS
-    between: tuple[DayWindow, ...] = ()  #: Outside these there is no limit; none: always.
+    between: tuple[DayWindow, ...] = ()  #: Outside these there is no limit; empty: always.
     timezone: str = "UTC"
 
     @classmethod
     def of(cls, limits: Limits, between: tuple[str, ...] = (), timezone: str | None = None) -> Pace:
-        """Limits as a user gives them. Raises `UsageError` for what is no time or zone."""
+        """Return limits as a user gives them. Raises `UsageError` for an invalid time or zone."""
         if timezone is not None and not between:
-            raise UsageError("--timezone is of the hours of --between: give some")
+            raise UsageError("--timezone applies to the hours of --between: give some")
         _zone(timezone or "UTC")
         windows = tuple(DayWindow.parse(text) for text in between)
         return cls(limits=limits, between=windows, timezone=timezone or "UTC")
 
     def at(self, now_ms: int) -> Limits:
-        """What holds at a time, in ms since the epoch.
+        """Return the limits at a time, in ms since the epoch.
 
-        Where the host does not know the time zone the limits hold always.
+        If the host does not know the time zone, the limits always apply.
         """
         if not self.between:
             return self.limits
@@ -106,7 +106,7 @@ class Pace:
         return self.limits if any(window.holds(minute) for window in self.between) else NO_LIMITS
 
     def __str__(self) -> str:
-        """For people: `1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin`; empty: none."""
+        """For people: `1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin`; empty: no limits."""
         rows, bytes_count, in_flight = self.limits
         words = [f"{rows:,} rows/s"] if rows else []
         words += [f"{bytes_count / 1e6:,g} MB/s"] if bytes_count else []
@@ -116,14 +116,14 @@ class Pace:
         return ", ".join(words)
 
     def pack(self) -> str:
-        """As the ledger keeps it; empty: no limits."""
+        """Return the form that the ledger stores; empty: no limits."""
         if self.limits == NO_LIMITS:
             return ""
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     @classmethod
     def unpack(cls, packed: str | bytes) -> Pace:
-        """What `pack` made."""
+        """Return what `pack` packed."""
         if not packed:
             return NO_PACE
         data = json.loads(packed)
@@ -134,7 +134,7 @@ class Pace:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the form for programs."""
         return {
             **self.limits._asdict(),
             "between": [str(window) for window in self.between],
@@ -146,7 +146,7 @@ NO_PACE = Pace()
 
 
 def _zone(name: str) -> ZoneInfo:
-    """A time zone by its name. Raises `UsageError`."""
+    """Return a time zone by its name. Raises `UsageError`."""
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:  # unknown, a folder of zones, a path

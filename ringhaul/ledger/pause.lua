@@ -1,6 +1,6 @@
--- Pauses a running job. What is in the queue will be refused when it is claimed, and what runs is
--- told when it renews its lease. A repeated call changes nothing.
--- Answers the job's state, '' if there is no such job; only a running one is paused now.
+-- Pauses a running job. Queued units are refused when they are claimed, and attempts learn of it
+-- when they renew their lease. A repeated call changes nothing.
+-- Returns the job's state, '' if there is no such job; only a running one is paused now.
 local state = redis.call('HGET', META, 'state')
 if state == 'RUNNING' and redis.call('HSETNX', META, 'paused_ms', text(now)) == 1 then
   for _, unit in ipairs(redis.call('ZRANGE', ISSUED, 0, -1)) do

@@ -1,8 +1,8 @@
--- Lets one at a time write what a job's end is told by, its manifest or its result, until it is noted
--- that it was written.
--- ARGV: token of who asks; ms for which it may write, 0: it did not, and lets others; ms from the
--- job's end on that it leaves to others.
--- Answers 0: it may write; -1: it was written already; else ms after which to ask again.
+-- Lets one process at a time write the manifest or the result of an ended job, until `published`
+-- records that it was written.
+-- ARGV: token of the caller; ms for which it may write, 0: it failed, and lets others try; ms after
+-- the job's end for which it leaves writing to others.
+-- Returns 0: it may write; -1: it was written already; else ms after which to try again.
 local token, lease_ms, leave_ms = ARGV[1], int(ARGV[2]), int(ARGV[3])
 local m = redis.call('HMGET', META, 'published_ms', 'publisher', 'publisher_ms', 'finished_ms')
 if m[1] or not m[4] then

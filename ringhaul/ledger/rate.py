@@ -1,4 +1,4 @@
-"""The pace of a job, however many hosts work on it: token buckets in Redis."""
+"""Rate limits of a job across all hosts: token buckets in Redis."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from ringhaul.ledger.connection import Caller
 
 
 class Draw(NamedTuple):
-    """What is to be paid for out of one bucket, which fills at `per_s` up to `burst`."""
+    """An amount to take from a bucket, which fills at `per_s` up to `burst`."""
 
     bucket: str
     amount: int
@@ -17,17 +17,17 @@ class Draw(NamedTuple):
 
 
 def take(caller: Caller, job: str, draws: Sequence[Draw]) -> list[int]:
-    """Pay for all of `draws`; the ms to wait for each before going on, 0 if there is no need to.
+    """Pay for all of `draws`; return the ms to wait for each before continuing, 0 for none.
 
-    A bucket may go into debt: what is larger than the burst is let through after a longer wait,
-    and later takers wait behind it.
+    A bucket may go into debt: an amount larger than the burst passes after a longer wait, and later
+    takers wait behind it.
 
     Raises:
       ValueError: a rate or burst that is not positive, or a negative amount.
     """
     for draw in draws:
         if draw.amount < 0 or draw.per_s <= 0 or draw.burst <= 0:
-            raise ValueError(f"not to be had from a bucket: {draw}")
+            raise ValueError(f"cannot be taken from a bucket: {draw}")
     words = [word for draw in draws for word in draw]
     waits: list[int] = caller.script("bucket", keys.job_key(job, "rate"), keys.RATE_TTL_S, *words)
     return waits

@@ -1,4 +1,4 @@
-"""What the ledger says about jobs. Nothing here changes a job."""
+"""Read what the ledger knows about jobs. Nothing here changes a job."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from ringhaul.ledger.pace import NO_PACE, Pace
 from ringhaul.ledger.shares import NORMAL
 from ringhaul.ledger.states import JobState
 
-#: Fields of the meta hash that the ledger keeps itself; all others are the producer's labels.
+#: Fields of the meta hash that the ledger uses; all others are the producer's labels.
 OWN_FIELDS = frozenset(
     """
     state epoch units left next sealed silent created_ms started_ms finished_ms last_error
@@ -26,27 +26,27 @@ OWN_FIELDS = frozenset(
     published_ms publisher publisher_ms kept sum_tot sum_lat counted kept_epoch
     """.split()  # noqa: SIM905
 )
-#: Units in one answer of `units_at_work`.
+#: Most units that `units_at_work` returns.
 UNITS_AT_WORK_MAX = 10_000
-#: Extras fetched at once: one can hold megabytes.
+#: Extras fetched at once: one can be megabytes.
 _BLOBS_PER_READ = 16
 _REASON_CHARS_MAX = 200
 
 
-#: Shown in the place of the state of a job of which Redis lost part.
+#: Shown instead of the state of a job that Redis lost parts of.
 DAMAGED = "DAMAGED"
 
 
 class JobTaken(UsageError):
-    """The id of a new job is that of another one."""
+    """The id of a new job belongs to another one."""
 
 
 class JobOver(UsageError):
-    """The job cannot be gone on with: nothing of it is to be done any more."""
+    """The job cannot be continued: nothing of it is left to do."""
 
 
 class JobMissing(UsageError):
-    """The ledger knows no job of this id."""
+    """The ledger knows no job with this id."""
 
     def __init__(self, job: str) -> None:
         self.job = job
@@ -57,17 +57,17 @@ class JobMissing(UsageError):
 
 
 class JobMade(NamedTuple):
-    """What a job was created with."""
+    """Spec and creation time of a job."""
 
     spec: str  #: JSON
-    created_ms: int  #: Tells it from another job that had its id before.
+    created_ms: int  #: Distinguishes it from an earlier job with the same id.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Live:
-    """What running attempts have done so far, and attempts of a stopped job had done.
+    """Progress of running attempts, and what attempts of a stopped job had done.
 
-    Never part of the totals: it is dropped when its unit is committed or tried again.
+    Never part of the totals: it is dropped when its unit is committed or retried.
     """
 
     rows: int = 0
@@ -77,17 +77,17 @@ class Live:
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """One look at a job; all figures are of the same moment."""
+    """A snapshot of a job; all figures are from the same moment."""
 
     job: str
     state: JobState
-    epoch: int  #: Raised by each resume.
-    sealed: bool  #: Splitting is over: `units` will not grow.
+    epoch: int  #: Incremented by each resume.
+    sealed: bool  #: Splitting is complete: `units` will not grow.
     units: int  #: Units split so far.
-    left: int  #: Units neither done nor given up.
+    left: int  #: Units neither done nor quarantined.
     done: int  #: Units committed.
-    bad: int  #: Units given up.
-    issued: int  #: Units published and not yet claimed.
+    bad: int  #: Units quarantined.
+    issued: int  #: Units published and not claimed yet.
     leased: int  #: Units that an attempt works on.
     suspects: int  #: Units that lost two workers and run last, alone.
     totals: Mapping[str, int]  #: Sums over the committed units.
@@ -95,43 +95,43 @@ class JobStatus:
     created_ms: int
     started_ms: int | None  #: First claim.
     finished_ms: int | None
-    now_ms: int  #: The server's clock at this look.
-    last_error: str | None  #: Of the job, or of the unit that was last given back with blame.
-    error_ms: int | None = None  #: When a unit was last given back with blame.
-    error_done: int = 0  #: Units that were committed then.
+    now_ms: int  #: The server's clock at this moment.
+    last_error: str | None  #: Of the job, or of the unit last released with blame.
+    error_ms: int | None = None  #: When a unit was last released with blame.
+    error_done: int = 0  #: Units that were committed at that time.
     #: Why a worker could not take a unit, while none was worked on. None: one was claimed since.
     declined: str | None = None
-    declined_ms: int | None = None  #: When that was.
-    #: Why a unit that is worked on does not get on; said again and again while that lasts.
+    declined_ms: int | None = None  #: When it declined.
+    #: Why a unit in progress makes no progress; repeated as long as that lasts.
     trouble: str | None = None
-    trouble_ms: int | None = None  #: When that was said last.
-    failing: int = 0  #: Units that were given back with blame, and are not committed since.
-    fails: int = 0  #: How often they were, all together.
+    trouble_ms: int | None = None  #: When it was last reported.
+    failing: int = 0  #: Units that were released with blame and not committed since.
+    fails: int = 0  #: How often they were, in total.
     paused_ms: int | None = None  #: Since when the job is paused.
-    paused_total_ms: int = 0  #: All earlier pauses together.
-    idle_ms: int = 0  #: Between the ends that the job had before and its resumes, all together.
+    paused_total_ms: int = 0  #: All earlier pauses in total.
+    idle_ms: int = 0  #: Time between earlier ends of the job and its resumes, in total.
     pace: Pace = NO_PACE
     priority: str = NORMAL
-    published: bool = False  #: The manifest or the result of the job has been written or printed.
-    labels: Mapping[str, str]  #: What the producer said about the job.
-    #: What does not add up of it; looked for where jobs are listed, see `Reader.find_damage`.
+    published: bool = False  #: The manifest or the result of the job was written or printed.
+    labels: Mapping[str, str]  #: Set by the producer.
+    #: Inconsistencies found; checked where jobs are listed, see `Reader.find_damage`.
     damage: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
-        """The state for people and programs, in which a pause counts as one."""
+        """The state for people and programs, where PAUSED and DAMAGED count as states."""
         if self.damage:
             return DAMAGED
         return "PAUSED" if self.paused else self.state.value
 
     @property
     def paused(self) -> bool:
-        """The job is RUNNING, and paused."""
+        """Whether the job is RUNNING, and paused."""
         return self.paused_ms is not None
 
     @property
     def stands_still(self) -> bool:
-        """The job goes on, and since a unit was given back with blame none was committed."""
+        """Whether the job runs and no unit was committed since one was released with blame."""
         going_on = not (self.finished or self.paused)
         return going_on and self.error_ms is not None and self.done <= self.error_done
 
@@ -145,15 +145,17 @@ class JobStatus:
 
     @property
     def elapsed_s(self) -> float:
-        """From the first claim to the end, or to this look, without the time in which the job was
-        over until it was resumed."""
+        """Seconds from the first claim to the end, or to this moment.
+
+        The time between an end and a resume does not count.
+        """
         if self.started_ms is None:
             return 0.0
         return ((self.finished_ms or self.now_ms) - self.started_ms - self.idle_ms) / 1000
 
     @property
     def finished(self) -> bool:
-        """The job runs no more; a resumable one may still be winding down while `leased`."""
+        """Whether the job has ended; a resumable one may still be winding down while `leased`."""
         return self.state is not JobState.RUNNING
 
 
@@ -163,65 +165,65 @@ class UnitAtWork:
 
     job: str
     unit: int
-    worker: str  #: Name of the worker and process id: `celery@host1:4711`.
+    worker: str  #: Worker name and process id: `celery@host1:4711`.
     attempt: int  #: 1-based
     seconds: float  #: Since it was claimed.
     live: Live
 
     @property
     def host(self) -> str:
-        """Where the worker is."""
+        """The worker's host."""
         return self.worker.rpartition(":")[0].rpartition("@")[2]
 
 
 class Reader:
-    """Reads jobs out of Redis."""
+    """Reads jobs from Redis."""
 
     def __init__(self, client: redis.Redis, *, patience_ms: int = PATIENCE_MS) -> None:
         self.caller = Caller(client, patience_ms=patience_ms)
 
     def status(self, job: str) -> JobStatus:
-        """Raises JobMissing if there is no such job, JobDamaged if it cannot be read."""
+        """Return a job's status. Raises JobMissing, or JobDamaged if it cannot be read."""
         found = self._status(job)
         if found is None:
             raise self._missing(job)
         return found
 
     def find_damage(self, job: str) -> list[str]:
-        """What of a job does not add up, in words, because Redis lost part of it; empty: nothing.
+        """Return what is inconsistent in a job's data because Redis lost part of it; empty if none.
 
-        One script, which looks at every key of the job: for the end of a job and for lists, and not
-        for each look of a watch. Raises JobMissing.
+        One script, which examines every key of the job: for the end of a job and for lists, not for
+        each poll of a watching command. Raises JobMissing.
         """
         answer = self.caller.script("audit", keys.job_key(job, "meta"))
         try:
             held = unpack_held(answer)
         except ValueError as error:
-            return [f"its counts cannot be read ({error})"]
+            return [f"its counts are unreadable ({error})"]
         if not isinstance(held, list):
             return find_damage(held)
         if not held:
             raise JobMissing(job)
         if "meta" in held:
-            return ["its state (key meta) is of another type"]
-        return [f"its state (key meta) is gone, and of its other keys {', '.join(held)} are there"]
+            return ["its state (key meta) has another type"]
+        return [f"its state (key meta) is lost; of its other keys {', '.join(held)} remain"]
 
     def check(self, job: str) -> None:
-        """Raise JobDamaged if part of a job was lost, JobMissing if there is none."""
+        """Raise JobDamaged if part of a job was lost, JobMissing if it does not exist."""
         damage = self.find_damage(job)
         if damage:
             raise JobDamaged(job, damage)
 
     def _missing(self, job: str) -> JobMissing | JobDamaged:
-        """The error for a job without a meta: one of which other keys are left is damaged."""
+        """Return the error for a job without a meta key: it is damaged if other keys remain."""
         try:
             damage = self.find_damage(job)
         except JobMissing as error:
             return error
-        return JobDamaged(job, damage or ["it vanished while it was looked at"])
+        return JobDamaged(job, damage or ["it disappeared while it was read"])
 
     def jobs(self, limit: int = 100) -> list[JobStatus]:
-        """The newest jobs first, at most `limit` of them."""
+        """Return the newest jobs first, at most `limit` of them."""
         forget_gone(self.caller, keys.JOBS)
         found: list[JobStatus] = []
         offset = 0
@@ -236,20 +238,20 @@ class Reader:
                 status = self._listed(name.decode())
                 if status is not None:
                     found.append(status)
-                else:  # its keys ran out
+                else:  # its keys expired
                     self.caller.command("ZREM", keys.JOBS, name.decode())
                     offset -= 1
         return found[:limit]
 
     def unended(self) -> list[JobStatus]:
-        """The jobs that run or are paused, the newest first."""
+        """Return the jobs that run or are paused, the newest first."""
         names: set[bytes] = self.caller.command("SMEMBERS", keys.RUNNING)
         statuses = (self._listed(name.decode()) for name in names)
         found = [status for status in statuses if status is not None and not status.finished]
         return sorted(found, key=lambda status: (-status.created_ms, status.job))
 
     def job_spec(self, job: str) -> str:
-        """The JSON that the job was created with. Raises JobMissing, JobDamaged."""
+        """Return the JSON that the job was created with. Raises JobMissing, JobDamaged."""
         with reading(job):
             spec: bytes | None = self.caller.command("GET", keys.job_key(job, "spec"))
         if spec is None:
@@ -257,7 +259,7 @@ class Reader:
         return spec.decode()
 
     def job_made(self, job: str) -> JobMade:
-        """The job's spec, and when it was created. Raises JobMissing, JobDamaged."""
+        """Return the job's spec and creation time. Raises JobMissing, JobDamaged."""
 
         def look() -> list[bytes | None]:
             pipeline = self.caller.client.pipeline(transaction=True)
@@ -272,36 +274,36 @@ class Reader:
             return JobMade(spec.decode(), int(created_ms))
 
     def unit_spec(self, job: str, unit: int) -> str | None:
-        """The spec of one unit; None if the job has no such unit."""
+        """Return the spec of one unit; None if the job has no such unit."""
         spec: bytes | None = self.caller.command("HGET", keys.bucket_key(job, "units", unit), unit)
         return None if spec is None else spec.decode()
 
     def unit_specs(self, job: str) -> Iterator[tuple[int, str]]:
-        """(unit, spec) of all units in order."""
+        """Return (unit, spec) of all units in order."""
         return self._buckets(job, "units")
 
     def results(self, job: str) -> Iterator[tuple[int, str]]:
-        """(unit, result) of the committed units in order: the attempt that counted."""
+        """Return (unit, result of the attempt that counted) of the committed units in order."""
         return self._buckets(job, "results")
 
     def records_max(self, job: str) -> int:
-        """How many records may be rejected; one more stops the job. -1: no such limit."""
+        """Return how many records may be rejected; one more stops the job. -1: no such limit."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "meta"), "records_max")
         return -1 if found is None else int(found)
 
     def cursor(self, job: str, unit: int) -> bytes | None:
-        """Where earlier attempts of an unfinished unit have got to; None: from its beginning."""
+        """Return the saved position of an unfinished unit; None: start from its beginning."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "cursors"), unit)
         return found
 
     def extras(
         self, job: str, exclude: Collection[int] = frozenset()
     ) -> Iterator[tuple[int, bytes]]:
-        """(unit, what it left beside its numbers) of the committed units that left any, in order:
-        rejected records of a load, parts of an unload, the partial table of a query. Of a job that
-        is STOPPED, also the rejects of units that were not committed; see `Ledger.stop`.
+        """Yield (unit, extra) of the committed units that left one, in order.
 
-        `exclude`: units that are passed over.
+        An extra is what a unit leaves besides its numbers: rejected records of a load, parts of an
+        unload, the partial table of a query. For a STOPPED job, this includes the rejects of units
+        that were not committed; see `Ledger.stop`. `exclude`: units to skip.
         """
         key = keys.job_key(job, "extras")
         with reading(job):
@@ -315,18 +317,18 @@ class Reader:
                     yield unit, blob
 
     def extra(self, job: str, unit: int) -> bytes | None:
-        """What a committed unit left beside its numbers; None: nothing, or it is not committed."""
+        """Return the extra of a committed unit; None if it has none or is not committed."""
         found: bytes | None = self.caller.command("HGET", keys.job_key(job, "extras"), unit)
         return found
 
     def bad_units(self, job: str) -> dict[int, str]:
-        """Units that were given up, with the reason."""
+        """Return the quarantined units, with the reason."""
         with reading(job):
             found: dict[bytes, bytes] = self.caller.command("HGETALL", keys.job_key(job, "bad"))
             return {unit: reason for unit, reason in sorted(_numbered(found))}
 
     def units_at_work(self, job: str, limit: int = UNITS_AT_WORK_MAX) -> list[UnitAtWork]:
-        """Units of a job that are worked on, those that have taken longest first."""
+        """Return the units of a job in progress, those that have taken longest first."""
 
         def look() -> list[Any]:
             pipeline = self.caller.client.pipeline(transaction=True)
@@ -353,7 +355,7 @@ class Reader:
         ]
 
     def latencies(self, job: str) -> dict[str, int]:
-        """Requests by latency bucket, over the committed units."""
+        """Return requests by latency bucket, over the committed units."""
         with reading(job):
             return _counts(self.caller.command("HGETALL", keys.job_key(job, "lat")))
 
@@ -367,7 +369,7 @@ class Reader:
             yield from numbered
 
     def _listed(self, job: str) -> JobStatus | None:
-        """A job as it is shown in lists, with what of it does not add up; None: it is gone."""
+        """Return a job as shown in lists, including its damage; None if it no longer exists."""
         try:
             status = self._status(job)
             damage = tuple(self.find_damage(job))
@@ -445,20 +447,20 @@ class Reader:
 
 @contextmanager
 def reading(job: str) -> Iterator[None]:
-    """Around reading keys of a job: what cannot be read of them raises JobDamaged."""
+    """Raise JobDamaged for whatever cannot be read of a job within this context."""
     try:
         yield
     except redis.ResponseError as error:
         if not str(error).startswith(("WRONGTYPE", "Command # ")) or "WRONGTYPE" not in str(error):
             raise
-        raise JobDamaged(job, ["one of its keys is of another type"]) from error
+        raise JobDamaged(job, ["one of its keys has another type"]) from error
     except (ValueError, KeyError, IndexError) as error:
-        reason = f"its keys cannot be read ({type(error).__name__}: {error})"
+        reason = f"its keys are unreadable ({type(error).__name__}: {error})"
         raise JobDamaged(job, [reason[:_REASON_CHARS_MAX]]) from error
 
 
 def _unreadable(job: str, damage: tuple[str, ...]) -> JobStatus:
-    """A job of which there is nothing to say, for lists."""
+    """Return the list entry of a job of which nothing can be read."""
     return JobStatus(
         job=job,
         state=JobState.FAILED,

@@ -1,8 +1,8 @@
 -- Gives a unit back unfinished; it will be issued again. The attempt does not count as a start.
 -- ARGV: unit, token, reason or '', blamed 0|1, delay_ms, fatal 0|1
--- Answers OK; LOST: the lease is not this attempt's (any more).
--- A unit given back with blame more than `fails_max` times fails the job with the last reason; what
--- is fatal fails it at once.
+-- Returns OK; LOST: the lease is not (or no longer) this attempt's.
+-- A unit given back with blame more than `fails_max` times fails the job with the last reason; a
+-- fatal release fails it at once.
 local unit, token, reason, blamed, delay_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], int(ARGV[5])
 if redis.call('HGET', OWNER, unit) ~= token then
   return 'LOST'
@@ -13,7 +13,7 @@ if m[1] == 'RUNNING' and ARGV[6] == '1' then
   m[1] = 'FAILED'
 end
 if m[1] ~= 'RUNNING' then
-  -- A resume puts the unit back; until then its progress stays on show.
+  -- A resume puts the unit back; until then its progress stays visible.
   end_lease(unit)
   return 'OK'
 end

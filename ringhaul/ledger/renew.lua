@@ -1,14 +1,14 @@
--- Extends a lease and notes how far the attempt is.
--- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or '', why it does not
---   get on or ''
--- Answers {word, pace of the job, units of it that run now, now_ms}. The word is
+-- Extends a lease and records the attempt's progress.
+-- ARGV: unit, token, lease_ms, "rows,rejected,bytes" of this attempt so far or '', why it makes no
+--   progress or ''
+-- Returns {word, pace of the job, units of it that run now, now_ms}. The word is
 --   OK
 --   PAUSE  the job is paused; the lease is extended for an attempt that cannot be given back
---   LOST   the lease is another attempt's or the unit is done
+--   LOST   another attempt has the lease, or the unit is done
 --   STOP   the job does not run
---   GONE   there is no such job: Redis lost it
--- What was done so far is kept when the job was stopped, so that `status` can say how many rows of
--- unfinished units are in the table.
+--   GONE   the job no longer exists: Redis lost it
+-- Progress is kept when the job was stopped, so that `status` can say how many rows of unfinished
+-- units are in the table.
 local unit, lease_ms = ARGV[1], int(ARGV[3])
 local m = redis.call('HMGET', META, 'state', 'paused_ms', 'pace')
 local state = m[1]
@@ -18,7 +18,7 @@ local function answer(word)
 end
 
 if not state then
-  return answer('GONE') -- nothing is made anew of it
+  return answer('GONE') -- do not recreate any of its keys
 end
 if redis.call('HGET', OWNER, unit) ~= ARGV[2] then
   return answer(state == 'RUNNING' and 'LOST' or 'STOP')

@@ -1,9 +1,9 @@
--- Runs an ended job's remaining units, from scratch and with every allowance anew. What is
--- committed stays committed.
+-- Runs an ended job's remaining units, from scratch and with all allowances reset. Committed units
+-- stay committed.
 -- ARGV: epoch that is being left, records_max, per_million_max ('' and '' leave the limit as it is)
--- Answers {epoch now, state now}; the epoch is the next one, also when this call repeats one that
--- got through. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its done
--- bits do not add up, and units that are done would be done and counted once more.
+-- Returns {epoch now, state now}; the epoch is the next one, also when this call repeats one that
+-- succeeded. If the job could not be resumed, the epoch is the old one or another. {-1, ''}: its
+-- done bits are inconsistent, and units that are done would be run and counted again.
 local m = redis.call('HMGET', META, 'state', 'epoch', 'units', 'started_ms', 'finished_ms', 'kept')
 local state = m[1]
 local resumable = state == 'STOPPED' or state == 'CANCELLED' or state == 'FAILED'
@@ -21,7 +21,7 @@ if ARGV[2] ~= '' then
 end
 for _, unit in ipairs(redis.call('HKEYS', LIVE)) do
   if redis.call('GETBIT', DONE, unit) == 0 then
-    redis.call('HDEL', EXTRAS, unit) -- see stop
+    redis.call('HDEL', EXTRAS, unit) -- see stop.lua
   end
 end
 redis.call('DEL', ISSUED, DUE, LEASE, OWNER, BEGUN, LIVE, STARTS, FAILS, SUSPECTS, LOSSES, BAD)
@@ -29,13 +29,13 @@ local t = redis.call('HMGET', TOT, 'rows', 'rejected', 'records')
 local rejected = tonumber(t[2] or '0')
 local seen = tonumber(t[3] or tonumber(t[1] or '0') + rejected)
 local epoch = redis.call('HINCRBY', META, 'epoch', 1)
-if m[6] then -- what an older version kept or dropped is counted from here on
+if m[6] then -- from here on, this counts what an older version kept or dropped
   redis.call('HSET', META, 'kept', redis.call('HLEN', EXTRAS), 'kept_epoch', text(epoch))
 end
 redis.call('HSET', META, 'state', 'RUNNING', 'next', '0',
   'left', text(tonumber(m[3]) - redis.call('BITCOUNT', DONE)),
   'rejected_before', text(rejected), 'seen_before', text(seen))
-if m[4] and m[5] then -- before its first claim no time counts for a job
+if m[4] and m[5] then -- a job's time starts at its first claim
   redis.call('HINCRBY', META, 'idle_ms', text(math.max(now - tonumber(m[5]), 0)))
 end
 redis.call('HDEL', META, 'finished_ms', 'last_error', 'error_ms', 'error_done', 'declined',

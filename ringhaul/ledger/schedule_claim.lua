@@ -1,10 +1,10 @@
--- Makes a due time's run, for one beat alone.
+-- Creates the run of a due time, for one beat only.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :runs (zset) and :records (hash)
--- ARGV: run id, its due time in ms, the `settled_ms` that was decided on ('0': there was none; '': the
---   run settles nothing), record, token, lease_ms, record that is there before ('': none), runs that
---   are kept, ttl_s, '1': by hand, which does not mind a pause
--- Answers CLAIMED; BUSY: a run is not over; PAUSED; MOVED: another beat has settled more;
--- KNOWN: the due time has a run, or another than was said.
+-- ARGV: run id, its due time in ms, the `settled_ms` that was decided on ('0': none; '': the
+--   run settles nothing), record, token, lease_ms, existing record ('': none), runs to keep, ttl_s,
+--   '1': by hand, which ignores a pause
+-- Returns CLAIMED; BUSY: a run has not ended; PAUSED; MOVED: another beat has settled more;
+-- KNOWN: the due time has a run, or a different one than expected.
 local BASE = string.sub(KEYS[1], 1, -6)
 local RUNS, RECORDS = BASE .. 'runs', BASE .. 'records'
 local clock = redis.call('TIME')

@@ -1,9 +1,9 @@
--- Keeps a run: its lease, what has become of it, what has become of its files; or ends it.
+-- Updates a run: its lease, its record and what is remembered of its files; or ends it.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :records and :files (hashes)
--- ARGV: run id, token, lease_ms (0: others may take it over at once), record ('': as it is), '1' to
---   end the run, ttl_s, runs in a row that failed by no fault of their files ('': as it is), until
---   when none begins after them, (path, what is remembered of it)...
--- Answers OK; LOST: the run is another beat's, or over.
+-- ARGV: run id, token, lease_ms (0: others may take it over at once), record ('': unchanged), '1'
+--   to end the run, ttl_s, consecutive failed runs that were not their files' fault ('':
+--   unchanged), until when none starts after them, (path, what to remember of it)...
+-- Returns OK; LOST: another beat has the run, or it is over.
 local BASE = string.sub(KEYS[1], 1, -6)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -1,10 +1,11 @@
--- Where a schedule stands. A beat that sees it, or its timing, for the first time begins it: due times
--- before now are none. A timing at which nobody looks while others look at another is forgotten, and
--- begins anew if it comes back; while nobody looks at all, none is. Two beats may have two timings.
--- KEYS: ringhaul:schedule:{NAME}:state (hash): of each timing since:TIMING, when it began, and
+-- Returns the state of a schedule. A beat that first sees it, or its timing, starts it: earlier due
+-- times do not count. A timing that no beat looks at, while some look at another, is
+-- forgotten, and starts again if it returns; while no beat looks at all, none is forgotten. Two
+-- beats may have two timings.
+-- KEYS: ringhaul:schedule:{NAME}:state (hash): for each timing since:TIMING, when it started, and
 --   seen:TIMING, when it was last looked at
--- ARGV: timing ('': nothing is begun), ttl_s, seen_every_ms, unseen_max_ms
--- Answers {now in ms, settled_ms, since, paused_ms, run, lease_ms}, '' for what is not there.
+-- ARGV: timing ('': start nothing), ttl_s, seen_every_ms, unseen_max_ms
+-- Returns {now in ms, settled_ms, since, paused_ms, run, lease_ms}, '' for what does not exist.
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local now = string.format('%.0f', now_ms)
@@ -12,7 +13,7 @@ local since, seen = 'since:' .. ARGV[1], 'seen:' .. ARGV[1]
 if ARGV[1] ~= '' then
   redis.call('HSETNX', KEYS[1], 'settled_ms', now)
   redis.call('HSETNX', KEYS[1], since, now)
-  -- Not at every look: looks are many, and this is a write.
+  -- Not at every look: looks are frequent, and this is a write.
   if tonumber(redis.call('HGET', KEYS[1], seen) or 0) + ARGV[3] <= now_ms then
     redis.call('HSET', KEYS[1], seen, now)
     redis.call('EXPIRE', KEYS[1], ARGV[2])

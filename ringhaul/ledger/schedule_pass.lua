@@ -1,8 +1,8 @@
--- Settles due times that get no run, and puts the last of them into the history.
+-- Settles due times that get no run, and adds the last of them to the history.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :runs (zset) and :records (hash)
--- ARGV: run id, its due time in ms, the `settled_ms` that was decided on, record, runs that are kept,
---   run that leaves the history for it ('': none), TTL in s of what is kept of a schedule
--- Answers 1; 0: another beat has settled more, nothing was done.
+-- ARGV: run id, its due time in ms, the `settled_ms` that the decision is based on, record, runs to
+--   keep, run to remove from the history for it ('': none), TTL in s of a schedule's keys
+-- Returns 1; 0: another beat has settled more, nothing was done.
 local BASE = string.sub(KEYS[1], 1, -6)
 local RUNS, RECORDS = BASE .. 'runs', BASE .. 'records'
 local clock = redis.call('TIME')
@@ -15,7 +15,7 @@ redis.call('ZREM', RUNS, ARGV[6])
 redis.call('HDEL', RECORDS, ARGV[6])
 if redis.call('HSETNX', RECORDS, ARGV[1], ARGV[4]) == 1 then
   redis.call('ZADD', RUNS, string.format('%.0f', now), ARGV[1])
-  -- The run that is not over stays, however many are passed over beside it.
+  -- The run that has not ended stays, however many due times are passed over beside it.
   local extra = redis.call('ZCARD', RUNS) - tonumber(ARGV[5])
   local running = redis.call('HGET', KEYS[1], 'run')
   if extra > 0 then

@@ -1,7 +1,7 @@
--- Takes over a run whose beat was not heard of for the length of its lease.
+-- Takes over a run whose beat let its lease expire.
 -- KEYS: ringhaul:schedule:{NAME}:state (hash), and from it :records (hash)
 -- ARGV: token, lease_ms
--- Answers the record; '' if there is no run, or its lease has not run out.
+-- Returns the record; '' if there is no run, or its lease has not expired.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local state = redis.call('HMGET', KEYS[1], 'run', 'owner', 'lease_ms')

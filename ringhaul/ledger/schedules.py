@@ -1,7 +1,7 @@
-"""The truth about schedules: which due times are settled, who runs the run that is not over.
+"""The state of schedules: which due times are settled, and which beat runs the current run.
 
-Any number of beats look at the same schedules. Each due time's run is made by one of them, and kept
-by a lease; one whose beat was not heard of for that long is taken over by another.
+Any number of beats watch the same schedules. One of them makes the run of a due time and holds it
+by a lease; if its beat does not renew the lease, another takes the run over.
 """
 
 import json
@@ -17,51 +17,52 @@ from ringhaul.schedule.arrivals import REMEMBER_MS, Remembered
 from ringhaul.schedule.runs import BadRecord, Run, RunState
 from ringhaul.schedule.times import due_ms_of, run_id
 
-#: Runs of a schedule that its history has, passed over due times among them.
+#: Runs kept in a schedule's history, including due times that were passed over.
 RUNS_KEPT = 200
-#: A timing at which nobody looks for so long, while others look at another, is another file's of
-#: before. Beats look every second, one that waits for Redis or a slow disk some seconds later.
+#: A timing that no beat has looked at for this long, while some look at another, comes from an
+#: older version of the file. Beats look every second; one that waits for Redis or a slow disk, some
+#: seconds later.
 UNSEEN_MAX_MS = 60_000
-#: How often it is written down that somebody looks.
+#: How often to record that a timing is still looked at.
 _SEEN_EVERY_MS = 10_000
-#: Files asked about at once.
+#: Files queried at once.
 _PATHS_PER_READ = 1000
 
 
 class Claim(Enum):
-    """What became of the claim of a due time."""
+    """The outcome of claiming a due time."""
 
     CLAIMED = "CLAIMED"
-    BUSY = "BUSY"  #: A run of the schedule is not over.
+    BUSY = "BUSY"  #: A run of the schedule has not ended.
     PAUSED = "PAUSED"
     MOVED = "MOVED"  #: Another beat has settled this due time, or a later one.
-    KNOWN = "KNOWN"  #: The due time has a run already.
+    KNOWN = "KNOWN"  #: The due time already has a run.
 
 
 class Standing(NamedTuple):
-    """Where a schedule stands."""
+    """The state of a schedule."""
 
-    now_ms: int  #: The server's clock at this look.
+    now_ms: int  #: The server's clock at this moment.
     #: Due times up to this one are settled; None: no beat has looked at the schedule yet.
     settled_ms: int | None
-    #: When a beat first saw the schedule with its timing; None: nobody asked for that.
+    #: When a beat first saw the schedule with its timing; None: not requested.
     since_ms: int | None
     paused_ms: int | None  #: Since when.
-    run: str | None  #: The run that is not over.
-    lease_ms: int  #: Until when it is its beat's alone.
+    run: str | None  #: The run that has not ended.
+    lease_ms: int  #: Until when its beat alone may continue it.
 
 
 class Wait(NamedTuple):
-    """How long the files of a schedule wait after runs that failed by no fault of theirs."""
+    """How long the files of a schedule wait after runs that failed without being their fault."""
 
     troubles: int  #: Such runs in a row.
-    until_ms: int  #: No run begins before, unless by hand.
+    until_ms: int  #: No run starts before, unless by hand.
 
 
 class ScheduleBook:
     """The schedules on one Redis. Methods raise as `Caller.script` does.
 
-    Every method may be repeated: a claim is bound to the token of this object, which a beat makes
+    Every method may be repeated: a claim is bound to the token of this object, which a beat creates
     once.
     """
 
@@ -70,13 +71,16 @@ class ScheduleBook:
         self._token = token or new_token()
 
     def standing(self, name: str) -> Standing:
-        """Where a schedule stands. Nothing is changed."""
+        """Return the state of a schedule without changing it."""
         return self._look(name, "")
 
     def look(self, name: str, timing: str) -> Standing:
-        """The same for a beat. A schedule that it sees for the first time begins now, and so does
-        one with another timing: due times before that are none. So does one that goes back to a
-        timing at which nobody looked for `UNSEEN_MAX_MS`, while somebody looked at another."""
+        """Return the state of a schedule, for a beat that looks at it with a timing.
+
+        A schedule seen for the first time starts now, and so does one with another timing: earlier
+        due times do not count. So does one that returns to a timing that no beat has looked at for
+        `UNSEEN_MAX_MS`, while some looked at another.
+        """
         return self._look(name, timing)
 
     def _look(self, name: str, timing: str) -> Standing:
@@ -100,10 +104,10 @@ class ScheduleBook:
         lease_ms: int,
         before: Run | None = None,
     ) -> Claim:
-        """Make the run of a due time, and take it for `lease_ms`.
+        """Create the run of a due time, and lease it for `lease_ms`.
 
-        `settled_ms`: as `standing` told, 0 if it told none; None: by hand, whatever is settled. By
-        hand a pause does not count. `before`: the run that this due time has, to be gone on with.
+        `settled_ms`: as in `standing`, 0 if that was None; None: by hand, whatever is settled. By
+        hand, a pause is ignored. `before`: the existing run of this due time, to be continued.
         """
         by_hand = run.by_hand or settled_ms is None
         answer: bytes = self._script(
@@ -123,16 +127,16 @@ class ScheduleBook:
         return Claim(answer.decode())
 
     def pass_over(self, run: Run, *, settled_ms: int, instead_of: Run | None = None) -> bool:
-        """Settle the due time of a run that is none, and those before it.
+        """Settle a due time that gets no run, and those before it.
 
-        `instead_of`: leaves the history for it.
+        `instead_of`: the run to remove from the history for it.
         """
         old = "" if instead_of is None else instead_of.id
         words = (run.id, run.due_ms, settled_ms, _pack(run), RUNS_KEPT, old, keys.SCHEDULE_TTL_S)
         return bool(self._script("schedule_pass", run.schedule, *words))
 
     def take_over(self, name: str, lease_ms: int) -> Run | None:
-        """The run whose beat was not heard of for its lease: now it is ours."""
+        """Take over the run whose beat let its lease expire, and return it; None without one."""
         run = self.standing(name).run
         record: bytes | None = self._script("schedule_take", name, self._token, lease_ms)
         return _unpack(name, run or "", record) if record else None
@@ -146,10 +150,10 @@ class ScheduleBook:
         end: bool = False,
         wait: Wait | None = None,
     ) -> bool:
-        """Write down how far the run is, and keep it for `lease_ms`; 0 lets it go at once.
+        """Save the progress of the run, and renew its lease for `lease_ms` (0: release it).
 
-        `files`: remembered with it, in one step. `end`: it is over. `wait`: what `wait` tells then.
-        False: it is another's by now.
+        `files`: remembered in the same step. `end`: the run has ended. `wait`: the new value of
+        `wait`. Returns False if another beat has the run by now.
         """
         words: list[str | int] = [run.id, self._token, lease_ms, _pack(run), int(end)]
         words += (keys.SCHEDULE_TTL_S, *(("", "") if wait is None else wait))
@@ -159,20 +163,20 @@ class ScheduleBook:
         return answer == b"OK"
 
     def renew(self, run: Run, lease_ms: int) -> bool:
-        """Keep the run for `lease_ms` from now. False: it is another's by now."""
+        """Renew the lease of the run. False: another beat has it by now."""
         words = (run.id, self._token, lease_ms, "", 0, keys.SCHEDULE_TTL_S, "", "")
         answer: bytes = self._script("schedule_keep", run.schedule, *words)
         return answer == b"OK"
 
     def pause(self, name: str) -> None:
-        """No run begins from now on."""
+        """Let no run start from now on."""
         now_ms = self.standing(name).now_ms
         key = keys.schedule_key(name, "state")
         self._caller.command("HSETNX", key, "paused_ms", now_ms)
         self._caller.command("EXPIRE", key, keys.SCHEDULE_TTL_S)
 
     def resume(self, name: str) -> None:
-        """Runs begin again, from the next due time on. One that is not paused stays as it is."""
+        """Let runs start again, from the next due time on. Does nothing if not paused."""
         standing = self.standing(name)
         if standing.paused_ms is None:
             return
@@ -181,12 +185,12 @@ class ScheduleBook:
         self._caller.command("HDEL", key, "paused_ms")
 
     def run(self, name: str, run: str) -> Run | None:
-        """One run of the history."""
+        """Return one run of the history."""
         record: bytes | None = self._caller.command("HGET", keys.schedule_key(name, "records"), run)
         return _unpack(name, run, record) if record else None
 
     def runs(self, name: str, limit: int) -> list[Run]:
-        """The newest runs first, in the order in which they began or were passed over."""
+        """Return the newest runs first, in the order in which they started or were passed over."""
         ids: list[bytes] = self._caller.command(
             "ZREVRANGE", keys.schedule_key(name, "runs"), 0, limit - 1
         )
@@ -194,27 +198,29 @@ class ScheduleBook:
         return [run for run in found if run is not None]
 
     def wait(self, name: str) -> Wait:
-        """How long the files of a schedule wait."""
+        """Return how long the files of a schedule wait."""
         words: list[bytes | None] = self._caller.command(
             "HMGET", keys.schedule_key(name, "state"), "troubles", "wait_ms"
         )
         return Wait(*(int(word or 0) for word in words))
 
     def remembered(self, name: str, paths: Sequence[str]) -> dict[str, Remembered]:
-        """What is known of these files."""
+        """Return what is known about these files."""
         key = keys.schedule_key(name, "files")
         known: dict[str, Remembered] = {}
         for first in range(0, len(paths), _PATHS_PER_READ):
-            asked = paths[first : first + _PATHS_PER_READ]
-            found: list[bytes | None] = self._caller.command("HMGET", key, *asked)
-            for path, text in zip(asked, found, strict=True):
+            chosen = paths[first : first + _PATHS_PER_READ]
+            found: list[bytes | None] = self._caller.command("HMGET", key, *chosen)
+            for path, text in zip(chosen, found, strict=True):
                 if text is not None:
                     known[path] = Remembered.unpack(text.decode())
         return known
 
     def forget(self, name: str, there: Collection[str], now_ms: int) -> int:
-        """Write down which files are not among those `there`, and forget those that were not for
-        `REMEMBER_MS`. How many are forgotten."""
+        """Record which files are not in `there`, and forget those missing for `REMEMBER_MS`.
+
+        Returns how many are forgotten.
+        """
         key, cursor, gone = keys.schedule_key(name, "files"), 0, 0
         while True:
             cursor, found = self._caller.command("HSCAN", key, cursor, "COUNT", _PATHS_PER_READ)
@@ -229,7 +235,7 @@ class ScheduleBook:
                 return gone
 
     def keep_files(self, name: str) -> None:
-        """What is remembered of files lives on from now."""
+        """Renew the TTL of what is remembered about files."""
         self._caller.command("EXPIRE", keys.schedule_key(name, "files"), keys.SCHEDULE_TTL_S)
 
     def _script(self, script: str, name: str, *arguments: str | int) -> Any:
@@ -237,7 +243,7 @@ class ScheduleBook:
 
 
 class Beats:
-    """The beats that are alive, as "host:pid". Methods raise as `Caller.script` does."""
+    """The living beats, as "host:pid". Methods raise as `Caller.script` does."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -247,11 +253,11 @@ class Beats:
         self._caller.script("heartbeat", keys.BEATS, beat, ttl_ms)
 
     def leave(self, beat: str) -> None:
-        """Count it no more."""
+        """Remove a beat at its shutdown."""
         self._caller.command("ZREM", keys.BEATS, beat)
 
     def alive(self) -> list[str]:
-        """The beats heard of within their time to live, sorted."""
+        """Return the beats whose heartbeat has not expired, sorted."""
         members: list[bytes] = self._caller.script("slots", keys.BEATS)
         return sorted(member.decode() for member in members)
 
@@ -261,8 +267,10 @@ def _pack(run: Run) -> str:
 
 
 def _unpack(name: str, run: str, record: bytes) -> Run | None:
-    """A record of the history. One that no ringhaul wrote is a run that failed, and says so; None:
-    its name tells no due time."""
+    """Parse a record of the history.
+
+    A malformed record becomes a failed run that says so; None: its name is not that of a due time.
+    """
     try:
         due_ms = due_ms_of(run)
     except ValueError:
@@ -270,16 +278,16 @@ def _unpack(name: str, run: str, record: bytes) -> Run | None:
     try:
         found = Run.from_json(json.loads(record))
         if (found.schedule, run_id(found.due_ms)) != (name, run):
-            raise BadRecord("it is of another run")
+            raise BadRecord("it belongs to another run")
         return found
     except (ValueError, RecursionError) as error:
-        why = error if isinstance(error, BadRecord) else "it is no JSON"
+        why = error if isinstance(error, BadRecord) else "it is not JSON"
     reason = f"its record in Redis cannot be read: {why}"
     return Run(schedule=name, due_ms=due_ms, state=RunState.FAILED, reason=reason)
 
 
 def _gone(text: str, there: bool, now_ms: int) -> str:
-    """What is to be remembered of a file that is there, or is not; "": nothing."""
+    """Return what to remember of a file that exists or not; "": nothing."""
     file = Remembered.unpack(text)
     if there:
         return text if file.gone_ms is None else replace(file, gone_ms=None).pack()

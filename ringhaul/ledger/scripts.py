@@ -1,7 +1,7 @@
-"""The Lua scripts as they are sent to Redis.
+"""The Lua scripts in the form that is sent to Redis.
 
-A script of the job is `constants` (made here, so that `keys` and `limits` stay the one place that
-knows them) + `common.lua` + its own file. Scripts that belong to no job stand alone.
+A script about a job is `constants` (generated here, so that `keys` and `limits` remain the single
+source) + `common.lua` + its own file. Scripts that belong to no job stand alone.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ JOB_SCRIPTS = (
     "published",
     "audit",
 )
-#: Scripts about something that all jobs share; each documents its keys.
+#: Scripts about things that all jobs share; each documents its keys.
 SHARED_SCRIPTS = (
     "heartbeat",
     "slots",
@@ -54,7 +54,7 @@ SHARED_SCRIPTS = (
 
 @cache
 def read_scripts() -> Mapping[str, str]:
-    """The text of every script by name."""
+    """Return the text of every script by name."""
     prelude = _constants() + _read("common")
     texts = {name: prelude + _read(name) for name in JOB_SCRIPTS}
     texts |= {name: _read(name) for name in SHARED_SCRIPTS}
@@ -66,7 +66,7 @@ def _read(name: str) -> str:
 
 
 def _constants() -> str:
-    """Lua locals for what Python declares."""
+    """Return Lua locals for Python's constants."""
 
     def table(names: tuple[str, ...]) -> str:
         return "{" + ", ".join(f"'{name}'" for name in names) + "}"

@@ -1,6 +1,6 @@
--- Says that splitting is over: the job ends once its units are done. A job without units ends now.
+-- Marks splitting as complete: the job ends once its units are done. A job without units ends now.
 -- ARGV: epoch, number of units that were split
--- Answers the number of units the job has: if that is not the number given, nothing was sealed and
+-- Returns the number of units the job has: if that is not the number given, nothing was sealed and
 -- the caller adds the missing ones again. -1: not running in this epoch, and not already ended by
 -- a seal that this call repeats.
 local count = int(ARGV[2])

@@ -1,4 +1,4 @@
-"""What the ledger's server says of itself: asked once by a worker, a command or `doctor`."""
+"""Read the configuration of the ledger's server, once per worker, command or `doctor`."""
 
 import statistics
 import time
@@ -13,10 +13,10 @@ _PINGS = 5
 
 
 def read_server(caller: Caller, *, timed: bool = False) -> ServerFacts:
-    """Ask. What the server refuses to say (INFO and CONFIG need rights of their own, and managed
-    servers have no CONFIG) is None. `timed`: measure how long an answer takes.
+    """Return what the server reports; None for what it refuses.
 
-    Raises LedgerUnavailable, and LedgerRefused where it does not do at all.
+    INFO and CONFIG need special rights, and managed servers have no CONFIG. `timed`: measure the
+    latency of a response. Raises LedgerUnavailable, and LedgerRefused if the server is unusable.
     """
     caller.command("PING")
     info = caller.insist(lambda: _allowed(caller.client.info)) or {}
@@ -46,7 +46,7 @@ def _setting(caller: Caller, name: str) -> str | None:
 
 
 def _allowed(ask: Any) -> Any:
-    """The answer; None where the server does not allow the question."""
+    """Return the response; None if the server does not allow the command."""
     try:
         return ask()
     except redis.ResponseError as error:

@@ -1,24 +1,25 @@
-"""Whether a Redis or Valkey server is set up to hold the ledger. Pure.
+"""Check whether a Redis or Valkey server is configured to hold the ledger. Pure.
 
-The ledger is the truth about jobs: a server that evicts keys, or forgets them in a restart, makes
-damaged jobs. What a server does not say (a managed one may refuse CONFIG) is not judged.
+The ledger holds the only state of jobs: a server that evicts keys, or forgets them in a restart,
+damages jobs. Settings that a server does not report (a managed one may refuse CONFIG) are not
+checked.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-#: The first with `WAITAOF`, which jobs that must not be done twice rely on. Valkey has it from its
-#: first version on, and says that it is a Redis of 7.2.
+#: The first version with `WAITAOF`, which jobs that must not run twice rely on. Every Valkey has
+#: it, and reports itself as a Redis of 7.2.
 VERSION_MIN = (7, 2)
-#: Of maxmemory: from here on it is time to act.
+#: Share of maxmemory above which to warn.
 FULL_SHARE = 0.8
-#: A claim and a commit take two round trips of a unit that lasts seconds.
+#: Claim and commit take two round trips of a unit that lasts seconds.
 LATENCY_MS_MAX = 50.0
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARN = "warn"
@@ -27,7 +28,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What was looked at, and what to do."""
+    """A finding, and what to do."""
 
     name: str
     level: Level
@@ -36,13 +37,13 @@ class Check:
 
     @property
     def line(self) -> str:
-        """In one line."""
+        """The finding in one line."""
         return f"{self.text}: {self.advice}" if self.advice else self.text
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFacts:
-    """What a server says of itself. None: it does not say."""
+    """A server's report about itself. None: not reported."""
 
     address: str
     version: str | None = None
@@ -52,12 +53,12 @@ class ServerFacts:
     role: str | None = None
     clustered: bool | None = None
     used_bytes: int | None = None
-    maxmemory_bytes: int | None = None  #: 0: without a bound
+    maxmemory_bytes: int | None = None  #: 0: no limit
     latency_ms: float | None = None
 
 
 def check_server(facts: ServerFacts) -> list[Check]:
-    """The checks of one server; none about what it does not say."""
+    """Return the checks of one server; none for what it does not report."""
     found = [
         _version(facts),
         _policy(facts),
@@ -70,7 +71,7 @@ def check_server(facts: ServerFacts) -> list[Check]:
 
 
 def warnings_of(checks: Sequence[Check]) -> list[str]:
-    """A line for each check that is not in order."""
+    """Return a line for each check that is not OK."""
     return [f"Redis: {check.line}" for check in checks if check.level is not Level.OK]
 
 
@@ -99,7 +100,7 @@ def _persistence(facts: ServerFacts) -> Check | None:
         return None
     name = "persistence"
     if not facts.appendonly:
-        advice = "a restart forgets jobs that run; set it to yes, appendfsync to everysec"
+        advice = "a restart loses running jobs; set it to yes, appendfsync to everysec"
         return Check(name=name, level=Level.WARN, text="appendonly no", advice=advice)
     if facts.appendfsync == "no":
         advice = "a crash of the host loses half a minute of jobs; set it to everysec"
@@ -110,12 +111,12 @@ def _persistence(facts: ServerFacts) -> Check | None:
 
 def _role(facts: ServerFacts) -> Check | None:
     if facts.clustered:
-        advice = "name one server that is no cluster in broker.url"
+        advice = "set a server that is not part of a cluster in broker.url"
         return Check(name="role", level=Level.FAIL, text="a node of a cluster", advice=advice)
     if facts.role is None:
         return None
     if facts.role != "master":
-        advice = "it takes no writes; name its primary in broker.url"
+        advice = "it accepts no writes; set its primary in broker.url"
         return Check(name="role", level=Level.FAIL, text="a replica", advice=advice)
     return Check(name="role", level=Level.OK, text="a primary")
 
@@ -136,8 +137,8 @@ def _memory(facts: ServerFacts) -> Check | None:
 def _latency(facts: ServerFacts) -> Check | None:
     if facts.latency_ms is None:
         return None
-    text = f"{facts.latency_ms:.1f} ms for an answer"
+    text = f"{facts.latency_ms:.1f} ms for a response"
     if facts.latency_ms > LATENCY_MS_MAX:
-        advice = "each unit waits for it twice; use a server that is nearer, or less busy"
+        advice = "each unit waits for it twice; use a closer or less busy server"
         return Check(name="latency", level=Level.WARN, text=text, advice=advice)
     return Check(name="latency", level=Level.OK, text=text)

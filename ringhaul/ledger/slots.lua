@@ -1,4 +1,4 @@
--- The workers that are alive, as "host:pid:slots:queues".
+-- Returns the living workers, as "host:pid:slots:queues".
 -- KEYS: ringhaul:workers (zset)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

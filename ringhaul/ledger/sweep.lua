@@ -1,15 +1,15 @@
--- Finds units whose worker or whose message was lost and lets them be issued again. Any number of
+-- Finds units whose worker or message was lost and lets them be issued again. Any number of
 -- sweepers may run it at any time.
--- ARGV: most units of each kind to look at
--- Answers {state, leases that ran out, units issued but never claimed}; state '' if there is no job.
+-- ARGV: most units of each kind to examine
+-- Returns {state, expired leases, units issued but never claimed}; state '' if there is no job.
 --
--- A unit is taken for unclaimed after `unclaimed_ms`. While nothing of the job gets claimed at all
--- the queue is probably just long, and each further look waits twice as long, up to 16 times, so
--- that waiting does not fill the broker with copies of the same messages.
+-- A unit counts as unclaimed after `unclaimed_ms`. While nothing of the job gets claimed at all the
+-- queue is probably just long, and each further sweep waits twice as long, up to 16 times, so that
+-- waiting does not fill the broker with copies of the same messages.
 local most = int(ARGV[1])
 
--- Puts back units that are nowhere, `most` at a time: Redis lost `issued`, `due`, `lease` or `suspects`.
--- What was begun stays counted in `starts`.
+-- Puts back units that are in no set, `most` at a time: Redis lost `issued`, `due`, `lease` or
+-- `suspects`. Starts stay counted in `starts`.
 local function find_strays()
   local m = redis.call('HMGET', META, 'units', 'left', 'next')
   local units, next_unit = tonumber(m[1]), tonumber(m[3])

@@ -1,7 +1,7 @@
-"""Looking after all running jobs: what was lost is issued again, and the window is topped up.
+"""Maintain all running jobs: reissue lost units and refill the window.
 
-Each worker does this on its own timer, and so does an attached producer. Any number may, at any
-time: the scripts decide, and a unit is handed out to one of them only.
+Each worker does this on a timer, and so does an attached producer. Any number may, at any time: the
+scripts decide, and hand a unit to one of them only.
 """
 
 import logging
@@ -15,14 +15,14 @@ from ringhaul.ledger.states import JobState
 
 log = logging.getLogger(__name__)
 
-#: publish(job, issued): send one message for each unit.
+#: publish(job, issued): send one message per unit.
 Publish = Callable[[str, Issued], None]
 
 
 def top_up(ledger: Ledger, job: str, window: int, publish: Publish) -> int:
     """Publish units until `window` of the job are out. Returns how many were published now.
 
-    If `publish` fails half way the units it did not send are issued again after `unclaimed_ms`.
+    If `publish` fails half way, the units it did not send are issued again after `unclaimed_ms`.
     """
     issued = ledger.issue(job, window)
     if issued.units:
@@ -31,7 +31,7 @@ def top_up(ledger: Ledger, job: str, window: int, publish: Publish) -> int:
 
 
 def sweep_job(ledger: Ledger, job: str, window: int, publish: Publish) -> Swept:
-    """Sweep one job and top it up."""
+    """Sweep one job and refill its window."""
     swept = ledger.sweep(job)
     if swept.state is JobState.RUNNING:
         top_up(ledger, job, window, publish)
@@ -41,9 +41,9 @@ def sweep_job(ledger: Ledger, job: str, window: int, publish: Publish) -> Swept:
 def sweep_running(
     ledger: Ledger, window: Callable[[str], int], publish: Publish
 ) -> dict[str, Swept]:
-    """Sweep and top up every running job, and count what is open; what was found, by job.
+    """Sweep and refill every running job, and count open units; return what was found, by job.
 
-    `window`: of each job.
+    `window`: returns the window of a job.
     """
     names: set[bytes] = ledger.caller.command("SMEMBERS", keys.RUNNING)
     found: dict[str, Swept] = {}
@@ -51,7 +51,7 @@ def sweep_running(
         job = name.decode()
         try:
             swept = found[job] = sweep_job(ledger, job, window(job), publish)
-        except JobDamaged as error:  # must not keep others from being looked after
+        except JobDamaged as error:  # must not keep other jobs from being maintained
             log.error("%s", error)
             ledger.caller.command("SREM", keys.RUNNING, job)
             continue
@@ -62,7 +62,7 @@ def sweep_running(
 
 
 def _unlist(ledger: Ledger, job: str) -> None:
-    """Stop looking after an ended job, unless a resume came in between."""
+    """Stop maintaining an ended job, unless it was resumed in between."""
     ledger.caller.command("SREM", keys.RUNNING, job)
     if ledger.sweep(job).state is JobState.RUNNING:
         ledger.caller.command("SADD", keys.RUNNING, job)

@@ -1,5 +1,5 @@
--- Lets a paused job go on.
--- Answers 1; 0 if it was not paused; -1 if there is no such job.
+-- Continues a paused job.
+-- Returns 1; 0 if it was not paused; -1 if there is no such job.
 if redis.call('EXISTS', META) == 0 then
   return -1
 end

@@ -1,4 +1,4 @@
-"""Which workers are alive, which queues they consume, and how many units they can work on."""
+"""The living workers, the queues they consume, and how many units they can process."""
 
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -8,12 +8,12 @@ from ringhaul.ledger.connection import Caller
 
 
 class Worker(NamedTuple):
-    """One worker parent and its children."""
+    """A worker's parent process and its children."""
 
     host: str
     pid: int
-    slots: int  #: Children, each of which works on one unit at a time.
-    queues: tuple[str, ...] = ()  #: Whose messages it takes.
+    slots: int  #: Children, each of which processes one unit at a time.
+    queues: tuple[str, ...] = ()  #: The queues that it consumes.
 
 
 class Workers:
@@ -23,35 +23,35 @@ class Workers:
         self._caller = caller
 
     def heartbeat(self, worker: Worker, ttl_ms: int) -> int:
-        """Count `worker` as alive for `ttl_ms`; call again well before that.
+        """Count `worker` as alive for `ttl_ms`; call it again well before that.
 
-        Returns how many workers were found to be gone, which each is once.
+        Returns how many workers have newly expired; each is reported once.
         """
         gone: int = self._caller.script("heartbeat", keys.WORKERS, pack_worker(worker), ttl_ms)
         return gone
 
     def leave(self, worker: Worker) -> None:
-        """Count `worker` no more, at its shutdown."""
+        """Remove `worker` at its shutdown."""
         self._caller.command("ZREM", keys.WORKERS, pack_worker(worker))
 
     def alive(self) -> list[Worker]:
-        """The workers heard of within their time to live, sorted."""
+        """Return the workers whose heartbeat has not expired, sorted."""
         members: list[bytes] = self._caller.script("slots", keys.WORKERS)
         return sorted(unpack_worker(member.decode()) for member in members)
 
     def slots(self) -> int:
-        """Units that all living workers can work on at once."""
+        """Return how many units all living workers can process at once."""
         return sum(worker.slots for worker in self.alive())
 
 
 def pack_worker(worker: Worker) -> str:
-    """The member of `ringhaul:workers` that stands for a worker."""
+    """Return the member of `ringhaul:workers` for a worker."""
     queues = ",".join(quote(queue, safe="") for queue in worker.queues)
     return f"{worker.host}:{worker.pid}:{worker.slots}:{queues}"
 
 
 def unpack_worker(member: str) -> Worker:
-    """The worker that a member stands for."""
+    """Return the worker of a member."""
     host, pid, slots, queues = member.rsplit(":", 3)
     names = tuple(unquote(queue) for queue in queues.split(",") if queue)
     return Worker(host, int(pid), int(slots), names)

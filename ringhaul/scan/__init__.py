@@ -1,1 +1,1 @@
-"""Unload, count and query: token ranges to rows, and rows to files, counts and tables."""
+"""Unload, count and query: read token ranges as rows, and make files, counts and tables of them."""

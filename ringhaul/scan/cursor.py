@@ -1,7 +1,7 @@
-"""Where a scan stands, as text: what is left of its ranges, and how far each has come. Pure.
+"""The position of a scan as text: the rest of its ranges, each with its paging state. Pure.
 
-`lo:hi;lo:hi@STATE`: STATE is the server's paging state of a range that was begun, in base64. It
-means the same to every node and after a restart, whatever wrote it.
+The form is `lo:hi;lo:hi@STATE`, where STATE is the server's paging state of a started range, in
+base64. It is valid on every node and after a restart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ringhaul.scan.ranges import TokenRange, unpack_range
 
 
 class Rest(NamedTuple):
-    """What is left of a range: all of it, or what comes after a paging state."""
+    """The rest of a range: all of it, or what comes after a paging state."""
 
     range: TokenRange
     state: bytes | None = None
@@ -32,7 +32,7 @@ def pack_cursor(rests: Iterable[Rest]) -> str:
 
 
 def unpack_cursor(packed: str) -> list[Rest]:
-    """What `pack_cursor` packed. Raises ValueError for anything else."""
+    """Return what `pack_cursor` packed. Raises ValueError for anything else."""
     rests = []
     for part in packed.split(";") if packed else []:
         tokens, at, state = part.partition("@")
@@ -46,10 +46,10 @@ def unpack_cursor(packed: str) -> list[Rest]:
 
 
 def token_reached(state: bytes) -> int | None:
-    """The token of the partition that a paging state points into; None where it cannot be told.
+    """Return the token of the partition that a paging state points into; None if unknown.
 
-    The state belongs to the server. Since native protocol v4 it begins with that partition's key,
-    after its length; whoever uses the token checks that it is within the range.
+    The state belongs to the server. Since native protocol v4 it begins with the length and bytes of
+    that partition's key. Callers check that the token is within the range.
     """
     length, begin = _unsigned_vint(state)
     if not 0 < length <= len(state) - begin:
@@ -59,9 +59,9 @@ def token_reached(state: bytes) -> int | None:
 
 
 def _unsigned_vint(data: bytes) -> tuple[int, int]:
-    """The number that `data` begins with, and the offset after it; (0, 0) if it is cut off.
+    """Return the number that `data` begins with, and the offset after it; (0, 0) if it is cut off.
 
-    As many bytes follow the first as it has ones before its first zero.
+    The first byte has as many leading ones as bytes follow it.
     """
     if not data:
         return 0, 0

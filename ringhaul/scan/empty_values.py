@@ -1,4 +1,4 @@
-"""Empty values on their way to Parquet, whose numbers, times and ids have none."""
+"""Write empty values to Parquet, whose numbers, times and ids cannot be empty."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ringhaul.scan.odd_rows import key_text
 
 
 def unmarked(select: Select, batch: pa.RecordBatch, marked: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of `marked`, of `Select.project_marked`, in the forms of their types.
+    """Return the rows of `marked`, made by `Select.project_marked`, in the forms of their types.
 
-    `batch`: as it was read. Types whose form is text (decimal, inet, varint) keep their marks.
-    Raises `OutputUnusable`, naming column and key, for a row with a value that has no form.
+    `batch`: the rows as read. Types written as text (decimal, inet, varint) keep their marks.
+    Raises `OutputUnusable`, naming column and key, for a row with a value that Parquet cannot hold.
     """
     plain = select.project(batch)
     columns = []
@@ -28,12 +28,12 @@ def unmarked(select: Select, batch: pa.RecordBatch, marked: pa.RecordBatch) -> p
         texts = (json_of(kind, form).fill_null("null") for form in (with_marks, column))
         differs = pc.not_equal(*texts)
         row = pc.index(differs, True).as_py()
-        if row >= 0:  # none where the condition leaves them out
+        if row >= 0:  # -1 if the condition excludes such rows
             raise OutputUnusable(
                 f"column {name}: the row with {key_text(select, batch, row)} has an empty value of "
-                f"type {kind}, which is no null, and Parquet has none ({pc.sum(differs)} such rows "
-                "in this page); unload to CSV or JSON Lines, where it is spelt 0x, or leave the "
-                "column out with --query"
+                f"type {kind}, which is not null and cannot be written to Parquet "
+                f"({pc.sum(differs)} such rows in this page); unload to CSV or JSON Lines, where "
+                "it is spelt 0x, or leave the column out with --query"
             )
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, list(select.names))

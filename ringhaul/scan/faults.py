@@ -1,9 +1,9 @@
-"""Read failures that the data cause: which errors are such, and how sure that is. Pure.
+"""Read failures caused by the data: which errors they are, and how certain that is. Pure.
 
-A time-out or a node that is away passes. A partition with too many tombstones, or a damaged
-SSTable, fails every read of it. The server tells some of these apart by a reason code: a map by
-address since native protocol v5, and in the words of the message before (Cassandra 4.0 and later).
-Where the reason is UNKNOWN, or missing, only repetition tells.
+A timeout or an unavailable node passes. A partition with too many tombstones, or a damaged SSTable,
+fails every read of it. The server reports some of these with a reason code: in a map by address
+since native protocol v5, before that in the text of the message (Cassandra 4.0 and later). If the
+reason is UNKNOWN or missing, only repeating the read can tell.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _REASONS = {
     7: "READ_TOO_MANY_INDEXES",
     503: "INDEX_BUILD_IN_PROGRESS",
 }
-#: Reasons that lie in the data: the next read ends as this one did.
+#: Reasons that lie in the data: the next read fails in the same way.
 CERTAIN = ("READ_TOO_MANY_TOMBSTONES", "READ_SIZE", "READ_TOO_MANY_INDEXES")
-#: What each means, and what can be done about it.
+#: What each reason means, and what to do about it.
 _WORDS = {
     "READ_TOO_MANY_TOMBSTONES": "more tombstones than tombstone_failure_threshold allows",
     "READ_SIZE": "more bytes than the server's read size threshold allows",
@@ -45,25 +45,25 @@ _ADVICE_ELSE = "Look into the node's log"
 
 #: `READ_TOO_MANY_TOMBSTONES from /10.0.0.1:7000`, in the message of a READ_FAILURE.
 _IN_WORDS = re.compile(r"\b([A-Z][A-Z_]+) from (\S*?)/?((?:\d+\.){3}\d+|\[?[0-9a-fA-F:]+\]?):\d+")
-#: Of a coordinator that counted the tombstones or bytes of all replicas.
+#: Sent by a coordinator that added up the tombstones or bytes of all replicas.
 _ABORTED = (
     (re.compile(r"tombstone", re.IGNORECASE), "READ_TOO_MANY_TOMBSTONES"),
     (re.compile(r"read_size|read size", re.IGNORECASE), "READ_SIZE"),
 )
-#: What the server said, within the driver's text of it.
+#: The server's message inside the driver's text.
 _SAID = re.compile(r'message="(.*)" info=', re.DOTALL)
 
 
 class ReadFault(NamedTuple):
-    """What the server says about data that it cannot read."""
+    """The server's report of data that it cannot read."""
 
-    name: str  #: of the reason; `server_error` for an error without any
-    nodes: str  #: addresses of the replicas, or of the coordinator where they are not known
-    said: str  #: the server's words, on one line
+    name: str  #: of the reason; `server_error` for an error without a reason
+    nodes: str  #: addresses of the replicas, or of the coordinator if they are unknown
+    said: str  #: the server's message, on one line
 
     @property
     def certain(self) -> bool:
-        """The reason lies in the data whoever reads them; otherwise it takes repetition."""
+        """Whether the reason certainly lies in the data; if not, the read has to be repeated."""
         return self.name in CERTAIN
 
     @property
@@ -73,12 +73,12 @@ class ReadFault(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What can be done about the data."""
+        """Advice for repairing the data."""
         return _ADVICE.get(self.name, _ADVICE_ELSE)
 
 
 def data_fault(error: BaseException, coordinator: str) -> ReadFault | None:
-    """The fault that a read met, if the data may be its cause; None for a moment's trouble.
+    """Return the fault of a failed read if the data may be the cause; None for a passing problem.
 
     `coordinator`: address of the node that answered.
     """
@@ -96,13 +96,13 @@ def data_fault(error: BaseException, coordinator: str) -> ReadFault | None:
 
 
 def _reasons(error: ReadFailure, said: str) -> list[tuple[str, str]]:
-    """(reason, address) of each replica that failed, as far as the server tells."""
+    """Return (reason, address) of each replica that failed, as far as the server reports it."""
     if error.error_code_map:
         codes = error.error_code_map.items()
         return [(_REASONS.get(code, "UNKNOWN"), str(node)) for node, code in codes]
-    told = [(match[1], match[3].strip("[]")) for match in _IN_WORDS.finditer(said)]
-    if told:
-        return told
+    listed = [(match[1], match[3].strip("[]")) for match in _IN_WORDS.finditer(said)]
+    if listed:
+        return listed
     return [(name, "") for words, name in _ABORTED if words.search(said)]
 
 

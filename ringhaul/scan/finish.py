@@ -1,7 +1,7 @@
-"""The end of an unload: the manifest.
+"""Finish an unload: publish its manifest.
 
-It comes from what committed units left in the ledger, each unit once, so that it may be written
-again at any time, by anybody, with the same content.
+The manifest is built from what each committed unit left in the ledger, so it can be written again
+at any time, by any process, with the same content.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from ringhaul.scan.result import ReadResult
 
 
 def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
-    """Write the manifest of an unload that is complete, and remove what attempts left that did
-    not count. Repeating it writes the same."""
+    """Write the manifest of a complete unload; remove files of attempts that do not count.
+
+    Idempotent.
+    """
     job = ReadJob.from_json(json.loads(ledger.job_spec(job_id)))
     assert job.output is not None
     parts = list(job_parts(ledger, job_id))
@@ -42,24 +44,24 @@ def publish_manifest(ledger: Reader, job_id: str) -> Manifest:
 
 
 def check_parts_counted(ledger: Reader, job_id: str, parts: list[PartInfo]) -> None:
-    """Raise `JobDamaged` if the ledger lost parts that it counted, or knows of more."""
+    """Raise `JobDamaged` if the ledger does not list exactly the parts that it counted."""
     counted = sum(ReadResult.unpack(packed).parts for _, packed in ledger.results(job_id))
     if counted != len(parts):
         raise JobDamaged(job_id, [f"{len(parts):,} of {counted:,} files are listed"])
 
 
 def check_seen(url: str, parts: list[PartInfo]) -> None:
-    """Raise `OutputUnusable` where the parts are not here: a worker wrote on a host of its own."""
+    """Raise `OutputUnusable` if parts are missing here: a worker wrote to a folder of its host."""
     wrong = check_parts(url, tuple(parts))
     if wrong:
         raise OutputUnusable(
             f"{url}: {len(wrong):,} of {len(parts):,} files that workers wrote are not what they "
-            f"were ({wrong[0]}). Is the folder the same on every host?"
+            f"were ({wrong[0]}). Do all hosts share this folder?"
         )
 
 
 def moment(ms: int) -> str:
-    """ISO 8601 of a time of Redis's."""
+    """Return a Redis time in ISO 8601."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
@@ -88,24 +90,24 @@ def _transformed(ledger: Reader, job_id: str, job: ReadJob) -> Transformed:
 
 
 def job_missing(ledger: Reader, job_id: str) -> list[MissingRange]:
-    """The ranges that the committed units left out, in token order."""
+    """Return the ranges that the committed units skipped, in token order."""
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
     return join_missing(one for result in results for one in result.missing)
 
 
 def job_unloadable(ledger: Reader, job_id: str) -> list[Unloadable]:
-    """What the committed units wrote and no load can put back."""
+    """Return the rows that the committed units wrote and that cannot be loaded again."""
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(job_id))
     return join_unloadable(one for result in results for one in result.unloadable)
 
 
 def job_parts(ledger: Reader, job_id: str) -> Iterator[PartInfo]:
-    """The parts of the committed units, in the order of units, which is that of tokens."""
+    """Yield the parts of the committed units, in order of units, which is token order."""
     for _, extra in ledger.extras(job_id):
         yield from unload_parts(extra)
 
 
 def unload_parts(extra: bytes) -> list[PartInfo]:
-    """The parts that a unit of an unload left in the ledger; behind them may be rejects."""
+    """Return the parts that a unit of an unload left in the ledger, before any rejects."""
     parts, _, _ = extra.partition(b"\n")
     return [PartInfo.from_json(part) for part in json.loads(parts)]

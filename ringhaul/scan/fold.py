@@ -1,7 +1,7 @@
-"""The end of a count or a query: the partial results of all units, each once, become one.
+"""Fold the partial results of all units into the result of a count or query.
 
-They are in the ledger, or in the files that it names, so that the result may be computed again at
-any time, by anybody, until the job's files are removed.
+They are in the ledger, or in files that it names, so the result can be computed again at any time,
+by any process, until the job's files are removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TEXT, _BIGINT = CqlType("text"), CqlType("bigint")
 
 
 def fold_job(ledger: Reader, job_id: str, job: ReadJob) -> pa.Table:
-    """The result of a count or a query, with columns of `result_types`."""
+    """Return the result of a count or a query, with columns of `result_types`."""
     extras = (extra for _, extra in ledger.extras(job_id))
     if job.ring:
         return _fold_ranges(job, extras)
@@ -34,9 +34,10 @@ def fold_job(ledger: Reader, job_id: str, job: ReadJob) -> pa.Table:
 
 
 def result_types(job: ReadJob) -> tuple[CqlType, ...]:
-    """Of the columns of the result; the Arrow forms of varint and decimal are those of `numeric`.
+    """Return the types of the result's columns.
 
-    A decimal that is a partition's key is text, as numbers would all get the scale of one.
+    The Arrow forms of varint and decimal are those of `numeric`. A decimal in a partition key is
+    text: as numbers, all would get the same scale.
     """
     if job.ring:
         return (_TEXT, _BIGINT) if job.by_host else (_BIGINT, _BIGINT, _BIGINT)
@@ -45,8 +46,10 @@ def result_types(job: ReadJob) -> tuple[CqlType, ...]:
 
 
 def _fold_ranges(job: ReadJob, extras: Iterator[bytes]) -> pa.Table:
-    """Rows by token range: start (exclusive), end (inclusive), count; the first goes around. Or
-    rows by host."""
+    """Return a table of row counts by host, or by token range.
+
+    A range excludes its start and includes its end; the first one wraps around.
+    """
     ends = np.array([token for token, _ in job.ring], np.int64)
     counts = np.zeros(len(ends), np.int64)
     for extra in extras:

@@ -1,7 +1,7 @@
-"""What a read job is, as plain data: everything a worker needs except secrets and addresses.
+"""The description of a read job as plain data: all a worker needs except secrets and addresses.
 
-One SELECT says what is read, whatever the command: `unload`, `count` and `query` differ in what
-becomes of the rows.
+One SELECT says what to read, whatever the command: `unload`, `count` and `query` differ in what
+they do with the rows.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadJob:
-    """A read as the user asked for it, fixed at submit so that a repeat means the same."""
+    """A read as the user requested it, fixed at submit so that a repeat means the same."""
 
     kind: JobKind  #: UNLOAD, COUNT or QUERY
     cluster_name: str
     table: TableSchema
-    sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers read it again
+    sql: str  #: SELECT ... FROM keyspace.table [WHERE ...] ...; workers parse it again
     consistency: str = "LOCAL_QUORUM"
-    output: Output | None = None  #: of an unload
-    columns: tuple[tuple[str, str], ...] = ()  #: of an unload: name and CQL type of each
+    output: Output | None = None  #: for an unload
+    columns: tuple[tuple[str, str], ...] = ()  #: for an unload: name and CQL type of each
     #: Functions that the rows of an unload go through, as `module:function`, in this order.
     transforms: tuple[str, ...] = ()
-    results: tuple[tuple[str, CqlType], ...] = ()  #: what comes out of them
-    #: Rows in the order of their tokens, from unit to unit and within each.
+    results: tuple[tuple[str, CqlType], ...] = ()  #: the columns after the transforms
+    #: Whether rows come in token order, from unit to unit and within each.
     token_order: bool = False
-    #: The parts go to the standard output of the command that began the job, and nowhere else.
+    #: Whether the parts go only to the standard output of the command that started the job.
     streams: bool = False
-    #: Of a count by range or host: the tokens that end the ring's ranges, ascending, each with the
-    #: address of the host that owns the range first.
+    #: For a count by range or host: the tokens that end the ring's ranges, ascending, each with the
+    #: address of the range's first owner.
     ring: tuple[tuple[int, str], ...] = ()
     by_host: bool = False
-    #: Ranges that no replica can read are left out and listed; otherwise they fail the job.
+    #: Whether ranges that no replica can read are skipped and listed; otherwise they fail the job.
     skip_failed: bool = False
-    result_output: ResultOutput = field(default_factory=ResultOutput)  #: of a count or a query
+    result_output: ResultOutput = field(default_factory=ResultOutput)  #: for a count or a query
     #: Bytes of a unit's partial table above which it goes to `spill` instead of the ledger.
     partial_bytes_max: int = 4 << 20
     spill: str = ""  #: folder of partial tables that are too large for the ledger; empty: none
@@ -98,14 +98,14 @@ class ReadJob:
 
     @cached_property
     def select(self) -> Select:
-        """The SELECT, read. Raises `QueryError`, which the producer has told of before."""
-        from ringhaul.query.select import parse_select  # slow to import: not to unload a table
+        """The parsed SELECT. Raises `QueryError`, which the producer has reported before."""
+        from ringhaul.query.select import parse_select  # slow; not needed to unload a table
 
         return parse_select(self.sql, lambda keyspace, table: self.table)
 
     @property
     def exact_keys(self) -> bool:
-        """The groups are partitions, which `count --top` lists: 1.5 and 1.50 are two."""
+        """Whether groups are partitions, as for `count --top`: 1.5 and 1.50 are different keys."""
         return self.kind == "count"
 
     def to_json(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""How a range that cannot be read is narrowed down to the part at fault. Pure, but for the clock.
+"""Narrow an unreadable range down to the part at fault. Pure, except for the clock.
 
-A range with a fault is cut in two and both halves are read: the half without the fault gives its
+A range with a fault is cut in two and both halves are read: the half without the fault returns its
 rows, the other is cut again, down to one token, which is nearly always one partition. That takes
-some 60 requests for each partition at fault. Where nothing more can be cut, the read is repeated,
-at every replica, before the range counts as one that cannot be read.
+some 60 requests for each partition at fault. A range that cannot be cut further is read again, at
+every replica, before it counts as unreadable.
 
-With `skip` such a range is left out and the scan continues. Ranges at fault then wait behind all
-others, widest first: where thousands of partitions cannot be read the budget of requests ends long
-before each is found, and what is left out then is little more than the stretch they are in.
+With `skip` such a range is skipped and the scan continues. Ranges at fault then wait behind all
+others, widest first: if thousands of partitions cannot be read, the budget of requests runs out
+long before each is found, and what is skipped then is little more than the stretch they are in.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ from dataclasses import dataclass
 
 from ringhaul.scan.faults import ReadFault
 
-#: Requests of one scan that may fail before ranges are no longer cut. A read that meets 100,000
-#: tombstones takes some 50 ms, so this bounds a unit's narrowing to minutes. Around a corrupt chunk
-#: of an SSTable stretches without any partition fail, too: there no number of cuts ends at one.
+#: Failed requests of one scan after which ranges are no longer cut. A read that meets 100,000
+#: tombstones takes some 50 ms, so this limits a unit's narrowing to minutes. Around a corrupt chunk
+#: of an SSTable even stretches without any partition fail: there no number of cuts narrows the
+#: range to one partition.
 FAILURES_MAX, UNKNOWN_FAILURES_MAX = 2000, 600
-#: Without `skip` the job fails in any case: a place that is found later than this helps nobody.
+#: Without `skip` the job fails in any case; locating the fault is not worth more time.
 NARROW_S = 10.0
-#: A shorter page may hold fewer tombstones or bytes: it is tried with so many times fewer rows.
+#: A shorter page may hold fewer tombstones or bytes: the read is retried with this many times fewer
+#: rows.
 SHRINK = 8
-#: Reads of what cannot be cut that have to fail before it counts as unreadable, at every replica
-#: once at least. An unknown reason may pass: with pauses of 0.1, 0.2, ... s that is about 3 s for
-#: the first such range. Those that follow were cut from one that failed as well.
+#: Failed reads of an uncuttable range before it counts as unreadable, at least one per replica. An
+#: unknown reason may pass: with pauses of 0.1, 0.2, ... s this allows about 3 s for the first such
+#: range. Later ones were cut from a range that failed as well.
 CERTAIN_TRIES, UNKNOWN_TRIES, LATER_TRIES = 2, 6, 1
 
 
 @dataclass
 class Narrowing:
-    """The bounds of one scan's narrowing, and what is used of them."""
+    """The limits of one scan's narrowing, and how much of them is used."""
 
     skip: bool
     failures: int = 0
@@ -41,19 +43,19 @@ class Narrowing:
     _confirmed: bool = False
 
     def failed(self) -> None:
-        """A read failed for what the data are."""
+        """Note a read that failed because of the data."""
         self.failures += 1
         if self._until is None:
             self._until = time.monotonic() + NARROW_S
 
     def may_cut(self, fault: ReadFault) -> bool:
-        """Whether a range with this fault may still be cut."""
+        """Return whether a range with this fault may still be cut."""
         in_time = self.skip or self._until is None or time.monotonic() < self._until
         most = FAILURES_MAX if fault.certain else UNKNOWN_FAILURES_MAX
         return in_time and self.failures < most
 
     def is_unreadable(self, fault: ReadFault, tries: int, replicas: int) -> bool:
-        """Whether a range that cannot be cut was tried often enough to give it up."""
+        """Return whether an uncuttable range has failed often enough to be given up."""
         if fault.certain:
             wanted = CERTAIN_TRIES
         else:

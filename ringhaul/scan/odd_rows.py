@@ -1,4 +1,4 @@
-"""Which of the rows that an unload writes cannot be loaded again, and why. Pure."""
+"""Find the rows of an unload that cannot be loaded again, and why. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ringhaul.query.select import Select
 def unloadable_rows(
     select: Select, batch: pa.RecordBatch, written: pa.RecordBatch, too_long: Sequence[int]
 ) -> list[Unloadable]:
-    """What of some rows cannot be loaded again.
+    """Return which rows cannot be loaded again.
 
-    `batch`: as it was read; `written`: what became of it, of `Select.project_marked`; `too_long`:
-    the rows of that which are records of more than a load reads.
+    `batch`: the rows as read; `written`: the same rows as written, made by `Select.project_marked`;
+    `too_long`: rows of `written` whose record is longer than a load accepts.
     """
     found: list[tuple[str, str, Sequence[int]]] = []
     for name, kind, column in zip(select.names, select.types, written.columns, strict=True):
@@ -41,7 +41,7 @@ def unloadable_rows(
 
 
 def rows_with_odd_elements(of: CqlType, lists: pa.ListArray) -> list[int]:
-    """The rows whose list has an element that is null or empty."""
+    """Return the rows whose list has a null or empty element."""
     values = lists.flatten()
     odd = values.is_null() if values.null_count else None
     if of.name in EMPTIABLE and values.type == pa.string():
@@ -54,7 +54,7 @@ def rows_with_odd_elements(of: CqlType, lists: pa.ListArray) -> list[int]:
 
 
 def key_text(select: Select, batch: pa.RecordBatch, row: int) -> str:
-    """The primary key of a row that WHERE wants, as far as it was read."""
+    """Return the primary key of a row that passes WHERE, as far as it was read."""
     kept = select.where.filter(batch)
     words = []
     for name in select.table.primary_key:

@@ -1,8 +1,8 @@
-"""Raw pages through the official driver: the body of a result as it came, without row objects.
+"""Fetch raw pages through the official driver: the body of a result, without row objects.
 
-The driver stays in charge of connections, time-outs and re-preparing. A protocol handler takes the
-place of its decoder for results with rows, for the requests of a `PageReader` alone: they share the
-session's connections with all others.
+The driver still handles connections, timeouts and re-preparing. A protocol handler replaces its
+decoder for results with rows, only for the requests of a `PageReader`, which share the session's
+connections with all others.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from ringhaul.scan.ranges import TokenRange
 
 _INT = struct.Struct(">i")
 _KIND_ROWS = 2
-#: Flag of a frame; since v5 frames come in segments, which are compressed instead.
+#: Frame flag. Since v5 frames come in segments, which are compressed instead.
 _COMPRESSED = 0x01
 _SEGMENTS_SINCE = 5
 
 
 class Page(NamedTuple):
-    """One page as it came."""
+    """One page of a result."""
 
     body: bytes  #: of the RESULT message of kind Rows
     rows: int
-    state: bytes | None  #: paging state of what comes after; None: nothing
+    state: bytes | None  #: paging state for the next page; None: the last page
 
 
 class PageReader:
-    """Asks for pages on a session whose other users see rows.
+    """Requests pages on a session whose other users get rows.
 
-    Keep one for a session: each adds a listener to it.
+    Keep one per session: each adds a listener to it.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         session.add_request_init_listener(_ask_for_pages)
         self._reconnecting = Reconnecting(self.session)
-        # Other users of the session keep its profile: only a copy gives pages.
+        # Only a copy of the profile returns pages, so that other users of the session get rows.
         self._profile = self.session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT, row_factory=_page_of
         )
@@ -63,9 +63,9 @@ class PageReader:
         on_page: Callable[[Page], None],
         on_error: Callable[[BaseException], None],
     ) -> None:
-        """Ask `host`, or any, for a page of the rows of a range, those after `state`.
+        """Request a page of the rows of a range, those after `state`, from `host` or from any.
 
-        One of the callbacks is called, in the driver's thread, or at once in this one.
+        One of the callbacks is called, in the driver's thread or immediately in this one.
         """
         statement = prepared.bind(tokens)
         statement.consistency_level = consistency
@@ -84,23 +84,23 @@ class PageReader:
         future.add_callbacks(on_page, on_error)
 
     def reconnect(self) -> None:
-        """After an error: have connections opened again that broke. Does not wait for them."""
+        """Let the driver reopen broken connections after an error, without waiting for it."""
         self._reconnecting.begin()
 
 
 def _page_of(names: object, page: Page) -> Page:
-    """A row factory: what `RawPages` puts in the place of the rows."""
+    """Row factory: return the page that `RawPages` puts in the place of the rows."""
     return page
 
 
 def _ask_for_pages(future: Any) -> None:
-    """A request that is about to be sent: its answer stays as it comes if a page is wanted."""
+    """Before a request is sent: keep its response undecoded if a page is wanted."""
     if future.row_factory is _page_of:
         future._protocol_handler = RawPages
 
 
 class RawPages(ProtocolHandler):  # type: ignore[misc]
-    """Gives a result with rows as a `Page`, in the place where the driver keeps the rows."""
+    """Decodes a result with rows to a `Page`, where the driver keeps the rows."""
 
     @classmethod
     def decode_message(
@@ -118,7 +118,8 @@ class RawPages(ProtocolHandler):  # type: ignore[misc]
             body = decompressor(body)
             flags &= ~_COMPRESSED
         if opcode == ResultMessage.opcode:
-            # Of warnings, such as of many tombstones, the server's log has more to say.
+            # Warnings, such as about many tombstones, are dropped: the server's log has more
+            # detail.
             rows, _ = result_body(flags, body)
             if _INT.unpack_from(rows)[0] == _KIND_ROWS:
                 return _message(bytes(rows), stream_id)
@@ -135,7 +136,7 @@ class RawPages(ProtocolHandler):  # type: ignore[misc]
 
 
 def _message(body: bytes, stream_id: int) -> ResultMessage:
-    """The driver's form of a result, with its page in the place of the rows."""
+    """Return the driver's message for a result, with its page in the place of the rows."""
     head = read_head(body)
     message = ResultMessage(_KIND_ROWS)
     message.stream_id = stream_id

@@ -1,4 +1,4 @@
-"""The key of the partition at a token: for people who have to mend it."""
+"""Read the key of the partition at a token, for operators who have to repair it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ringhaul.formats.parquet_json import record_json
 from ringhaul.scan.pages import Page, PageReader
 from ringhaul.scan.ranges import TokenRange
 
-#: A name is a help and not worth a longer wait.
+#: The key is a help, not worth a longer wait.
 TIMEOUT_S = 5.0
-#: Of a key; a longer one is cut.
+#: Longer keys are cut.
 CHARS_MAX = 200
 
 
 def partition_key_text(reader: PageReader, table: TableSchema, tokens: TokenRange) -> str:
-    """The partition key at `tokens` as a JSON object; "" where it cannot be read.
+    """Return the partition key at `tokens` as a JSON object; "" if it cannot be read.
 
-    One request for the first row. It meets what the scan met where that is in front of the first
-    row: then only the token is known.
+    Sends one request for the first row. If the fault of the scan lies before the first row, this
+    request fails as well, and only the token is known.
     """
     names = table.partition_key
     columns = ", ".join(map(quote_identifier, names))
@@ -60,5 +60,5 @@ def partition_key_text(reader: PageReader, table: TableSchema, tokens: TokenRang
             return ""
         text = record_json(row, 0, types, TextFormat()).decode()
         return text if len(text) <= CHARS_MAX else f"{text[:CHARS_MAX]}..."
-    except Exception:  # whatever it is, the report can do without
+    except Exception:  # whatever it is, the report works without the key
         return ""

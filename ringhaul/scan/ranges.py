@@ -1,13 +1,13 @@
-"""The ring to units: lists of token ranges, in token order, of about the same work. Pure.
+"""Divide the ring into units: lists of token ranges, in token order, of about equal work. Pure.
 
 A range is (lo, hi] over signed 64-bit tokens, as `token(pk) > lo AND token(pk) <= hi` selects it.
-No row has the least token (Murmur3 gives the greatest instead), so (MIN_TOKEN, MAX_TOKEN] is the
+No row has the lowest token (Murmur3 returns the highest instead), so (MIN_TOKEN, MAX_TOKEN] is the
 whole ring.
 
-The work of each stretch of the ring is what the server's estimates say, in bytes; where they say
-nothing the mean of what they do say, and without any the stretch's length. The ring's work is cut
-into even units, and a cut that falls near the end of a range of the ring moves there: a unit has
-one set of replicas where it can.
+The work of a stretch of the ring is its size in bytes by the server's estimates; stretches without
+an estimate get the mean of the others, and without any estimates the length of the stretch counts.
+The ring's work is cut into even units. A cut near the end of a range of the ring moves there, so
+that a unit has one set of replicas where possible.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import NamedTuple
 MIN_TOKEN = -(2**63)
 MAX_TOKEN = 2**63 - 1
 
-#: A cut moves to the end of a range of the ring that is this near, in parts of a unit's work: not
-#: so far that units become uneven.
+#: A cut moves to the end of a range of the ring that is this near, as a fraction of a unit's work:
+#: not so far that units become uneven.
 SNAP = 0.2
-#: Of all work, the part that is laid out evenly whatever the estimates say: they can be old, and
-#: a stretch that was empty then must not all go to one unit.
+#: The share of all work that is spread evenly whatever the estimates say: they can be old, and a
+#: stretch that was empty then must not all go to one unit.
 EVEN = 1 / 8
-#: What the estimates do not cover is guessed to hold at most this many times what they tell of: a
-#: few tokens that hold much say little of all the others.
+#: What the estimates do not cover is guessed to hold at most this many times what they do cover: a
+#: few tokens that hold much say little about all the others.
 GUESS_MAX = 8
 
 
@@ -41,18 +41,18 @@ FULL_RING = TokenRange(MIN_TOKEN, MAX_TOKEN)
 
 
 class RingToken(NamedTuple):
-    """A token of the ring; the range that ends there is its host's."""
+    """A token of the ring; its host owns the range that ends there."""
 
     token: int
     owner: str  #: id of the host
-    replicas: tuple[str, ...]  #: ids of all hosts that hold the range, sorted
+    replicas: tuple[str, ...]  #: ids of all hosts that replicate the range, sorted
 
 
 class SizeEstimate(NamedTuple):
-    """What a node says of the range of one of its tokens; a row of system.size_estimates."""
+    """A node's estimate of the range of one of its tokens; a row of system.size_estimates."""
 
     lo: int
-    hi: int  #: at or before `lo` where the range goes around the end of the ring
+    hi: int  #: not above `lo` if the range wraps around the end of the ring
     partitions: int
     partition_bytes: int  #: mean
 
@@ -65,7 +65,7 @@ class RangeUnit(NamedTuple):
     """The ranges of one unit, in token order."""
 
     ranges: tuple[TokenRange, ...]
-    bytes: int  #: estimated; 0 where nothing is known
+    bytes: int  #: estimated; 0 if unknown
 
 
 class _Stretch(NamedTuple):
@@ -84,34 +84,34 @@ def plan_ranges(
     bytes_per_unit: int,
     bounds: TokenRange = FULL_RING,
 ) -> list[RangeUnit]:
-    """The units that cover `bounds` once, in token order.
+    """Return the units that cover `bounds` exactly once, in token order.
 
-    `ring` is in order of its tokens; empty, it stands for one range. There are `units_min` units
-    or more, of about `bytes_per_unit` each; fewer only where a few tokens hold all the work.
+    `ring` is in token order; if empty, the ring is one range. There are at least `units_min` units,
+    of about `bytes_per_unit` each; fewer only if a few tokens hold all the work.
     """
     lo, hi = max(bounds.lo, MIN_TOKEN), min(bounds.hi, MAX_TOKEN)
     if lo >= hi:
         return []
     known = list(_clip(_known(sizes), lo, hi))
-    told = sum(stretch.work for stretch in known)
-    stretches = list(_stretches(known, lo, hi)) if told else [_Stretch(lo, hi, float(hi - lo))]
-    bytes_all = sum(stretch.work for stretch in stretches) if told else 0.0
+    estimated = sum(stretch.work for stretch in known)
+    stretches = list(_stretches(known, lo, hi)) if estimated else [_Stretch(lo, hi, float(hi - lo))]
+    bytes_all = sum(stretch.work for stretch in stretches) if estimated else 0.0
     units = max(units_min, round(bytes_all / bytes_per_unit), 1)
     owned = list(_owned(ring, lo, hi))
     ends = [piece.hi for piece, _ in owned]
     cuts = _cuts(stretches, units, ends)
     return [
         RangeUnit(tuple(_ranges_between(owned, ends, first, last)), round(work))
-        for first, last, work in _spans(cuts, stretches, told > 0)
+        for first, last, work in _spans(cuts, stretches, estimated > 0)
     ]
 
 
 def split_range(whole: TokenRange, after: int | None = None) -> tuple[TokenRange, TokenRange]:
-    """Two ranges that make up `whole`, cut in the middle of what is after token `after`.
+    """Return two ranges that make up `whole`, cut in the middle of what follows token `after`.
 
-    Raises ValueError where no token is left to cut between.
+    Raises ValueError if no token is left to cut between.
     """
-    # The first may end at `after` itself: rows of that partition may still be to come.
+    # The first half may end at `after` itself: rows of that partition may still be to come.
     middle = ((whole.lo if after is None else after) + whole.hi) // 2
     if not whole.lo < middle < whole.hi:
         raise ValueError(f"nothing to cut in {whole} after {after}")
@@ -119,9 +119,9 @@ def split_range(whole: TokenRange, after: int | None = None) -> tuple[TokenRange
 
 
 def spread_ranges(ranges: Iterable[TokenRange], count: int) -> list[TokenRange]:
-    """The same tokens in at least `count` ranges, the longest halved again and again.
+    """Return the same tokens in at least `count` ranges, halving the longest repeatedly.
 
-    In the order they came; fewer where there are fewer tokens.
+    They keep their order; there are fewer if there are fewer tokens.
     """
     spread = list(ranges)
     while len(spread) < count:
@@ -134,17 +134,17 @@ def spread_ranges(ranges: Iterable[TokenRange], count: int) -> list[TokenRange]:
 
 
 def pack_ranges(ranges: Iterable[TokenRange]) -> str:
-    """`lo:hi;lo:hi`: how ranges travel as a unit's spec."""
+    """Return ranges as `lo:hi;lo:hi`, the form of a unit's spec."""
     return ";".join(f"{lo}:{hi}" for lo, hi in ranges)
 
 
 def unpack_ranges(packed: str) -> list[TokenRange]:
-    """The ranges that `pack_ranges` packed. Raises ValueError for anything else."""
+    """Return the ranges that `pack_ranges` packed. Raises ValueError for anything else."""
     return [unpack_range(part) for part in packed.split(";")] if packed else []
 
 
 def unpack_range(packed: str) -> TokenRange:
-    """One range from `lo:hi`. Raises ValueError."""
+    """Parse one range from `lo:hi`. Raises ValueError."""
     lo_text, colon, hi_text = packed.partition(":")
     lo, hi = int(lo_text), int(hi_text)
     if not (colon and MIN_TOKEN <= lo < hi <= MAX_TOKEN):
@@ -153,9 +153,9 @@ def unpack_range(packed: str) -> TokenRange:
 
 
 def unwrap(lo: int, hi: int) -> list[TokenRange]:
-    """The range as one or two that do not go around the end of the ring.
+    """Return the range as one or two ranges that do not wrap around the end of the ring.
 
-    (x, x] is the whole ring, as the range of a ring's only token is.
+    (x, x] is the whole ring, as for the range of a ring's only token.
     """
     if lo < hi:
         return [TokenRange(lo, hi)]
@@ -164,10 +164,10 @@ def unwrap(lo: int, hi: int) -> list[TokenRange]:
 
 
 def _known(sizes: Iterable[SizeEstimate]) -> Iterator[_Stretch]:
-    """Estimates as stretches in token order, without overlap.
+    """Yield estimates as stretches in token order, without overlap.
 
-    Nodes that saw different rings can speak of the same tokens: the one that begins first is
-    believed, the other for what is left.
+    Nodes that saw different rings can report the same tokens: the stretch that begins first wins,
+    the other gets the rest.
     """
     parts = []
     for size in sizes:
@@ -183,7 +183,7 @@ def _known(sizes: Iterable[SizeEstimate]) -> Iterator[_Stretch]:
 
 
 def _clip(stretches: Iterable[_Stretch], lo: int, hi: int) -> Iterator[_Stretch]:
-    """What of the stretches is within (lo, hi]."""
+    """Yield the parts of the stretches within (lo, hi]."""
     for stretch in stretches:
         first, last = max(stretch.lo, lo), min(stretch.hi, hi)
         if first < last:
@@ -192,12 +192,12 @@ def _clip(stretches: Iterable[_Stretch], lo: int, hi: int) -> Iterator[_Stretch]
 
 
 def _stretches(known: Sequence[_Stretch], lo: int, hi: int) -> Iterator[_Stretch]:
-    """(lo, hi] as stretches without gap: what is known, and between that its mean."""
-    told = sum(stretch.work for stretch in known)
+    """Yield (lo, hi] as stretches without gaps: estimates, and between them their mean."""
+    estimated = sum(stretch.work for stretch in known)
     covered = sum(stretch.hi - stretch.lo for stretch in known)
     gaps = hi - lo - covered
-    per_gap_token = min(told / covered, GUESS_MAX * told / gaps) if gaps else 0.0
-    per_token = (told + per_gap_token * gaps) / (hi - lo)
+    per_gap_token = min(estimated / covered, GUESS_MAX * estimated / gaps) if gaps else 0.0
+    per_token = (estimated + per_gap_token * gaps) / (hi - lo)
 
     def stretch(first: int, last: int, work: float) -> _Stretch:
         return _Stretch(first, last, (1 - EVEN) * work + EVEN * per_token * (last - first))
@@ -215,7 +215,7 @@ def _stretches(known: Sequence[_Stretch], lo: int, hi: int) -> Iterator[_Stretch
 def _owned(
     ring: Sequence[RingToken], lo: int, hi: int
 ) -> Iterator[tuple[TokenRange, tuple[str, ...]]]:
-    """The ring's ranges within (lo, hi] with their replicas, in token order."""
+    """Yield the ring's ranges within (lo, hi] with their replicas, in token order."""
     at = lo
     for entry in ring:
         if entry.token > at:
@@ -223,12 +223,12 @@ def _owned(
             at = min(entry.token, hi)
             if at == hi:
                 return
-    # Past the last token the ring starts again, with the range of its first.
+    # Past the last token the ring wraps around to the range of its first token.
     yield TokenRange(at, hi), ring[0].replicas if ring else ()
 
 
 def _cuts(stretches: Sequence[_Stretch], units: int, ends: Sequence[int]) -> list[int]:
-    """The tokens that end the units, ascending; the last is the end of all."""
+    """Return the tokens that end the units, ascending; the last is the end of all."""
     total = sum(stretch.work for stretch in stretches)
     slack = SNAP * total / units
     starts, sums = [], []
@@ -242,7 +242,7 @@ def _cuts(stretches: Sequence[_Stretch], units: int, ends: Sequence[int]) -> lis
         index = max(bisect_left(sums, work) - 1, 0)
         lo, hi, of_stretch = stretches[index]
         part = min((work - sums[index]) / of_stretch, 1.0) if of_stretch else 1.0
-        # The product is a float of 53 bits: it may come out a little beyond the end.
+        # The product is a float of 53 bits and may come out slightly beyond the end.
         return min(lo + int((hi - lo) * part), hi)
 
     def work_at(token: int) -> float:
@@ -260,7 +260,7 @@ def _cuts(stretches: Sequence[_Stretch], units: int, ends: Sequence[int]) -> lis
         nearest = min(ends[max(after - 1, 0) : after + 1], key=lambda end: abs(work_at(end) - work))
         if abs(work_at(nearest) - work) <= slack:
             cut = nearest
-        # Few tokens for many units: some of them would be empty.
+        # With few tokens for many units, some units would be empty.
         cut = max(cut, at + 1)
         if cut >= last:
             break
@@ -272,7 +272,7 @@ def _cuts(stretches: Sequence[_Stretch], units: int, ends: Sequence[int]) -> lis
 def _spans(
     cuts: Sequence[int], stretches: Sequence[_Stretch], known: bool
 ) -> Iterator[tuple[int, int, float]]:
-    """(lo, hi, estimated bytes) of each unit."""
+    """Yield (lo, hi, estimated bytes) of each unit."""
     at = stretches[0].lo
     index = 0
     for cut in cuts:
@@ -290,7 +290,7 @@ def _spans(
 def _ranges_between(
     owned: Sequence[tuple[TokenRange, tuple[str, ...]]], ends: Sequence[int], lo: int, hi: int
 ) -> Iterator[TokenRange]:
-    """The ranges within (lo, hi]; neighbours with the same replicas are one."""
+    """Yield the ranges within (lo, hi], with neighbours of the same replicas merged."""
     index = bisect_left(ends, lo + 1)
     begin, replicas = lo, owned[index][1]
     while owned[index][0].hi < hi:

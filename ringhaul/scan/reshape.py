@@ -1,8 +1,8 @@
-"""Transforms of an unload: which columns come out, and rows in exactly these. Pure.
+"""Transforms of an unload: plan the output columns, and bring rows into exactly these. Pure.
 
-The files of an unload all have the same columns, so what functions give is known before a row is
-read: they are asked for it with a batch without rows. A function of rows says it by `columns=`; one
-that does not gives the columns that it gets.
+All files of an unload have the same columns, so the columns that functions return have to be known
+before the first row is read: each is called once with an empty batch. A function of single rows
+declares them by `columns=`; if it does not, its output has the columns of its input.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ringhaul.transform.each_row import EachRow
 from ringhaul.transform.errors import TransformError
 from ringhaul.transform.forms import in_form
 
-#: A column of the output.
+#: Name and type of an output column.
 Result = tuple[str, CqlType]
 
-#: Kept as text that their own types spell: a function may have put anything in its place.
+#: Types written as text: a function may have replaced the value by any other text.
 _SPELT = ("ascii", "varchar", "inet", "decimal", "varint")
 _TEXT = CqlType("text")
-#: Arrow types besides the form of a CQL type, and what is written of them.
+#: Arrow types besides those of CQL types, and the CQL types they are written as.
 _WIDENED = {
     pa.uint8(): "smallint",
     pa.uint16(): "int",
@@ -42,20 +42,20 @@ _WIDENED = {
 
 
 class Reshaped(NamedTuple):
-    """What became of a batch of rows."""
+    """The result of transforming a batch of rows."""
 
-    rows: list[pa.RecordBatch]  #: with the columns of the output
+    rows: list[pa.RecordBatch]  #: with the output columns
     dropped: int  #: rows that a function left out
-    errors: dict[int, str]  #: row -> why it became nothing
+    errors: dict[int, str]  #: row -> why it failed
 
 
 def planned_results(
     names: Sequence[str], types: Sequence[CqlType], transforms: Sequence[Transform]
 ) -> tuple[Result, ...]:
-    """The columns that come out where columns of these names and types go in.
+    """Return the output columns for input columns of these names and types.
 
-    Raises `UsageError` for a type that cannot be written, `TransformError` for a function that
-    gives no result for a batch without rows.
+    Raises `UsageError` for a type that cannot be written, `TransformError` if a function returns no
+    result for an empty batch.
     """
     known = dict(zip(names, types, strict=True))
     for transform in transforms:
@@ -91,22 +91,24 @@ def _after(transform: Transform, known: dict[str, CqlType]) -> dict[str, CqlType
 def _written(
     transform: Transform, name: str, arrow: pa.DataType, known: dict[str, CqlType]
 ) -> CqlType:
-    """The type that a column is written as: its own if it is of one that went in, else by what
-    Arrow says of it."""
+    """Return the type that a column is written as.
+
+    That of the input column if Arrow's type is unchanged, else one derived from Arrow's type.
+    """
     before = known.get(name)
     if before is not None and before.arrow() == arrow:
         return _as_text(before)
     kind = kind_of(arrow)
     if kind is None:
         raise UsageError(
-            f"transform {transform.name} gives column {name!r} as {arrow}, which has no form in "
-            "files: give text"
+            f"transform {transform.name} gives column {name!r} as {arrow}, which cannot be "
+            "written to files: return text"
         )
     return kind
 
 
 def kind_of(arrow: pa.DataType) -> CqlType | None:
-    """What an Arrow type is written as; None: nothing is."""
+    """Return the CQL type that an Arrow type is written as; None if it cannot be written."""
     if pa.types.is_dictionary(arrow):
         return kind_of(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -132,14 +134,14 @@ def kind_of(arrow: pa.DataType) -> CqlType | None:
 
 
 def _as_text(kind: CqlType) -> CqlType:
-    """The type with text in place of what is spelt as text."""
+    """Return the type with text in place of every type that is spelt as text."""
     if kind.name in _SPELT:
         return _TEXT
     return CqlType(kind.name, tuple(map(_as_text, kind.of)), kind.fields, kind.size)
 
 
 class Reshaper:
-    """Puts rows through transforms into the columns of the output. Belongs to one unit."""
+    """Puts rows through transforms into the output columns. Belongs to one unit."""
 
     def __init__(self, transforms: Sequence[Transform], results: Sequence[Result]) -> None:
         self._names = [name for name, _ in results]
@@ -148,9 +150,10 @@ class Reshaper:
         self._name = transforms[-1].name
 
     def run(self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None) -> Reshaped:
-        """Raises `TransformError` for a result that is none, or has other columns than planned.
+        """Transform a batch.
 
-        `tick` is called between calls of functions; what it raises ends the run.
+        Raises `TransformError` for a result of the wrong kind or with other columns than planned.
+        `tick` is called between calls of functions; if it raises, the run ends.
         """
         rows: list[pa.RecordBatch] = []
         errors: dict[int, str] = {}
@@ -173,7 +176,7 @@ class Reshaper:
         return Reshaped([out for out in rows if out.num_rows], dropped, errors)
 
     def _columns(self, piece: Piece, errors: dict[int, str]) -> list[pa.Array]:
-        """The piece's columns in the form of the output; values that have none go to `errors`."""
+        """Return the piece's columns as output; values that cannot be written go to `errors`."""
         if set(piece.columns) != set(self._names):
             raise TransformError(
                 f"transform {self._name} gave the columns {', '.join(piece.columns)}, and "

@@ -1,4 +1,4 @@
-"""A read unit's result, packed small, and the report over the results of a job. Pure."""
+"""The packed result of one read unit, and the report over all results of a job. Pure."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from ringhaul.output.unloadable import Unloadable, join_unloadable
 
 
 class ReadResult(NamedTuple):
-    """What one committed attempt did. The report is the sum of these."""
+    """Counts of one committed attempt. The report adds these up."""
 
-    rows: int  #: that passed WHERE; of an unload, those that are in its parts
-    #: Rows that passed WHERE and went into transforms; 0 without any.
+    rows: int  #: that passed WHERE; for an unload, those in its parts
+    #: Rows that passed WHERE and went into transforms; 0 without transforms.
     rows_given: int
-    dropped: int  #: rows that a transform left out
+    dropped: int  #: rows that a transform dropped
     rejected: int  #: rows on which a transform failed
-    rows_read: int  #: that the server sent
-    bytes_read: int  #: of pages, as they came
+    rows_read: int  #: rows that the server sent
+    bytes_read: int  #: of pages, as received
     parts: int  #: files written
     bytes_written: int
     pages: int
     retries: int
     splits: int  #: ranges that were cut because they took too long
     elapsed_ms: int
-    cpu_ms: int  #: CPU of the worker process while it ran the unit
+    cpu_ms: int  #: ranges that were split because they took too long
     attempt: int
     rss_bytes_max: int  #: peak resident memory of the worker process so far
     worker: str  #: host:pid
-    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
-    unloadable: tuple[Unloadable, ...] = ()  #: rows that no load can put back
+    missing: tuple[MissingRange, ...] = ()  #: ranges that could not be read and were skipped
+    unloadable: tuple[Unloadable, ...] = ()  #: rows that cannot be loaded again
 
     def pack(self) -> str:
-        """A line of numbers and the worker; behind it one of JSON where there is more to say."""
+        """Return a line of the numbers and the worker, followed by a line of JSON if needed."""
         *figures, missing, unloadable = self
         line = ",".join(map(str, figures))
         if not missing and not unloadable:
@@ -62,14 +62,14 @@ class ReadResult(NamedTuple):
 
 @dataclass
 class ReadReport:
-    """Sums over committed units, but for `rejected_unfinished`."""
+    """Sums over committed units, except for `rejected_unfinished`."""
 
     units: int = 0
     rows: int = 0
     rows_given: int = 0
     dropped: int = 0
     rejected: int = 0
-    #: Of units that had too many by themselves, and are not done.
+    #: Rejects of units that alone had too many, and are not done.
     rejected_unfinished: int = 0
     rows_read: int = 0
     bytes_read: int = 0
@@ -82,7 +82,7 @@ class ReadReport:
     repeated_units: int = 0  #: units that took more than one attempt
     rss_bytes_max: int = 0
     missing: list[MissingRange] = field(default_factory=list)  #: in token order
-    unloadable: list[Unloadable] = field(default_factory=list)  #: rows that no load can put back
+    unloadable: list[Unloadable] = field(default_factory=list)  #: rows that cannot be loaded again
     workers: dict[str, int] = field(default_factory=dict)  #: host:pid -> units
     p50_ms: float | None = None  #: of a page
     p99_ms: float | None = None
@@ -110,7 +110,7 @@ _SUMMED = (
 
 
 def build_read_report(results: Iterable[ReadResult], latencies: Mapping[int, int]) -> ReadReport:
-    """The report over results of distinct units, in any order."""
+    """Return the report over results of distinct units, in any order."""
     report = ReadReport()
     for result in results:
         report.units += 1

@@ -1,4 +1,4 @@
-"""The ring, who holds what of it, and how much each node says that is: what a plan is made of."""
+"""Read the ring, its replicas and the nodes' size estimates, which planning needs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ringhaul.cluster.nearest import nearest_first
 from ringhaul.errors import ClusterError
 from ringhaul.scan.ranges import RingToken, SizeEstimate
 
-#: Estimates make units even; a node that is slow to give its own is not waited for.
+#: Estimates only make units even, so a slow node's estimates are skipped.
 ESTIMATES_TIMEOUT_S = 5.0
 
 
 def read_ring(session: Session, keyspace: str) -> list[RingToken]:
-    """The cluster's ring for a keyspace, in order of tokens.
+    """Return the cluster's ring for a keyspace, in token order.
 
-    Raises `ClusterError` for a cluster whose tokens are not Murmur3's.
+    Raises `ClusterError` if the cluster does not use Murmur3 tokens.
     """
     metadata = session.cluster.metadata
     if keyspace not in metadata.keyspaces:
@@ -41,26 +41,25 @@ def read_ring(session: Session, keyspace: str) -> list[RingToken]:
 
 
 def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEstimate]:
-    """What the nodes say of the sizes of their ranges of a table; nothing of those that are silent.
-
-    Each node knows its own ranges only, counts what is on its disk only, and counts anew every
-    five minutes: a table that was just written has no estimates, or zeros, or old ones.
+    """Return the nodes' size estimates of their ranges of a table; silent nodes are skipped.
+    Each node knows only its own ranges, counts only what is on its disk, and updates the numbers
+    every five minutes: a table that was just written has no estimates, or zeros, or old ones.
     """
     policy = session.get_execution_profile(EXEC_PROFILE_DEFAULT).load_balancing_policy
     query = SimpleStatement(
         "SELECT range_start, range_end, partitions_count, mean_partition_size "
         "FROM system.size_estimates WHERE keyspace_name = %s AND table_name = %s"
     )
-    asked: list[ResponseFuture] = [
+    futures: list[ResponseFuture] = [
         session.execute_async(query, (keyspace, table), timeout=ESTIMATES_TIMEOUT_S, host=host)
         for host in session.cluster.metadata.all_hosts()
         if host.is_up is not False and policy.distance(host) != HostDistance.IGNORED
     ]
     found = []
-    for future in asked:
+    for future in futures:
         try:
             rows = list(future.result())
-        except Exception:  # whatever it is, the plan can do without
+        except Exception:  # whatever it is, the plan works without it
             continue
         found += [
             SizeEstimate(int(start), int(end), count, mean) for start, end, count, mean in rows
@@ -69,7 +68,7 @@ def read_estimates(session: Session, keyspace: str, table: str) -> list[SizeEsti
 
 
 def replicas_of(session: Session, keyspace: str, token: int) -> tuple[Host, ...]:
-    """The hosts that hold a token, those of the local data centre first; never none."""
+    """Return the hosts that hold a token, local data centre first; never empty."""
     token_map = _token_map(session)
     replicas = token_map.get_replicas(keyspace, Murmur3Token(token)) if token_map else []
     return nearest_first(session, list(replicas) or session.cluster.metadata.all_hosts())

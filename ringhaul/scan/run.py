@@ -1,7 +1,7 @@
 """Run one unit of a read job: its token ranges, page by page, through WHERE into a sink.
 
-A plain function of its inputs: the Celery task around it lends the session, the lease and the
-cursor, tests call it directly. A unit holds a few pages at a time, so memory does not grow with it.
+A plain function of its inputs: the Celery task passes in the session, the lease and the cursor;
+tests call it directly. A unit holds only a few pages at a time, so memory does not grow with it.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from ringhaul.scan.statement import scan_fetches
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
-#: A unit's ranges are cut until there are so many for each that is read at once: it is often but
-#: one, a part of a range of the ring, and the last that is left is read alone.
+#: Ranges to split a unit into, for each that is read at once: a unit is often a single range, part
+#: of a range of the ring, and the last one left is read alone.
 RANGES_EACH = 2
-#: A unit that takes longer keeps where it is, so that an attempt that dies does not cost it all.
+#: Units that take longer save their position, so that a dead attempt does not lose everything.
 CHECKPOINT_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadHooks:
-    """What the unit asks of whoever runs it."""
+    """Callbacks of one unit."""
 
     #: Called between pages and while waiting with (rows, rejected rows, bytes) so far; raises to
-    #: stop the unit: `UnitPaused`, so that it keeps where it is.
+    #: stop the unit: `UnitPaused` lets it save its position first.
     tick: Callable[[int, int, int], None]
-    #: Keeps a cursor for the next attempt; raises to stop the unit.
+    #: Saves a cursor for the next attempt; raises to stop the unit.
     checkpoint: Callable[[bytes], None]
-    #: Is told, in words, of each read that failed.
+    #: Called with a message for each failed read.
     trouble: Callable[[str], None] = ignore
-    #: Limits of the whole job. Rows are those that are read, bytes those of their pages.
+    #: Limits of the whole job, in rows read and bytes of their pages.
     throttle: Throttle = UNTHROTTLED
-    #: Rows of this unit alone on which transforms may fail; with more it stops. -1: no bound.
+    #: Rows of this unit that transforms may reject; with more it stops. -1: no limit.
     rejects_max: int = -1
     checkpoint_s: float = CHECKPOINT_S
 
 
 @dataclass(kw_only=True)
 class ReadOutcome:
-    """What a unit did, before it is committed."""
+    """The outcome of a unit, before it is committed."""
 
     rows: int = 0
     rows_read: int = 0
@@ -67,13 +67,13 @@ class ReadOutcome:
     pages: int = 0
     retries: int = 0
     splits: int = 0
-    missing: tuple[MissingRange, ...] = ()  #: ranges that were left out
-    unloadable: tuple[Unloadable, ...] = ()  #: rows that no load can put back
+    missing: tuple[MissingRange, ...] = ()  #: ranges that could not be read and were skipped
+    unloadable: tuple[Unloadable, ...] = ()  #: rows that cannot be loaded again
     latencies: Counter[int]
-    extra: bytes = b""  #: what the sink has at the end
+    extra: bytes = b""  #: what the sink returned at the end
     parts: list[PartInfo]
-    given: Given | None  #: to transforms, where there are any
-    undo: Callable[[], None]  #: removes the parts again that no cursor names
+    given: Given | None  #: rows that went into transforms, if the job has any
+    undo: Callable[[], None]  #: removes the parts that no cursor names
     elapsed_ms: int = 0
     cpu_ms: int = 0
     rss_bytes_max: int = 0
@@ -81,7 +81,7 @@ class ReadOutcome:
 
 @dataclass(frozen=True)
 class _Saved:
-    """A cursor: where the scan is, what was counted and left out, and what the sink has."""
+    """A cursor: the position of the scan, counts, skipped ranges, and the state of the sink."""
 
     scan: str | None = None
     rows: int = 0
@@ -119,10 +119,10 @@ def run_read_unit(
 ) -> ReadOutcome:
     """Read the rows of one unit into the sink of its job.
 
-    `cursor`: what an earlier attempt gave to `hooks.checkpoint`. `transforms`: those that the job
-    names. Raises `ClusterError` (terminal: no row can be read), `ReadFailed` (transient: the unit
-    may be tried again), what the sink raises (a full disk; `TooManyRejects`, see `ReadHooks`), and
-    whatever the hooks raise to stop it.
+    `cursor`: what an earlier attempt passed to `hooks.checkpoint`. `transforms`: the functions that
+    the job names. Raises `ClusterError` (terminal: no row can be read), `ReadFailed` (transient:
+    the unit may be retried), what the sink raises (a full disk; `TooManyRejects`, see `ReadHooks`),
+    and whatever the hooks raise to stop it.
     """
     started, cpu_started = time.monotonic(), time.process_time()
     saved = _Saved.unpack(cursor)
@@ -135,18 +135,18 @@ def run_read_unit(
     pause: UnitPaused | None = None
 
     def renew() -> None:
-        """A tick within a batch, which is taken whole or not at all: a pause waits for its end."""
+        """Tick within a batch; a pause waits for its end, as it is taken whole or not at all."""
         nonlocal pause
         try:
             tick()
-        except UnitPaused as asked:
-            pause = asked
+        except UnitPaused as signal:
+            pause = signal
 
     fetches = scan_fetches(job.select)
     decoder = PageDecoder(
         [fetch.name for fetch in fetches],
         [fetch.type for fetch in fetches],
-        # Transforms and aggregates get the values that the driver would give them.
+        # Transforms and aggregates get the values that the driver would return.
         marks=job.output is not None and not transforms,
         appended=[column.name for column in job.table.columns if appends(column.cql_type)],
     )
@@ -194,9 +194,9 @@ def run_read_unit(
                 if time.monotonic() >= save_due:
                     save()
                     save_due = time.monotonic() + hooks.checkpoint_s
-            pacing.pay(0, scan.stats.bytes - bytes_paid)  # of pages without rows
+            pacing.pay(0, scan.stats.bytes - bytes_paid)  # for pages without rows
         except UnitPaused:
-            # What was handed out was taken: in between there is only `renew`.
+            # Every batch handed out was taken whole: `renew` only delays a pause.
             if scan.stats.pages:
                 save()
             raise

@@ -1,16 +1,17 @@
-"""Read token ranges page by page: the next page is on its way while this one is decoded.
+"""Read token ranges page by page, prefetching the next page while decoding the current one.
 
-Two threads have a part in a scan. The driver's puts each page that comes into the queue of its
-range and asks for the next one at once, if there is room. The consumer's, in `batches`, decodes
-pages and deals with errors. What both touch is under one lock; what is asked for next is decided
-in one place, `_requests`.
+Two threads take part in a scan. The driver's thread puts each page that arrives into the queue of
+its range and requests the next one at once, if there is room. The consumer's thread, in `batches`,
+decodes pages and handles errors. Shared state is under one lock; `_choose` alone decides what to
+request next.
 
-An error is tried again from the last paging state, after a pause, at another replica. A read that
-took too long is tried with half the rows, and if that does not help with half the range: where a
-long stretch has only deleted rows, or rows that a filter drops, no page size is small enough.
+After an error the request is sent again from the last paging state, after a pause, to another
+replica. A read that took too long is retried with half the rows, and if that does not help with
+half the range: in a long stretch of deleted rows, or of rows that a filter drops, no page size is
+small enough.
 
-A read that fails for what the data are is not waited for: its range is narrowed down to what cannot
-be read (`narrowing`), and that is an error with its place, or is left out and listed.
+If a read fails because of the data, its range is narrowed down to the unreadable part
+(`narrowing`), which either raises an error that names the place, or is skipped and listed.
 """
 
 from __future__ import annotations
@@ -48,40 +49,40 @@ from ringhaul.scan.sizing import FIRST_ROWS, Brake, PageSize
 
 #: How often `tick` is called while the scan waits.
 TICK_S = 0.2
-#: The driver's own time-out comes first; a request without an answer this long after it is lost.
+#: The driver's own timeout comes first; a request unanswered for this much longer is lost.
 LATE_S = 3.0
-#: Reads of a range that took too long, one after the other, before it is split.
+#: Consecutive reads of a range that took too long before it is split.
 SPLIT_TRIES = 3
-#: Errors that say that the read was too much at once.
+#: Errors that mean that the read was too large.
 _TOO_MUCH = (ReadTimeout, ReadFailure, OperationTimedOut, OverloadedErrorMessage)
 
 
 class ReadFailed(Transient):
-    """A page was asked for as often as allowed; the unit will be tried again later."""
+    """A page was requested as often as allowed; the unit will be retried later."""
 
 
 class RangeUnreadable(ClusterError):
-    """No replica can read a range, however often and however little of it is asked for."""
+    """No replica can read a range, however small the parts and however often it is tried."""
 
 
 def ignore(_text: str) -> None:
-    """Nobody wants to hear of it."""
+    """Ignore a message."""
 
 
 def unnamed(_tokens: TokenRange) -> str:
-    """The partition is not known."""
+    """Return "": the partition is unknown."""
     return ""
 
 
 class Decoder(Protocol):
-    """What makes rows of a page."""
+    """Decodes a page into rows."""
 
     def decode(self, body: bytes) -> pa.RecordBatch:
-        """The rows of the body of a RESULT message of kind Rows."""
+        """Return the rows of the body of a RESULT message of kind Rows."""
 
 
 class ScanTarget(NamedTuple):
-    """Where rows come from: what a worker process keeps open from unit to unit."""
+    """The source of the rows; a worker process keeps it open from unit to unit."""
 
     reader: PageReader
     #: SELECT ... WHERE token(...) > ? AND token(...) <= ?
@@ -94,22 +95,22 @@ class ScanTarget(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions:
-    """Bounds of one scan."""
+    """Limits of one scan."""
 
     consistency: int
     request_timeout_s: float = 12.0
-    page_bytes: int = 2 << 20  #: what pages are sized for; see `sizing`
+    page_bytes: int = 2 << 20  #: target size of pages; see `sizing`
     page_rows_first: int = FIRST_ROWS  #: rows of the first page
-    in_flight: int = 2  #: ranges that are read at once
-    pages_ahead: int = 2  #: pages of a range that wait, or are on their way, at most
-    retries_max: int = 10  #: tries again of one page before the unit is given back
-    in_order: bool = False  #: rows in the order of their tokens
-    skip_failed: bool = False  #: what no replica can read is left out: see `RangeScan.missing`
+    in_flight: int = 2  #: ranges read at once
+    pages_ahead: int = 2  #: most pages of a range that are waiting or requested
+    retries_max: int = 10  #: retries of one page before the unit is given back
+    in_order: bool = False  #: whether rows come in token order
+    skip_failed: bool = False  #: skip what no replica can read: see `RangeScan.missing`
 
 
 @dataclass
 class ScanStats:
-    """What a scan did so far. Pages and rows count once they are handed out."""
+    """Counts of a scan so far. Pages and rows count once they are handed out."""
 
     pages: int = 0
     bytes: int = 0
@@ -129,25 +130,25 @@ class _Run:
     """One range, from its first request to its last page."""
 
     range: TokenRange
-    state: bytes | None = None  #: what was handed out ends here
-    next_state: bytes | None = None  #: what was asked for and has come ends here
-    ended: bool = False  #: its last page has come
+    state: bytes | None = None  #: paging state after the last page handed out
+    next_state: bytes | None = None  #: paging state after the last page received
+    ended: bool = False  #: its last page has arrived
     pages: deque[_Arrival] = field(default_factory=deque)
     error: BaseException | None = None
-    request: int | None = None  #: number of the one that is unanswered
+    request: int | None = None  #: number of the unanswered one
     sent_at: float = 0.0
     hosts: tuple[Host, ...] = ()
-    tries: int = 0  #: that failed, since a page came
-    faults: int = 0  #: of these, the reads that failed for what the data are
-    confirmed: int = 0  #: of these, the reads of what cannot be cut any further
+    tries: int = 0  #: failed tries since the last page
+    faults: int = 0  #: of these, reads that failed because of the data
+    confirmed: int = 0  #: of these, reads of a range that cannot be cut further
     suspect: bool = False  #: cut from a range that could not be read
-    rows: int = 0  #: that were asked for last
+    rows: int = 0  #: requested last
     brake: Brake = field(default_factory=Brake)
-    due: float = 0.0  #: not asked again before
+    due: float = 0.0  #: no request before this time
 
 
 class _Todo(NamedTuple):
-    """A range that waits to be begun."""
+    """A range that is not started yet."""
 
     range: TokenRange
     state: bytes | None = None
@@ -155,7 +156,7 @@ class _Todo(NamedTuple):
 
 
 class RangeScan:
-    """The rows of some token ranges; see the module. One consumer thread."""
+    """The rows of some token ranges; see the module. For one consumer thread."""
 
     def __init__(
         self,
@@ -170,21 +171,23 @@ class RangeScan:
         on_trouble: Callable[[str], None] = ignore,
         partition_of: Callable[[TokenRange], str] = unnamed,
     ) -> None:
-        """`tick` is called between pages and, at least every `TICK_S`, while waiting; it raises
-        to stop. `leave` says what may be asked for, in either thread. With a `cursor` of an earlier
-        scan its rest is read, whatever `ranges` says. `on_trouble` is told, in words, of each read
-        that failed. `partition_of` names the partition of a range of one token, or says "".
+        """Prepare a scan of `ranges`, or of the rest that a `cursor` of an earlier scan holds.
+
+        `tick` is called between pages and, at least every `TICK_S`, while waiting; it raises to
+        stop. `leave` says what may be requested now, and is called in either thread. `on_trouble`
+        gets a message for each failed read. `partition_of` names the partition of a range of one
+        token, or returns "".
         """
         rests = [Rest(one) for one in ranges] if cursor is None else unpack_cursor(cursor)
         self.stats = ScanStats()
-        #: What was left out, in the order in which it was found out.
+        #: Skipped ranges, in the order in which they were found.
         self.missing: list[MissingRange] = []
         self._narrowing = Narrowing(options.skip_failed)
         self._on_trouble, self._partition_of = on_trouble, partition_of
-        # In token order: what was begun, and then what was not.
+        # In token order: started ranges, then the others.
         self._runs: list[_Run] = []
         self._todo = deque(_Todo(*rest) for rest in rests)
-        self._waiting = 0  # pages that were asked for and not handed out
+        self._waiting = 0  # pages requested and not handed out
         self._target = target
         self._decoder = decoder
         self._options = options
@@ -196,11 +199,11 @@ class RangeScan:
         self._changed = threading.Condition(threading.Lock())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a batch for each page that has any.
+        """Yield the rows, a batch for each page that has any.
 
         Raises `ReadFailed` (a page failed too often), `RangeUnreadable` (no replica can read some
-        range, and none is to be left out), `ClusterError` (no row can be read), what the decoder
-        says of a page that makes no sense, and what `tick` raises.
+        range, and skipping is off), `ClusterError` (no row can be read), the decoder's errors for a
+        malformed page, and what `tick` raises.
         """
         try:
             while self._runs or self._todo:
@@ -223,17 +226,17 @@ class RangeScan:
             self.close()
 
     def cursor(self) -> str:
-        """What was not handed out yet; "" at the end."""
+        """Return what was not handed out yet; "" at the end."""
         with self._changed:
-            begun = [Rest(run.range, run.state) for run in self._runs]
-            return pack_cursor([*begun, *(Rest(one.range, one.state) for one in self._todo)])
+            started = [Rest(run.range, run.state) for run in self._runs]
+            return pack_cursor([*started, *(Rest(one.range, one.state) for one in self._todo)])
 
     def close(self) -> None:
-        """Ask for nothing more; answers that are on their way are dropped."""
+        """Request nothing more; responses still on their way are dropped."""
         with self._changed:
             self._closed = True
 
-    # -- what is asked for
+    # -- requests
 
     def _send(self) -> None:
         """Send all requests that there is room for. In either thread, without the lock."""
@@ -258,10 +261,10 @@ class RangeScan:
             )
 
     def _choose(self) -> _Run | None:
-        """The first range that is to be asked for a page now.
+        """Return the first range to request a page for now.
 
-        The first of all is never held up by what waits of others: in order, the consumer takes
-        nothing else.
+        Pages of other ranges never hold up the first one: when in order, the consumer takes nothing
+        else.
         """
         options = self._options
         if self._closed:
@@ -297,18 +300,18 @@ class RangeScan:
         return run.request
 
     def _hosts(self, tokens: TokenRange) -> tuple[Host, ...]:
-        """Who to ask for a range, in this order: its replicas, any of them first."""
+        """Return the hosts to try for a range in order: its replicas, from a random one on."""
         hosts = replicas_of(self._target.reader.session, self._target.keyspace, tokens.hi)
         up = [host for host in hosts if host.is_up is not False] or list(hosts)
         first = self._jitter.randrange(len(up))
         return tuple(up[first:] + up[:first])
 
-    # -- what comes, in the driver's thread
+    # -- responses, in the driver's thread
 
     def _arrived(self, run: _Run, number: int, page: Page) -> None:
         with self._changed:
             if run.request != number:
-                return  # it was given up
+                return  # given up meanwhile
             run.request = None
             run.tries = run.faults = run.confirmed = 0
             run.next_state, run.ended = page.state, page.state is None
@@ -330,12 +333,12 @@ class RangeScan:
         run.request = None
         run.error = error
 
-    # -- what is handed out, in the consumer's thread
+    # -- handing out, in the consumer's thread
 
     def _take(self) -> tuple[_Run | None, _Arrival | None]:
-        """A run with its next page, or without one if it erred; (None, None) after a while.
+        """Return a run with its next page, or without a page after an error; else (None, None).
 
-        The pages that came before an error come first.
+        Waits up to TICK_S. The pages that came before an error come first.
         """
         with self._changed:
             found = self._ready()
@@ -350,7 +353,7 @@ class RangeScan:
             return found, found.pages.popleft() if found.pages else None
 
     def _ready(self) -> _Run | None:
-        """The first run that erred or has a page; in order, pages of the first of all only."""
+        """Return the first run with a page or an error; in order, only the first run's pages."""
         for index, run in enumerate(self._runs):
             if run.pages:
                 if not (index and self._options.in_order):
@@ -372,15 +375,18 @@ class RangeScan:
         stats.latencies[latency.bucket(arrival.latency_us)] += 1
 
     def _answer_lost(self) -> None:
-        """Time out what the driver forgot: on a node that stops answering its own time-out has
-        been seen not to come, and the unit would wait for ever."""
+        """Time out requests that the driver forgot.
+
+        On a node that stops answering, the driver's own timeout has been seen not to fire; the unit
+        would wait forever.
+        """
         overdue_at = time.monotonic() - self._options.request_timeout_s - LATE_S
         for run in self._runs:
             if run.request is not None and run.sent_at < overdue_at:
                 self._set_error(run, OperationTimedOut())
 
     def _failed(self, run: _Run) -> None:
-        """Try a run's page again later, or its range in parts, or give up."""
+        """Retry a run's page later, or split its range, or raise."""
         with self._changed:
             error, run.error = run.error, None
         assert error is not None
@@ -390,11 +396,11 @@ class RangeScan:
             self._faulty(run, fault)
             return
         if classify(error) is not Verdict.RETRY:
-            # There is no row to be at fault: what a write takes for one is the statement here.
+            # A scan sends no rows: an error that blames a row blames the statement here.
             raise tell(error, where=self._target.where, user=self._target.user) from error
         if run.tries >= self._options.retries_max:
             raise ReadFailed(
-                f"{place_text(*run.range)} of {self._target.table}: a page was asked for "
+                f"{place_text(*run.range)} of {self._target.table}: a page was requested "
                 f"{run.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
@@ -410,23 +416,23 @@ class RangeScan:
             run.due = time.monotonic() + backoff_s(run.tries, self._jitter)
 
     def _split(self, run: _Run) -> None:
-        """Read only the first half of what is left of the run; the second is another run."""
+        """Keep only the first half of the rest of a run; the second becomes another run."""
         halves = self._halves(run)
         if halves is None:
             return
         run.range, second = halves
-        # It has a budget of its own, but is split at once if it fares no better.
+        # It has its own budget of tries, but is split at once if it fares no better.
         rest = _Run(second, tries=SPLIT_TRIES - 1, brake=Brake(run.brake.rows))
         self._runs.insert(self._runs.index(run) + 1, rest)
         self.stats.splits += 1
 
     @staticmethod
     def _halves(run: _Run) -> tuple[TokenRange, TokenRange] | None:
-        """What is left of a run's range, cut in two; None where it cannot be cut.
+        """Return the rest of a run's range, cut in two; None if it cannot be cut.
 
-        What has come of the run is of the first half: the cut is not before the partition that its
-        paging state is in. Where that cannot be told the run stays as it is, as does one whose
-        last partition is what takes so long.
+        Everything received so far belongs to the first half: the cut is not before the partition
+        that the paging state points into. If that is unknown, or if the last partition is what
+        takes so long, the run stays whole.
         """
         after = None
         if run.next_state is not None:
@@ -438,12 +444,12 @@ class RangeScan:
         except ValueError:
             return None
 
-    # -- what cannot be read, in the consumer's thread
+    # -- unreadable data, in the consumer's thread
 
     def _faulty(self, run: _Run, fault: ReadFault) -> None:
-        """A read failed for what the data may be: read less at once, or give the range up.
+        """Handle a read that the data may have failed: read less at once, or give the range up.
 
-        The run's pages were all handed out.
+        All pages of the run were handed out before.
         """
         self.stats.retries += 1
         self._on_trouble(f"{place_text(*run.range)}: {fault.nodes}: {fault.reason}")
@@ -471,9 +477,9 @@ class RangeScan:
         self._give_up(run, fault)
 
     def _narrow(self, run: _Run, first: TokenRange, second: TokenRange) -> None:
-        """Read the halves of a run, each by itself. With the lock."""
+        """Read the two halves of a run separately. Call it with the lock."""
         if self._options.skip_failed and not self._options.in_order:
-            # Behind all others, so that the widest of those at fault are cut first.
+            # Behind all others, so that the widest ranges at fault are cut first.
             self._runs.remove(run)
             self._todo.append(_Todo(first, run.next_state, suspect=True))
             self._todo.append(_Todo(second, suspect=True))
@@ -483,11 +489,11 @@ class RangeScan:
         self._runs.insert(self._runs.index(run) + 1, _Run(second, suspect=True))
 
     def _give_up(self, run: _Run, fault: ReadFault) -> None:
-        """Leave out what is left of a run, or raise `RangeUnreadable`."""
+        """Skip the rest of a run, or raise `RangeUnreadable`."""
         after, to = run.range
         reached = None if run.state is None else token_reached(run.state)
         if reached is not None and after < reached <= to:
-            after = reached - 1  # what comes before that partition was handed out
+            after = reached - 1  # everything before that partition was handed out
         partition = self._partition_of(TokenRange(after, to)) if to - after == 1 else ""
         missing = MissingRange(
             after, to, partition, run.state is not None, fault.nodes, fault.reason
@@ -495,7 +501,7 @@ class RangeScan:
         if not self._options.skip_failed:
             raise RangeUnreadable(
                 f"{missing.place} of {self._target.table} cannot be read: {missing.nodes}: "
-                f"{missing.reason}. {fault.advice}, or leave out what cannot be read with "
+                f"{missing.reason}. {fault.advice}, or skip what cannot be read with "
                 "--skip-failed-ranges"
             )
         self.missing.append(missing)

@@ -1,7 +1,7 @@
-"""What becomes of the rows of a unit: files, partial aggregates, or counts by token range.
+"""Sinks for the rows of a unit: files, partial aggregates, or counts by token range.
 
-A sink can say, as bytes, what it has for good (`save`), and another can be made from that: this
-is how a unit that was cut short goes on where it got to.
+A sink can return its durable state as bytes (`save`), and a new sink can start from that state:
+this is how a unit that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ringhaul.scan.spill import check_memory, forget_spilled, spill, spilled_nam
 if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
-#: Text of a table is no other value's spelling.
+#: The text of a table needs no further formatting.
 _NO_SPELLING = TextFormat()
 
 
 @dataclass(frozen=True)
 class UnitOf:
-    """Which unit of which job it is, and its ranges."""
+    """A unit: its job, its number and its ranges."""
 
     job_id: str
     number: int
@@ -47,7 +47,7 @@ class UnitOf:
 
 
 class Given(NamedTuple):
-    """What transforms were given, and what they did not make rows of."""
+    """Rows that went into transforms, and those that did not come out."""
 
     rows: int = 0  #: that passed WHERE
     dropped: int = 0
@@ -58,44 +58,44 @@ class Sink(Protocol):
     """Takes the rows of one attempt."""
 
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
-        """Take a batch as it was read; how many of its rows are wanted.
+        """Take a batch as read; return how many of its rows pass WHERE.
 
-        `renew` is called while that takes long. When it raises, nothing of the batch was taken.
+        `renew` is called while that takes long. If it raises, nothing of the batch was taken.
         """
 
     def save(self) -> bytes | None:
-        """Make durable what was written, and say what there is now; None: too large to keep."""
+        """Make written rows durable and return the state; None: too large to keep."""
 
     def result(self) -> bytes:
-        """What to commit, when all rows were taken."""
+        """Return what to commit, after all rows were taken."""
 
     def abandon(self) -> None:
-        """The attempt is over, or its result does not count: remove what was never saved."""
+        """Remove what was never saved: the attempt has failed, or its result does not count."""
 
     @property
     def parts(self) -> list[PartInfo]:
-        """The files that are whole, in order."""
+        """The finished files, in order."""
 
     @property
     def given(self) -> Given | None:
-        """What went into transforms; None: there are none."""
+        """Rows that went into transforms; None without transforms."""
 
     @property
     def unloadable(self) -> list[Unloadable]:
-        """What of the rows that this attempt took no load can put back."""
+        """Rows of this attempt that cannot be loaded again."""
 
 
 class PartsSink:
-    """Rows to part files."""
+    """Writes rows to part files."""
 
     given: Given | None = None
 
     def __init__(self, select: Select, files: PartSet, earlier: list[PartInfo]) -> None:
-        """`earlier`: parts that attempts before this one left for good."""
+        """`earlier`: parts that previous attempts saved."""
         self._select, self._files = select, files
         #: Whether values keep their types in the files.
         self._typed = files.kind == "parquet"
-        #: Parts that a cursor may name: another attempt may have taken them over.
+        #: Parts that a cursor may name: another attempt may continue from them.
         self._saved = list(earlier)
         self.unloadable: list[Unloadable] = []
 
@@ -123,7 +123,7 @@ class PartsSink:
         return json.dumps([part.to_json() for part in self.parts]).encode()
 
     def abandon(self) -> None:
-        # What cannot be removed now is an orphan, which the end of the job removes.
+        # Files that cannot be removed now are orphans, which are removed at the end of the job.
         with suppress(OutputUnusable, OutputUnavailable):
             self._files.withdraw()
 
@@ -133,7 +133,7 @@ class PartsSink:
 
 
 class TransformedParts(PartsSink):
-    """Rows through transforms to part files; those on which they fail to rejects."""
+    """Writes rows through transforms to part files; rows on which they fail become rejects."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class TransformedParts(PartsSink):
         rejects_max: int,
         saved: bytes | None,
     ) -> None:
-        from ringhaul.scan.reshape import Reshaper  # what most unloads do not need to import
+        from ringhaul.scan.reshape import Reshaper  # most unloads do not need it
 
         super().__init__(job.select, files, earlier)
         self._table = job.table.name
@@ -157,9 +157,10 @@ class TransformedParts(PartsSink):
             self._rejects.add(unpack_rejects(rejects))
 
     def write(self, batch: pa.RecordBatch, renew: Callable[[], None]) -> int:
-        """See `Sink`. Raises `TooManyRejects` if those of earlier batches are."""
+        """See `Sink`. Raises `TooManyRejects` if earlier batches had too many."""
         if 0 <= self._rejects_max < self._rejects.count:
-            # There is more to read. At its end a unit is committed, which stops the job, too.
+            # Only while more is to be read: at its end a unit is committed, which stops the job as
+            # well.
             raise TooManyRejects(0, self._rejects.count, 0, b"[]\n" + self._rejects.so_far())
         kept = self._select.project(batch)
         done = self._reshaper.run(kept, renew)
@@ -183,7 +184,7 @@ class TransformedParts(PartsSink):
         return b"\n".join([parts, json.dumps(self.given).encode(), self._rejects.so_far()])
 
     def result(self) -> bytes:
-        """The parts, and behind a line end the rejects."""
+        """Return the parts, followed by a newline and the rejects."""
         return super().result() + b"\n" + self._rejects.so_far()
 
     def _reject(self, batch: pa.RecordBatch, row: int, reason: str) -> Reject:
@@ -201,7 +202,7 @@ class TransformedParts(PartsSink):
 
 
 class AggregateSink:
-    """Rows to a partial aggregate."""
+    """Adds rows to a partial aggregate."""
 
     given = None
     unloadable: ClassVar[list[Unloadable]] = []
@@ -234,14 +235,16 @@ class AggregateSink:
 
 
 class TokenCounts:
-    """Rows counted by the range of the ring that their token is in."""
+    """Counts rows by the range of the ring that their token is in."""
 
     given = None
     unloadable: ClassVar[list[Unloadable]] = []
 
     def __init__(self, job: ReadJob, saved: bytes | None) -> None:
-        """The job's ring has the tokens that end the ranges, ascending; a token beyond the last is
-        in the first range, which goes around the end of the ring."""
+        """Start from the job's ring: the tokens that end the ranges, ascending.
+
+        A token beyond the last is in the first range, which wraps around the end of the ring.
+        """
         self._where, (token,) = job.select.where, job.select.names
         self._token = token
         self._ends = np.array([token for token, _ in job.ring], np.int64)
@@ -276,8 +279,11 @@ def open_sink(
     transforms: tuple[Transform, ...] = (),
     rejects_max: int = -1,
 ) -> Sink:
-    """The sink of one attempt; `saved` is what the last one saved, if there was one. `transforms`:
-    those that the job names. `rejects_max`: see `ReadHooks`."""
+    """Return the sink of one attempt.
+
+    `saved`: the state that the previous attempt saved, if any. `transforms`: the functions that the
+    job names. `rejects_max`: see `ReadHooks`.
+    """
     if job.ring:
         return TokenCounts(job, saved)
     if job.output is None:

@@ -1,12 +1,12 @@
-"""Partial results that are too large for the ledger: kept in files, named in the ledger.
+"""Keep partial results in files if they are too large for the ledger, which keeps their names.
 
-The ledger lives in Redis's memory. What passes the job's bound goes to its spill folder, which all
-hosts of the job must see, and the ledger keeps the file's name; a job without a folder ends with a
-message that says which bound it met.
+The ledger lives in Redis's memory. A result above the job's limit goes to its spill folder, which
+all hosts of the job must see, and the ledger keeps the name of the file. A job without a folder
+ends with a message that names the limit.
 
-A file is named by its job, unit and attempt. An attempt that does not count removes its own; the
-others stay for as long as the ledger remembers the job, which may be resumed, or its result folded
-and printed again (`forget_old`).
+A file is named after its job, unit and attempt. An attempt that does not count removes its own
+file. The others stay as long as the ledger keeps the job, since it may be resumed, or its result
+folded and printed again (`forget_old`).
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ringhaul.errors import OutputUnusable, Terminal
 from ringhaul.new_file import new_file
 from ringhaul.storage.access import check_place
 
-#: First byte of what the ledger keeps: the bytes themselves, or the name of a file.
+#: First byte of what the ledger keeps: followed by the bytes themselves, or by a file name.
 _HERE, _FILE = b"\x00", b"\x01"
-#: A unit whose partial result passes this, in memory or packed, is a GROUP BY over nearly every
-#: row: refused, before the worker's memory is.
+#: A unit whose partial result is larger, in memory or packed, is a GROUP BY over nearly every row:
+#: it is refused before the worker runs out of memory.
 SPILL_BYTES_MAX = 256 << 20
 
 _NAME = re.compile(r"(?P<job>.+)-\d{6,}-[A-Za-z0-9]+\.partial")
 
 
 class PartialTooLarge(Terminal):
-    """The groups of one unit take more than may be kept."""
+    """The groups of one unit take more memory than is allowed."""
 
     exit_code = 4
 
 
 def check_memory(partial_bytes: int) -> None:
-    """Raise `PartialTooLarge` for a partial result that grows beyond what a unit may have."""
+    """Raise `PartialTooLarge` if a unit's partial result in memory is too large."""
     if partial_bytes > SPILL_BYTES_MAX:
         raise _too_large(partial_bytes, SPILL_BYTES_MAX)
 
@@ -51,14 +51,14 @@ def _too_large(size_bytes: int, bytes_max: int) -> PartialTooLarge:
 
 
 def spilled_name(job: str, unit: int, attempt: str) -> str:
-    """The name of the file of one attempt, of which there may be two at once."""
+    """Return the file name of one attempt; two attempts of a unit may run at once."""
     return f"{job}-{unit:06}-{attempt}.partial"
 
 
 def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
-    """What to keep in the ledger for a partial result; `name` is for the file, if it takes one.
+    """Return what the ledger keeps for a partial result; `name` is that of the file, if needed.
 
-    Raises `PartialTooLarge`, and `OutputUnusable` for a folder that does not take it.
+    Raises `PartialTooLarge`, and `OutputUnusable` if the folder cannot be written.
     """
     if len(partial) <= bytes_max:
         return _HERE + partial
@@ -67,7 +67,7 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
     check_place(folder)
     home = Path(folder)
     temporary = home / f".{name}"
-    with _told(home, temporary):
+    with _reporting_errors(home, temporary):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with new_file(temporary) as file:
             file.write(partial)
@@ -78,12 +78,12 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
 
 
 @contextmanager
-def _told(home: Path, temporary: Path) -> Iterator[None]:
-    """Tell in words why the folder does not take a file, and leave nothing of it."""
+def _reporting_errors(home: Path, temporary: Path) -> Iterator[None]:
+    """Explain why the folder cannot take a file, and remove the temporary file."""
     try:
         yield
     except BaseException as error:
-        with suppress(OSError):  # of a folder that cannot be used there is nothing to remove
+        with suppress(OSError):  # an unusable folder holds nothing to remove
             temporary.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
@@ -95,12 +95,15 @@ def _told(home: Path, temporary: Path) -> Iterator[None]:
 
 
 def unspill(kept: bytes, folder: str) -> bytes:
-    """The partial result behind what the ledger keeps. Raises `PartialTooLarge` if it is gone."""
+    """Return the partial result that the ledger keeps.
+
+    Raises `PartialTooLarge` if its file is gone.
+    """
     if kept[:1] == _HERE:
         return kept[1:]
     name = kept[1:].decode()
     if not _NAME.fullmatch(name) or "/" in name:
-        raise PartialTooLarge(f"{name[:100]!r} is no name of a partial result that ringhaul makes")
+        raise PartialTooLarge(f"{name[:100]!r} is not the name of a partial result")
     check_place(folder)
     path = Path(folder, name)
     if not path.is_file():
@@ -114,20 +117,20 @@ def unspill(kept: bytes, folder: str) -> bytes:
 def forget_spilled(folder: str, name: str) -> None:
     """Remove the file of one attempt, if it has one."""
     if folder:
-        with suppress(OSError):  # then it is removed with those of its job
+        with suppress(OSError):  # if it fails, it is removed with those of its job
             Path(folder, name).unlink(missing_ok=True)
 
 
 def forget_old(folder: str, age_s: float, known: Callable[[str], bool]) -> None:
-    """Remove the files of jobs that are not known any more and are older than `age_s`: the folder
-    may also be that of jobs that somebody else knows. Those of attempts that died are among them.
+    """Remove files older than `age_s` of jobs that are no longer known.
 
-    What cannot be removed now stays until the next time.
+    The age protects jobs of another ledger that share the folder. This also removes the files of
+    attempts that died. Files that cannot be removed stay until the next call.
     """
     before = time.time() - age_s
     try:
         paths = list(Path(folder).iterdir()) if folder else []
-    except OSError:  # mostly: it was never needed
+    except OSError:  # usually: it was never needed
         return
     for path in paths:
         found = _NAME.fullmatch(path.name.removeprefix("."))

@@ -1,4 +1,4 @@
-"""The CQL that a scan sends for each token range. Pure."""
+"""The CQL statement that a scan runs for each token range. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.query.scope import Fetch
 from ringhaul.query.select import Select
 
-#: Bytes of a value, for types whose values all have one width; others come after them.
+#: Bytes of a value, for types of fixed width; other types count as wider.
 _WIDTHS = {
     "boolean": 1,
     "tinyint": 1,
@@ -25,12 +25,12 @@ _WIDEST = 1 << 10
 
 
 def scan_fetches(select: Select) -> tuple[Fetch, ...]:
-    """What pages have: what the SELECT needs, or the cheapest column where it only counts rows."""
+    """Return the columns to fetch: those of the SELECT, or the cheapest if it only counts rows."""
     return select.fetches or (_cheapest(select.table),)
 
 
 def scan_statement(select: Select) -> str:
-    """SELECT of the fetches for the tokens (?, ?]."""
+    """Return the SELECT of the fetches for the tokens (?, ?]."""
     table = select.table
     token = f"token({', '.join(map(quote_identifier, table.partition_key))})"
     return (
@@ -41,6 +41,6 @@ def scan_statement(select: Select) -> str:
 
 
 def _cheapest(table: TableSchema) -> Fetch:
-    """A column of the primary key, which every row has; the one of the fewest bytes."""
+    """Return the narrowest column of the primary key, which every row has."""
     name = min(table.primary_key, key=lambda key: _WIDTHS.get(table.parsed_type(key).name, _WIDEST))
     return Fetch(name, quote_identifier(name), table.parsed_type(name))

@@ -1,1 +1,1 @@
-"""Lookup, exec and verify: one statement for each record of a file."""
+"""Lookup, exec and verify: run one statement for each record of a file."""

@@ -1,9 +1,9 @@
-"""Whether cells of a table are those of a source. Pure.
+"""Compare cells of a table with those of a source. Pure.
 
-Cells are compared as the bytes that they are on the wire: nothing is rounded or spelt anew, and a
-column costs one pass. Only where bytes differ a value is taken apart, as the server keeps some
-values in a form of its own: sets and the entries of maps in their order and each once, and a
-collection that is not frozen and has nothing in it as no value.
+Cells are compared as bytes in wire format, without rounding or formatting, in one pass per column.
+Only cells with different bytes are parsed, because the server normalises some values: it sorts and
+deduplicates sets and the entries of maps, and stores an empty collection that is not frozen as no
+value.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ringhaul.cql.types import CqlType
 from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 
 Mask = NDArray[np.bool_]
-#: A value in a form in which equal ones are equal.
+#: A value in a form in which equal values are equal.
 Plain: TypeAlias = "bytes | tuple[Plain, ...] | None"
 
-#: Of values that read the same.
+#: Bytes shown of values whose texts are equal.
 _BYTES_SHOWN = 32
-#: Characters that two values have in common and that are shown in front of where they differ.
+#: Common characters shown before the first difference of two values.
 _COMMON_SHOWN = 20
 
 
 class Shown(NamedTuple):
-    """A cell for people."""
+    """A cell for messages."""
 
     cell: bytes | None
     text: str | None
 
 
 def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen: bool) -> Mask:
-    """Of each row, whether its cell in the table (`actual`, an Arrow null for none) is another.
+    """Return for each row whether its cell in the table (`actual`, an Arrow null for none) differs.
 
-    A cell that is unset in `expected` says nothing of the table's. `frozen`: the column is.
+    A cell that is unset in `expected` is not compared. `frozen`: whether the column is frozen.
     """
     lengths = expected.lengths
     none: Mask = actual.is_null().to_numpy(zero_copy_only=False)
@@ -60,9 +60,9 @@ def differing(expected: Cells, actual: pa.BinaryArray, kind: CqlType, *, frozen:
 
 
 def plain(kind: CqlType, cell: bytes | None, *, frozen: bool = True) -> Plain:
-    """A cell's value in a form in which those that are the same to the server are equal.
+    """Return a cell's value in a form in which values that are equal to the server are equal.
 
-    Raises `struct.error` or ValueError for what is no cell of this type.
+    Raises `struct.error` or ValueError for a malformed cell.
     """
     if cell is None:
         return None
@@ -91,9 +91,9 @@ def _map(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
 
 
 def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
-    """A tuple's, or those of a user-defined type: what is not there at the end is null.
+    """Return the fields of a tuple or a user-defined type, without nulls at the end.
 
-    There may be more fields than the type had when it was looked up.
+    There may be more fields than the type had when it was read.
     """
     parts, at = [], 0
     while at < len(cell):
@@ -106,7 +106,7 @@ def _fields(kind: CqlType, cell: bytes) -> tuple[Plain, ...]:
     return tuple(fields)
 
 
-#: Types with others in them, but for vectors, which are what they are to the last byte.
+#: Types that contain others, except vectors, which are compared byte by byte.
 _TAKES: dict[str, Callable[[CqlType, bytes], tuple[Plain, ...]]] = {
     "list": _list,
     "set": _set,
@@ -121,7 +121,7 @@ def _has_own_form(kind: CqlType) -> bool:
 
 
 def _elements(cell: bytes, each: int) -> list[bytes | None]:
-    """What stands in a collection: its count, and `each` values for each of them."""
+    """Return the values in a collection: its count, then `each` values per element."""
     (count,) = struct.unpack_from(">i", cell)
     found, at = [], 4
     for _ in range(count * each):
@@ -131,7 +131,7 @@ def _elements(cell: bytes, each: int) -> list[bytes | None]:
 
 
 def _sized(cell: bytes, at: int) -> tuple[bytes | None, int]:
-    """The value at `at`, behind its length, and where it ends."""
+    """Return the value at `at`, after its length, and where it ends."""
     (length,) = struct.unpack_from(">i", cell, at)
     if length < 0:
         return None, at + 4
@@ -141,7 +141,7 @@ def _sized(cell: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
-    """Cells for people."""
+    """Return cells for messages."""
     missing = cells.lengths < 0
     raw = cells.values.to_pylist()
     return [
@@ -151,8 +151,8 @@ def shown_cells(kind: CqlType, cells: Cells) -> list[Shown]:
 
 
 def texts(kind: CqlType, cells: Cells) -> list[str | None]:
-    """Values as text, as an unload writes them; None: there is no value."""
-    # numba: only where something differs
+    """Return values as text, as an unload writes them; None for no value."""
+    # loads numba: only if something differs
     from ringhaul.cql.decode import PageDecoder
     from ringhaul.cql.spell import text_of
 
@@ -164,9 +164,9 @@ def texts(kind: CqlType, cells: Cells) -> list[str | None]:
 
 
 def told(actual: Shown, expected: Shown) -> str:
-    """In words, that two values differ, and where if they are long."""
+    """Return text that says how two values differ, and where if they are long."""
     here, there = actual.text, expected.text
-    if here == there:  # such as two kinds of NaN, or a whole number with zeros in front
+    if here == there:  # such as two kinds of NaN, or a whole number with leading zeros
         return f"the table has {_bytes(actual)}, the source {_bytes(expected)}"
     cut = 0
     if here is not None and there is not None:

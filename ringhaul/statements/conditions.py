@@ -1,9 +1,10 @@
-"""The answer to a statement with a condition: was it applied, and what is there if not. Pure.
+"""Parse the response to a conditional statement: applied, or the current values. Pure.
 
-A conditional INSERT, UPDATE, DELETE or batch is answered by a RESULT of rows whose first column is
-the boolean `[applied]`. Where it is false, further columns hold the current values: all of the row
-for IF NOT EXISTS, those of the condition otherwise, with a row for each condition of a batch. There
-are none where there is no row. So the columns depend on the answer, which has them in its metadata.
+The response to a conditional INSERT, UPDATE, DELETE or batch is a RESULT of rows whose first column
+is the boolean `[applied]`. If it is false, further columns hold the current values: the whole row
+for IF NOT EXISTS, the columns of the condition otherwise, with one row for each condition of a
+batch. There are none if the row does not exist. Since the columns depend on the outcome, the
+response carries them as metadata.
 
 Source: "CQL BINARY PROTOCOL v4", section 4.2.5.2.
 """
@@ -23,9 +24,9 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.write.jsonl import JsonLines
 from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS
 
-#: Characters of the current values that are told.
+#: Most characters reported of the current values.
 CURRENT_CHARACTERS_MAX = 500
-#: Answers, and their bytes, that are told of together at most.
+#: Most responses, and bytes of them, that are decoded and reported together.
 TOLD_TOGETHER = 1024
 TOLD_TOGETHER_BYTES = 1 << 20
 
@@ -52,14 +53,14 @@ _SCALARS = {
     0x13: "smallint",
     0x14: "tinyint",
 }
-#: What is told by its bytes alone: types of the server's own, vectors among them.
+#: The server's custom types, among them vectors: reported as bytes.
 _BYTES = CqlType("blob")
-#: Has a number of its own from protocol v5 on.
+#: Has its own type code from protocol v5 on.
 _CUSTOM_TYPES = {"org.apache.cassandra.db.marshal.DurationType": CqlType("duration")}
 
 
 class _Head(NamedTuple):
-    """An answer's columns, and the first cell of its first row."""
+    """The columns of a response, and the first cell of its first row."""
 
     names: tuple[str, ...]
     types: tuple[CqlType, ...]
@@ -67,37 +68,36 @@ class _Head(NamedTuple):
 
 
 def applied_row(body: bytes) -> bytes:
-    """The first cell of the first row of a RESULT that has its metadata: whether an `IF` held.
+    """Return the first cell of the first row of a RESULT with metadata: whether an `IF` held.
 
-    It comes as one row with one cell. Raises `FrameError`.
+    The result has the form of one row with one cell. Raises `FrameError`.
     """
     cell = _head(body).applied
     return struct.pack(">i", len(cell)) + cell
 
 
 def not_applied(bodies: Sequence[bytes]) -> list[str]:
-    """What is there in place of what each condition wants, in words.
+    """Return text for each response that says which values did not meet the condition.
 
-    `bodies`: of RESULTs that have their metadata, and say that nothing was applied. Raises
-    `FrameError`.
+    `bodies`: of RESULTs with metadata that say that nothing was applied. Raises `FrameError`.
     """
     alike: dict[tuple[tuple[str, ...], tuple[CqlType, ...]], list[int]] = {}
     for place, body in enumerate(bodies):
         head = _head(body)
         alike.setdefault((head.names, head.types), []).append(place)
-    told = [""] * len(bodies)
+    texts = [""] * len(bodies)
     for (names, types), places in alike.items():
         for place, words in zip(
-            places, _told(names, types, [bodies[p] for p in places]), strict=True
+            places, _texts(names, types, [bodies[p] for p in places]), strict=True
         ):
-            told[place] = words
-    return told
+            texts[place] = words
+    return texts
 
 
-def _told(
+def _texts(
     names: tuple[str, ...], types: tuple[CqlType, ...], bodies: Sequence[bytes]
 ) -> Iterator[str]:
-    """The same for answers with the same columns."""
+    """Yield such text for responses with the same columns."""
     if len(names) == 1:
         yield from ["not applied: there is no such row"] * len(bodies)
         return
@@ -116,18 +116,20 @@ def _told(
 
 
 class Unmet:
-    """Answers that say that nothing was applied, until they are told of together: to decode a
-    thousand takes little longer than one."""
+    """Collects responses of unmet conditions and reports them together.
+
+    Decoding a thousand takes little longer than decoding one.
+    """
 
     def __init__(self, tell: Callable[[int, str], None]) -> None:
-        """`tell`: called with the number of a row of values and what is there instead."""
+        """`tell`: called with the number of a row of values and a text about the current values."""
         self._tell = tell
         self._numbers: list[int] = []
         self._bodies: list[bytes] = []
         self._bytes = 0
 
     def keep(self, number: int, body: bytes) -> None:
-        """The answer to the row of values with this number."""
+        """Keep the response to the row of values with this number."""
         self._numbers.append(number)
         self._bodies.append(body)
         self._bytes += len(body)
@@ -135,7 +137,7 @@ class Unmet:
             self.tell()
 
     def tell(self) -> None:
-        """Tell of all that is kept."""
+        """Report everything that is kept."""
         numbers, bodies = self._numbers, self._bodies
         self._numbers, self._bodies, self._bytes = [], [], 0
         for number, words in zip(numbers, not_applied(bodies), strict=True):
@@ -146,7 +148,7 @@ def _head(body: bytes) -> _Head:
     reader = Reader(body)
     kind, flags, columns = reader.read_int(), reader.read_int(), reader.read_int()
     if kind != KIND_ROWS or columns < 1:
-        raise FrameError(f"an answer of kind {kind} with {columns} columns")
+        raise FrameError(f"a response of kind {kind} with {columns} columns")
     if flags & _HAS_MORE_PAGES:
         reader.read_bytes()
     names, types = [], []
@@ -159,7 +161,7 @@ def _head(body: bytes) -> _Head:
             names.append(reader.read_string())
             types.append(_read_type(reader))
     if reader.read_int() < 1:
-        raise FrameError("an answer without a row to a statement with a condition")
+        raise FrameError("a response without a row to a conditional statement")
     return _Head(tuple(names), tuple(types), reader.read_bytes() or b"")
 
 
@@ -169,7 +171,7 @@ def _skip_strings(reader: Reader, count: int) -> None:
 
 
 def _read_type(reader: Reader) -> CqlType:
-    """An [option]."""
+    """Parse an [option]."""
     kind = reader.read_short()
     if kind == _CUSTOM:
         return _CUSTOM_TYPES.get(reader.read_string(), _BYTES)

@@ -1,8 +1,8 @@
-"""`exec`: one prepared statement over any number of rows of values, with its results as columns.
+"""`exec`: run one prepared statement over any number of rows of values; results are columns.
 
-SELECT, INSERT, UPDATE, DELETE and batches of them. Rows of values go to their replicas where the
-partition key is bound in full, else to any node. Results come as they are there, or in the order of
-the values: then a block's wait for each other.
+SELECT, INSERT, UPDATE, DELETE and batches of them. Rows of values go to their replicas if the
+partition key is bound in full, else to any node. Results come as they arrive, or in the order of
+the values; then a block's results wait for those of earlier blocks.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
 
-#: What a statement with a condition answers.
+#: The result of a conditional statement.
 APPLIED = Marked(("[applied]",), (CqlType("boolean"),))
-#: Above all numbers of rows.
+#: Above all row numbers.
 NUMBERS_END = 2**63 - 1
 
 
 class Bound(NamedTuple):
     """Rows of values: a column for each marker, in the statement's order."""
 
-    #: Of the rows, ascending; a block's are above those of the one before it.
+    #: Row numbers, ascending within and across blocks.
     numbers: Ints
     columns: Sequence[Cells]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement as it was prepared, and what is known of it."""
+    """A prepared statement, and what is known about it."""
 
     prepared: PreparedStatement
     effect: Effect
     markers: Marked
-    result: Marked  #: of the rows that come; empty for a plain write
-    keyspace: str | None  #: whose replicas own a row; None: not known, any node will do
+    result: Marked  #: of the returned rows; empty for a plain write
+    keyspace: str | None  #: whose replicas own a row; None: unknown, so any node is used
 
     @classmethod
     def prepare(cls, session: Session, text: str) -> Statement:
@@ -67,7 +67,7 @@ class Statement:
         return cls(prepared, effect, markers_of(prepared), result, keyspace)
 
     def routing_keys(self, columns: Sequence[Cells]) -> pa.BinaryArray | None:
-        """The routing key of each row; None where the statement does not tell."""
+        """Return the routing key of each row; None if the statement does not tell."""
         if self.keyspace is None:
             return None
         return routing_keys([columns[i] for i in self.prepared.routing_key_indexes])
@@ -86,27 +86,27 @@ class Exec:
     ) -> None:
         self._statement, self._hooks = statement, hooks
         self._blocks, self._held = Blocks(), InOrder()
-        self._told: list[int] = []  # rows rejected or in doubt that are not settled yet
+        self._settled: list[int] = []  # rejected or doubtful rows whose block does not know yet
         self._decoder = None
         if statement.result.names:
             self._decoder = PageDecoder(statement.result.names, statement.result.types)
         known = 0 if statement.effect.conditional else len(statement.result.names)
-        told = RequestHooks(
+        request_hooks = RequestHooks(
             tick=hooks.tick,
             throttle=hooks.throttle,
-            on_reject=self._tell(hooks.on_reject),
-            on_doubt=self._tell(hooks.on_doubt),
+            on_reject=self._settling(hooks.on_reject),
+            on_doubt=self._settling(hooks.on_doubt),
             leave=hooks.leave,
             on_not_applied=hooks.on_not_applied,
             place=hooks.place,
         )
         keyspace = statement.keyspace or "system"
         target = Target(session, plane, statement.prepared, keyspace)
-        self._requests = Requests(target, statement.effect, known, options, told)
+        self._requests = Requests(target, statement.effect, known, options, request_hooks)
 
     @property
     def schema(self) -> pa.Schema | None:
-        """Of the batches of rows; None for a statement that answers with none."""
+        """Schema of the batches of rows; None for a statement without result rows."""
         return None if self._decoder is None else self._decoder.schema
 
     @property
@@ -114,11 +114,11 @@ class Exec:
         return self._requests.stats
 
     def rows(self, blocks: Iterable[Bound], *, ordered: bool) -> Iterator[Rows]:
-        """Run the statement with all values; the rows of the answers.
+        """Run the statement with all values; yield the rows of the responses.
 
-        `ordered`: by the numbers of the values. Then up to some blocks' rows are held, so blocks
-        should be small where an answer has many rows. A statement that may not be repeated ends
-        with every row accounted for, whatever happens: what could not be sent is rejected.
+        `ordered`: by the numbers of the values. Then the rows of some blocks are held back, so
+        blocks should be small if a response has many rows. A statement that is not idempotent ends
+        with every row accounted for, whatever happens: rows that could not be sent are rejected.
         """
         rest = iter(blocks)
         try:
@@ -128,7 +128,7 @@ class Exec:
         except WriteFailed as error:
             if self._statement.effect.repeatable:
                 raise
-            # What was answered is done, and is not asked for again.
+            # Answered rows are done, and will not be requested again.
             for answers in self._requests.gathered():
                 yield from self._rows(answers, ordered)
             held = self._held.up_to(NUMBERS_END)
@@ -144,7 +144,7 @@ class Exec:
                 self._hooks.on_reject(number, f"not sent: {error}")
 
     def close(self) -> None:
-        """Leave nothing behind for the next unit."""
+        """Close connections whose late responses would reach the next unit."""
         self._requests.close()
 
     def _values(self, block: Bound) -> Values:
@@ -165,26 +165,26 @@ class Exec:
                 self._held.add(rows)
             elif len(rows.numbers):
                 yield rows
-        told, self._told = self._told, []
+        settled, self._settled = self._settled, []
         if ordered:
-            finished = np.concatenate([answers.finished(), np.array(told, np.int64)])
+            finished = np.concatenate([answers.finished(), np.array(settled, np.int64)])
             end = self._blocks.settle(finished)
             ready = None if end is None else self._held.up_to(end)
             if ready is not None:
                 yield ready
 
-    def _tell(self, tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
-        """Tell the caller of a row, and that it is done."""
+    def _settling(self, tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
+        """Wrap a callback so that it also marks the row as done."""
 
-        def told(number: int, reason: str) -> None:
-            self._told.append(number)
+        def settle(number: int, reason: str) -> None:
+            self._settled.append(number)
             tell(number, reason)
 
-        return told
+        return settle
 
 
 class BoundTexts(NamedTuple):
-    """Rows of values made of texts."""
+    """Rows of values parsed from texts."""
 
     bound: Bound
     #: (row's number, marker, reason) of the rows that are left out.
@@ -194,9 +194,9 @@ class BoundTexts(NamedTuple):
 def bind_texts(
     markers: Marked, numbers: Ints, columns: Sequence[pa.BinaryArray], text: TextFormat
 ) -> BoundTexts:
-    """Values from columns of texts in the markers' order; an Arrow null is a null.
+    """Return values for columns of texts in the markers' order; an Arrow null is a null.
 
-    Texts are as in a CSV file that is loaded; those of nested types are JSON.
+    Texts have the form of a CSV file that is loaded; nested types are JSON.
 
     Raises `UsageError` for a marker whose type cannot be read from text.
     """

@@ -1,4 +1,4 @@
-"""The end of a lookup or an exec: the manifest, with the parts in the order of the input."""
+"""Finish a lookup or an exec: the manifest, with the parts in the order of the input."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ringhaul.statements.job import AskJob, split_extra
 
 
 def publish_ask_manifest(ledger: Reader, status: JobStatus) -> None:
-    """Write the manifest of a job that is over, and remove what attempts left that did not count.
+    """Write the manifest of a finished job, and remove files of attempts that do not count.
 
-    Repeating it writes the same. A job that was cut short gets none.
+    Idempotent. An interrupted job gets no manifest.
     """
     if status.state not in (JobState.COMPLETE, JobState.PARTIAL):
         return

@@ -1,8 +1,8 @@
-"""What a statement does when it is sent twice. Pure: looks at its text.
+"""Decide whether a statement may be sent twice. Pure: looks at its text.
 
-A statement that is not sure to leave the same after two times as after one is never sent again
-once the server may have seen it. In doubt it is not sure: the text alone does not tell a counter's
-or a list's `x = x + ?` from a set's.
+A statement that may not be idempotent is never sent again once the server may have seen it. In
+doubt it counts as not idempotent: the text alone does not tell `x = x + ?` of a counter or a list
+from that of a set.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from ringhaul.errors import UsageError
 
 
 class Effect(NamedTuple):
-    """What a statement does."""
+    """The effect of running a statement."""
 
     verb: str  #: select, insert, update, delete or batch
-    repeatable: bool  #: two times are as good as one
-    conditional: bool  #: it has an IF: its answer says whether it was applied
-    #: It is of one partition: when too few of its replicas are alive, nothing was done.
+    repeatable: bool  #: idempotent: running it twice equals running it once
+    conditional: bool  #: has an IF: the response says whether it was applied
+    #: Concerns one partition: if too few of its replicas are alive, nothing was done.
     single: bool
 
     @property
     def reads(self) -> bool:
-        """It changes nothing."""
+        """Whether it changes nothing."""
         return self.verb == "select"
 
 
 _VERBS = {"select", "insert", "update", "delete"}
-#: What is no word of the statement: comments, texts, quoted names.
+#: Text without keywords: comments, strings, quoted names.
 _NO_WORDS = re.compile(
     r"--[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)|\$\$.*?\$\$"
     r"|'(?:[^']++|'')*+'|\"(?:[^\"]++|\"\")*+\"",
     re.DOTALL,
 )
-#: Values that are other ones each time.
+#: Functions that return another value each time.
 _CHANGING = re.compile(r"\b(?:now|uuid|current\w+)\s*\(")
-#: `x = x + ...`, `x += ...`, `x = [..] + x`: true of counters and lists, and so taken of all. A
-#: sign of a number follows `=`, `(`, `[` or a comma.
+#: `x = x + ...`, `x += ...`, `x = [..] + x`: not idempotent for counters and lists, and therefore
+#: never taken to be. The sign of a number follows `=`, `(`, `[` or a comma instead.
 _ADDING = re.compile(r"[+-]\s*=|[\w\]})?'\"]\s*[+-]\s*[\w\[{(?'\":]")
 
 
 def effect_of(statement: str) -> Effect:
-    """What `statement` does. Raises `UsageError` for what is not about rows."""
+    """Return what `statement` does. Raises `UsageError` if it is not about rows."""
     text = _NO_WORDS.sub(_stand_in, statement).strip().lower()
     words = re.findall(r"\w+", text)
     verb = words[0] if words else ""
@@ -63,17 +63,17 @@ def effect_of(statement: str) -> Effect:
 
 
 def _stand_in(match: re.Match[str]) -> str:
-    """Something quoted is an operand still; a comment is nothing."""
+    """Replace a quoted text by an operand, and a comment by a space."""
     return " " if match[0][0] in "-/" else "'x'"
 
 
 def _has_condition(words: list[str]) -> bool:
-    """An `IF` that is not the name of something: no key word is a name without quotes."""
+    """Return whether there is an `IF`; no unquoted name can be a key word."""
     return "if" in words
 
 
 def _adds(text: str) -> bool:
-    """It adds to something, or takes an element out of a list."""
+    """Return whether it adds to a value, or removes an element of a list."""
     for part in re.split(r"\b(?=(?:insert|update|delete)\b)", text):
         if part.startswith("update") and _ADDING.search(_between(part, "set", "where")):
             return True

@@ -1,4 +1,4 @@
-"""Rows with the numbers of what was asked for, as they come or in that order. Pure."""
+"""Rows with the numbers of their keys or values, in order of arrival or of number. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Ints = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """Rows of answers; `numbers[i]` is the number of the key or of the values that row i is for."""
+    """Rows of responses; `numbers[i]` is the number of the key or of the values of row i."""
 
     numbers: Ints
     batch: pa.RecordBatch
 
     def take(self, order: Ints) -> Rows:
-        """Some of the rows, in the order of `order`."""
+        """Return some of the rows, in the order of `order`."""
         return Rows(self.numbers[order], self.batch.take(pa.array(order)))
 
 
 class InOrder:
-    """Holds rows back until all with lower numbers are there."""
+    """Holds rows back until all rows with lower numbers have come."""
 
     def __init__(self) -> None:
         self._held: list[Rows] = []
@@ -33,7 +33,7 @@ class InOrder:
             self._held.append(rows)
 
     def up_to(self, end: int) -> Rows | None:
-        """The rows with numbers below `end`, of which no more come. Pages stay in their order."""
+        """Return the rows with numbers below `end`, once all have come. Pages keep their order."""
         if not self._held:
             return None
         numbers = np.concatenate([rows.numbers for rows in self._held])
@@ -52,7 +52,7 @@ class InOrder:
 
 
 class Blocks:
-    """Which of the blocks of numbers that were asked for are done."""
+    """Tracks which of the requested blocks of numbers are done."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -60,13 +60,13 @@ class Blocks:
         self._left: list[int] = []
 
     def add(self, first: int, end: int, count: int) -> None:
-        """A block was begun: `count` of the numbers first..end-1. Blocks come in their order."""
+        """Add a block that has `count` of the numbers first..end-1. Blocks are added in order."""
         self._firsts.append(first)
         self._ends.append(end)
         self._left.append(count)
 
     def settle(self, numbers: Ints) -> int | None:
-        """These are done. The end of the blocks that are done from the first on, if it moved."""
+        """Mark numbers as done; return the end of the leading finished blocks, if it moved."""
         if len(numbers):
             blocks = np.searchsorted(self._firsts, numbers, side="right") - 1
             for block, count in enumerate(np.bincount(blocks).tolist()):

@@ -1,7 +1,6 @@
-"""Jobs that ask many small questions, as plain data: `lookup` (rows of a list of keys) and `exec`
-(a statement over many rows of values).
+"""Jobs of many small requests, as plain data: `lookup` (rows of keys), `exec` (a statement).
 
-The rows of values come from files, read as those of a load are, or from ranges such as
+The rows of values come from files, read as in a load, or from ranges such as
 `day:2024-01-01..2024-12-31`.
 """
 
@@ -32,23 +31,23 @@ LISTED_MAX = 250_000
 
 @dataclass(frozen=True, kw_only=True)
 class AskJob:
-    """A lookup or an exec as the user asked for it."""
+    """A lookup or an exec as the user requested it."""
 
     kind: JobKind  #: LOOKUP or EXEC
     cluster_name: str
     #: Rows of values: files, dialect and formats. Its table is a stand-in with a column for each
-    #: marker. Without sources the rows are those of `spans`.
+    #: marker. Without sources, the rows are those of `spans`.
     values: LoadJob
     spans: tuple[str, ...] = ()
-    statement: str = ""  #: of an exec
-    table: TableSchema | None = None  #: of a lookup; and its key and the columns wanted
+    statement: str = ""  #: for an exec
+    table: TableSchema | None = None  #: for a lookup, as are its key and the requested columns
     key: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    #: Names and types of the result's columns; none of a statement that only writes.
+    #: Names and types of the result's columns; empty for a statement that only writes.
     result: tuple[tuple[str, CqlType], ...] = ()
-    repeatable: bool = True  #: a unit may be begun again
-    ordered: bool = True  #: rows in the order of the values
-    timestamp_us: int = 0  #: see `requests.ReadOptions`
+    repeatable: bool = True  #: whether a unit may be run again
+    ordered: bool = True  #: whether rows come in the order of the values
+    timestamp_us: int = 0  #: see `options.ReadOptions`
     consistency: str = "LOCAL_QUORUM"
     output: Output | None = None
     streams: bool = False  #: see `ReadJob`
@@ -58,7 +57,7 @@ class AskJob:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The names of the statement's markers, in its order."""
+        """The names of the statement's markers, in order."""
         return self.values.table.column_names
 
     @property
@@ -107,7 +106,7 @@ class AskJob:
         return self.values.total_bytes
 
     def listed_max(self, spec: str) -> int:
-        """The share of `LISTED_MAX` of a unit: as its rows of ranges, or about as its bytes."""
+        """Return a unit's share of `LISTED_MAX`, by its rows of ranges or roughly by its bytes."""
         if self.spans:
             span = SpanUnit.unpack(spec)
             part, whole = span.end - span.first, rows_count([parse_span(s) for s in self.spans])
@@ -116,7 +115,7 @@ class AskJob:
             part, whole = unit.length_bytes, self.total_bytes
             if part == TO_THE_END:
                 part = self.values.sources[unit.source].file.size_bytes
-        # Of Parquet a unit's bytes are those before compression.
+        # For Parquet, a unit's bytes are those before compression.
         return max(1, min(LISTED_MAX, LISTED_MAX * part // max(whole, 1)))
 
     def to_json(self) -> dict[str, Any]:
@@ -173,16 +172,16 @@ class SpanUnit(NamedTuple):
 
 
 class AskResult(NamedTuple):
-    """What one committed attempt did."""
+    """Counts of one committed attempt."""
 
     records: int  #: rows of values; equals answered + rejected + doubted
     answered: int
     rejected: int
-    doubted: int  #: nobody can tell whether they were applied
-    missing: int  #: of a lookup: keys without a row, which are answered
-    not_applied: int  #: of an exec: rows whose condition did not hold, which are answered
+    doubted: int  #: it is unknown whether they were applied
+    missing: int  #: for a lookup: keys without a row, which count as answered
+    not_applied: int  #: for an exec: rows whose condition did not hold, which count as answered
     not_kept: int  #: of both, those that are not listed: see `LISTED_MAX`
-    rows: int  #: of the answers
+    rows: int  #: of the responses
     parts: int
     bytes_written: int
     retries: int
@@ -203,11 +202,11 @@ class AskResult(NamedTuple):
 
 
 def join_extra(parts: Sequence[PartInfo], log: bytes) -> bytes:
-    """What a unit leaves in the ledger beside its numbers: parts, and the log of its rejects."""
+    """Return what a unit leaves in the ledger besides its numbers: parts, and its reject log."""
     return json.dumps([part.to_json() for part in parts]).encode() + b"\n" + log
 
 
 def split_extra(extra: bytes) -> tuple[list[PartInfo], bytes]:
-    """The parts and the log of `join_extra`."""
+    """Return the parts and the log that `join_extra` joined."""
     head, _, log = extra.partition(b"\n")
     return [PartInfo.from_json(part) for part in json.loads(head)], log

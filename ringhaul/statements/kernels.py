@@ -1,5 +1,6 @@
-"""The compiled loops of `replies.py`: over the bytes of answers, with every length held against
-what is left of the frame that it is in.
+"""The compiled loops of `replies.py` over the bytes of responses.
+
+Every length is checked against the rest of its frame.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ringhaul.cql.frames import BODY_BYTES_MAX, HEADER_BYTES, RESPONSE_VERSION
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
-#: What a frame is.
+#: Kinds of frames.
 OTHER, VOID, ROWS, MORE = 0, 1, 2, 3
 
 RESULT = 0x08
@@ -45,7 +46,7 @@ def _int(data: Bytes, at: int) -> Any:
 
 @inlined
 def _past_warnings(data: Bytes, at: Any, end: int) -> Any:
-    """Where the body begins after its warnings; -1 when they do not fit."""
+    """Return where the body begins after its warnings; -1 if they do not fit."""
     if end - at < 2:
         return -1
     count = (np.int64(data[at]) << 8) | np.int64(data[at + 1])
@@ -61,7 +62,7 @@ def _past_warnings(data: Bytes, at: Any, end: int) -> Any:
 
 @kernel(_SCANNED(PAGE, COUNT, _TABLE))
 def scan_frames(data: Bytes, columns: int, table: NDArray[np.int64]) -> tuple[int, int, bool]:
-    """Frames found, bytes consumed, and whether what comes then may be a frame."""
+    """Return frames found, bytes consumed, and whether what follows may be a frame."""
     size = len(data)
     at: Any = 0
     count = 0
@@ -108,7 +109,7 @@ def scan_frames(data: Bytes, columns: int, table: NDArray[np.int64]) -> tuple[in
 
 @inlined
 def _past_cells(data: Bytes, at: int, end: int, cells: int) -> int:
-    """Where so many cells end; -1 when they do not fit."""
+    """Return where this many cells end; -1 if they do not fit."""
     for _ in range(cells):
         if end - at < 4:
             return -1
@@ -127,10 +128,10 @@ def _past_cells(data: Bytes, at: int, end: int, cells: int) -> int:
 def copy_rows(
     data: Bytes, starts: Ints, ends: Ints, counts: Ints, columns: int, out: Bytes, at: int
 ) -> int:
-    """Copy the rows to `out` from `at` on; where they end there, or -1."""
+    """Copy the rows to `out` from `at` on; return where they end there, or -1 if malformed."""
     for i in range(len(starts)):
         start, end = starts[i], ends[i]
-        # Each row has its columns: the product is small unless the count is a lie.
+        # Each cell takes bytes: the product is small unless the count is wrong.
         if counts[i] > end - start or _past_cells(data, start, end, counts[i] * columns) != end:
             return -1
         out[at : at + end - start] = data[start:end]
@@ -160,8 +161,11 @@ def find_keys(
     found: NDArray[np.bool_],
     out: Ints,
 ) -> bool:
-    """See `match_keys`. Rows come as the keys stand in the list, or nearly: begin where the last
-    one was found."""
+    """See `match_keys`.
+
+    Rows come in about the order of the keys in the list, so the search starts where the last key
+    was found.
+    """
     row = 0
     for i in range(len(starts)):
         at, end = starts[i], ends[i]

@@ -1,4 +1,4 @@
-"""Keys that are looked up together: which are the same, which are asked for in one list. Pure."""
+"""Keys looked up together: which are duplicates, and which share a list in one request. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ringhaul.cql.cells import Cells, fixed_binary, join_rows
 from ringhaul.cql.column import TextColumn
 from ringhaul.statements.replies import Ints, KeyLists
 
-#: Keys of a list. Measured: at 20 the server still works for the list and not for its keys, above
-#: 100 it is no faster, and a list that fails costs more.
+#: Keys per list. Measured: up to 20 the server still works for the list rather than its keys, above
+#: 100 it gets no faster, and a failed list costs more.
 LIST_KEYS = 50
 
 SetsAndTokens = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -23,16 +23,16 @@ SetsAndTokens = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 @dataclass(eq=False)
 class KeyBlock:
-    """Keys that were given together; each distinct one is asked for once."""
+    """Keys that were given together; each distinct one is requested once."""
 
-    numbers: Ints  #: of the keys as they were given
-    settled: NDArray[np.bool_]  #: of each distinct key: a row came, or it was refused
-    key_lists: KeyLists | None = None  #: of keys that are asked for in lists
+    numbers: Ints  #: of the keys as given
+    settled: NDArray[np.bool_]  #: per distinct key: a row came, or it was refused
+    key_lists: KeyLists | None = None  #: of keys that are requested in lists
     joined: pa.BinaryArray | None = None  #: each distinct key as an element of a list
-    #: Which of the keys each distinct one is: those at places[starts[i]:starts[i + 1]].
+    #: The keys that equal distinct key i: those at places[starts[i]:starts[i + 1]].
     places: Ints | None = None
     starts: Ints | None = None
-    left: int = 0  #: requests without an answer
+    left: int = 0  #: unanswered requests
 
     @classmethod
     def of_single_keys(cls, numbers: Ints) -> KeyBlock:
@@ -42,7 +42,7 @@ class KeyBlock:
     def of_lists(
         cls, numbers: Ints, keys: Cells, replica_sets: Callable[[pa.BinaryArray], SetsAndTokens]
     ) -> tuple[KeyBlock, Ints, Ints]:
-        """A block, and where its lists begin and end among its distinct keys."""
+        """Return a block, and where its lists begin and end among its distinct keys."""
         coded = keys.values.dictionary_encode()
         sets, tokens = replica_sets(coded.dictionary)
         # By token: neighbours in a list are neighbours on disk.
@@ -67,13 +67,14 @@ class KeyBlock:
         return block, first, np.append(first[1:], begin)
 
     def each(self) -> Ints:
-        """The positions of the distinct keys."""
+        """Return the positions of the distinct keys."""
         return np.arange(len(self.settled))
 
     def lists(self, first: Ints, last: Ints) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-        """Bound lists of the keys first[i]..last[i]-1, which follow each other, and routing keys.
+        """Return bound lists of the consecutive keys first[i]..last[i]-1, and their routing keys.
 
-        A list is an int count and the elements, each an int length and its bytes (section 6).
+        A list is an int count followed by the elements, each an int length and its bytes (section
+        6).
         """
         assert self.joined is not None and self.key_lists is not None
         joined = TextColumn.of(self.joined)
@@ -97,7 +98,7 @@ class KeyBlock:
         return bound, keys.take(pa.array(first))
 
     def numbers_of(self, keys: Ints) -> tuple[Ints, Ints]:
-        """For rows of these keys: (row, number) for each time that its key was given."""
+        """For rows of these keys, return (row, number) for each time that the key was given."""
         each = np.arange(len(keys))
         if self.places is None or self.starts is None:
             return each, self.numbers[keys]
@@ -105,10 +106,10 @@ class KeyBlock:
             return each, self.numbers[self.places[keys]]
         counts = self.starts[keys + 1] - self.starts[keys]
         rows = np.repeat(each, counts)
-        # The n-th row of a key's run is for the n-th time that it was given.
+        # The n-th row of a key's run belongs to the n-th time that it was given.
         nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         return rows, self.numbers[self.places[self.starts[keys[rows]] + nth]]
 
     def missing(self) -> Ints:
-        """The numbers of the keys that have no row."""
+        """Return the numbers of the keys without a row."""
         return np.sort(self.numbers_of(np.flatnonzero(~self.settled))[1])

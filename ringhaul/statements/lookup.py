@@ -1,15 +1,15 @@
-"""`lookup`: the rows of a list of keys, as columns.
+"""`lookup`: read the rows of many keys, as columns.
 
-Keys of one partition column are asked for in lists, `WHERE pk IN ?`: the keys of a list share their
-replicas, and the server answers a list for little more than a key. Any other key (of several
-columns, with clustering columns, or with decimals or varints in it) is a statement of its own. Rows
-of a list find their keys by their first column's bytes, so a key that stands in the list of keys
-twice is asked for once and answered twice.
+Keys of one partition column are requested in lists, `WHERE pk IN ?`: the keys of a list share their
+replicas, and the server answers a list for little more than a single key. Any other key (of several
+columns, with clustering columns, or with decimals or varints in it) is a separate statement. The
+rows of a list are matched to their keys by the bytes of the first column; a key that was given
+twice is requested once and answered twice.
 
-A list stands for its keys only as long as nothing goes wrong. One that the server refuses is asked
-for again key by key: the key at fault is the reject. So is the rest of a list whose rows are more
-than a page. A refusal then never comes behind a list's first page, when nobody could tell which of
-its rows were handed out already.
+Lists are only used while nothing fails. If the server refuses a list, its keys are requested one by
+one, and the key at fault is rejected. The same is done with the rest of a list whose rows exceed
+one page. So no error can come after a list's first page, when it would be unclear which of its rows
+were handed out already.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.replies import Ints, Piece, match_keys, page
 from ringhaul.statements.requests import Requests, Values
 
-#: Lists without an answer on one wire: more only wait in the server.
+#: Most unanswered lists on one connection: more would only wait in the server.
 LISTS_MAX = 32
 
 _READ = Effect("select", repeatable=True, conditional=False, single=True)
@@ -49,20 +49,20 @@ _READ = Effect("select", repeatable=True, conditional=False, single=True)
 
 @dataclass(frozen=True, kw_only=True)
 class LookupHooks(RequestHooks):
-    """As for requests; numbers are those of keys. Reads are never in doubt."""
+    """Hooks as for requests; numbers are those of keys. Reads are never in doubt."""
 
-    #: Numbers of keys without a row, as they are known.
+    #: Called with the numbers of keys without a row, as they become known.
     on_missing: Callable[[Ints], None]
 
 
 @dataclass(frozen=True)
 class LookupPlan:
-    """What is asked for."""
+    """The table, key and columns of a lookup."""
 
     table: TableSchema
-    #: The key's columns: the whole partition key, and of the clustering key the first ones or all.
+    #: The key's columns: the whole partition key, and all or the first clustering columns.
     key: tuple[str, ...]
-    columns: tuple[str, ...]  #: that are wanted
+    columns: tuple[str, ...]  #: the requested columns
 
     @classmethod
     def of(
@@ -78,7 +78,7 @@ class LookupPlan:
             raise UsageError(f"a key of {table.name} needs {', '.join(missing)}")
         for name in columns:
             if columns.count(name) > 1:
-                raise UsageError(f"column {name!r} is wanted twice; name it once")
+                raise UsageError(f"column {name!r} is requested twice; name it once")
         rest = tuple(name for name in key if name not in table.partition_key)
         if set(rest) != set(table.clustering_key[: len(rest)]) or len(set(key)) != len(key):
             raise UsageError(
@@ -89,19 +89,21 @@ class LookupPlan:
 
     @property
     def never_null(self) -> tuple[str, ...]:
-        """The columns in which every row has a value. A key with clustering columns finds no row
-        that has none of them."""
+        """The columns in which every row has a value.
+
+        A key with clustering columns finds no row that lacks them.
+        """
         by_partition = len(self.key) == len(self.table.partition_key)
         return self.table.never_null if by_partition else self.table.primary_key
 
     @property
     def by_list(self) -> bool:
-        """Keys are asked for in lists."""
+        """Whether keys are requested in lists."""
         return len(self.key) == 1 and not _has_equals(self.table.parsed_type(self.key[0]))
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """The columns of the statement: those wanted, after the key where rows are told by it."""
+        """The columns of the statement: those requested, after the key if it identifies rows."""
         return (*self.key, *self.columns) if self.by_list else self.columns
 
     @property
@@ -117,13 +119,16 @@ class LookupPlan:
 
 
 def _has_equals(kind: CqlType) -> bool:
-    """Values of `kind` may be equal to the server and still be different keys: it answers one of
-    the partitions 1.5 and 1.50 to a list of both. A varint may have redundant leading bytes."""
+    """Return whether different keys of type `kind` may be equal to the server.
+
+    For a list of 1.5 and 1.50 it returns only one of the two partitions. A varint may have
+    redundant leading bytes.
+    """
     return kind.name in ("decimal", "varint") or any(map(_has_equals, kind.of))
 
 
 class Lookup:
-    """The rows of one unit's keys."""
+    """Reads the rows of one unit's keys."""
 
     def __init__(
         self,
@@ -134,21 +139,21 @@ class Lookup:
         options: ReadOptions,
         hooks: LookupHooks,
     ) -> None:
-        """`prepared`: of `plan.statement`."""
+        """`prepared`: `plan.statement`, prepared."""
         self._plan, self._hooks = plan, hooks
         types = [plan.table.parsed_type(name) for name in plan.fetched]
-        # Arrow takes the key for another column when it is wanted, too.
+        # If the key is requested as well, Arrow keeps it as another column of the same name.
         self._decoder = PageDecoder(plan.fetched, types)
         self._partition = [plan.key.index(name) for name in plan.table.partition_key]
-        self._asked: list[_Asked] = []
-        self._cut: set[int] = set()  # lists of which only the first page is taken
-        self._next_request = self._keys_asked = 0
+        self._requested: list[_Requested] = []
+        self._cut: set[int] = set()  # lists of which only the first page is used
+        self._next_request = self._keys_requested = 0
         self._blocks: list[KeyBlock] = []
         self._held = InOrder()
         if plan.by_list:
             options = replace(options, requests_max=options.requests_max or LISTS_MAX)
         target = Target(session, plane, prepared, plan.table.keyspace)
-        told = RequestHooks(
+        request_hooks = RequestHooks(
             tick=hooks.tick,
             throttle=self._throttle,
             on_reject=self._refused,
@@ -157,23 +162,23 @@ class Lookup:
             take_over=self._take_over,
             cut_off=self._cut_off,
         )
-        self._requests = Requests(target, _READ, len(plan.fetched), options, told)
+        self._requests = Requests(target, _READ, len(plan.fetched), options, request_hooks)
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the batches of rows: the columns that are wanted."""
+        """Schema of the batches of rows: the requested columns."""
         return pa.schema(list(self._decoder.schema)[len(self._decoder.schema) - self._wanted :])
 
     @property
     def stats(self) -> RequestStats:
-        """Of the requests, most of which are for many keys."""
+        """Counts of requests, most of which are for many keys."""
         return self._requests.stats
 
     def rows(self, blocks: Iterable[Bound], *, ordered: bool) -> Iterator[Rows]:
-        """The rows of the keys, with the keys' numbers.
+        """Yield the rows of the keys, with the keys' numbers.
 
         A block's columns are those of `LookupPlan.key`. `ordered`: by the numbers of the keys; the
-        rows of a key are in the order of its clustering columns anyway.
+        rows of one key are always in the order of its clustering columns.
         """
         for answers in self._requests.answers(self._values(blocks)):
             rows = self._rows(answers)
@@ -185,7 +190,7 @@ class Lookup:
         yield from self._finish(ordered)
 
     def close(self) -> None:
-        """Leave nothing behind for the next unit."""
+        """Close connections whose late responses would reach the next unit."""
         self._requests.close()
 
     @property
@@ -193,18 +198,18 @@ class Lookup:
         return len(self._plan.columns)
 
     def _throttle(self, requests: int) -> None:
-        """A rate limit is of keys."""
+        """Convert requests to keys, which the rate limit counts."""
         self._hooks.throttle(round(requests * self._keys_each))
 
     def _leave(self) -> Leave:
-        """As `throttle`, in requests."""
+        """Return the leave in requests; see `_throttle`."""
         keys, requests = self._hooks.leave()
         return Leave(max(1, int(keys / self._keys_each)), requests)
 
     @property
     def _keys_each(self) -> float:
-        """Keys of a request, on the average of those that were asked for so far."""
-        return self._keys_asked / self._next_request if self._next_request else 1.0
+        """Mean number of keys of a request so far."""
+        return self._keys_requested / self._next_request if self._next_request else 1.0
 
     def _values(self, blocks: Iterable[Bound]) -> Iterator[Values]:
         for bound in blocks:
@@ -222,7 +227,7 @@ class Lookup:
             yield self._ask(block, *block.lists(firsts, lasts), firsts, lasts)
 
     def _without_nulls(self, bound: Bound) -> tuple[Ints, Sequence[Cells]]:
-        """The keys that can be asked for."""
+        """Return the keys without nulls, and reject the others."""
         least = 1 if self._plan.by_list else 0
         good = np.ones(len(bound.numbers), np.bool_)
         for name, column in zip(self._plan.key, bound.columns, strict=True):
@@ -239,25 +244,27 @@ class Lookup:
     def _ask(
         self, block: KeyBlock, bound: pa.BinaryArray, keys: pa.BinaryArray, first: Ints, last: Ints
     ) -> Values:
-        """Requests of keys first[i]..last[i]-1 of a block."""
+        """Return requests for the keys first[i]..last[i]-1 of a block."""
         begin = self._next_request
         self._next_request += len(first)
-        self._keys_asked += int(np.sum(last - first))
-        self._asked.append(_Asked(begin, block, first, last))
+        self._keys_requested += int(np.sum(last - first))
+        self._requested.append(_Requested(begin, block, first, last))
         if block not in self._blocks:
             self._blocks.append(block)
         block.left += len(first)
         return Values(np.arange(begin, self._next_request), bound, keys)
 
-    def _keys_asked_by(self, request: int) -> tuple[KeyBlock, int, int]:
-        """The keys of a request: a block, and the positions of the first and behind the last."""
-        asked = next(asked for asked in reversed(self._asked) if asked.begin <= request)
-        at = request - asked.begin
-        return asked.block, int(asked.first[at]), int(asked.last[at])
+    def _keys_of_request(self, request: int) -> tuple[KeyBlock, int, int]:
+        """Return the keys of a request: their block, and positions from first to before end."""
+        requested = next(
+            requested for requested in reversed(self._requested) if requested.begin <= request
+        )
+        at = request - requested.begin
+        return requested.block, int(requested.first[at]), int(requested.last[at])
 
     def _take_over(self, request: int) -> bool:
-        """The keys of a list that is refused are asked for one by one."""
-        block, first, last = self._keys_asked_by(request)
+        """Request the keys of a refused list one by one; return whether it was a list."""
+        block, first, last = self._keys_of_request(request)
         if last - first == 1:
             return False
         block.left -= 1
@@ -265,15 +272,15 @@ class Lookup:
         return True
 
     def _cut_off(self, request: int) -> bool:
-        """So are those that are not whole on the first page of a list; see `_without_rest`."""
-        _, first, last = self._keys_asked_by(request)
+        """Take only the first page of a list; return whether it was a list. See `_without_rest`."""
+        _, first, last = self._keys_of_request(request)
         if last - first == 1:
             return False
         self._cut.add(request)
         return True
 
     def _ask_each(self, block: KeyBlock, keys: Ints) -> None:
-        """Ask for keys of a block, which are ascending, one by one."""
+        """Request ascending keys of a block one by one."""
         each = np.arange(keys[0], keys[-1] + 1)
         bound, routed = block.lists(each, each + 1)
         chosen = pa.array(keys - keys[0])
@@ -281,26 +288,26 @@ class Lookup:
         self._requests.ask(values)
 
     def _refused(self, request: int, reason: str) -> None:
-        """A single key is at fault."""
-        block, key, _ = self._keys_asked_by(request)
+        """Reject a single key."""
+        block, key, _ = self._keys_of_request(request)
         block.left -= 1
         block.settled[key] = True
         for number in block.numbers_of(np.array([key]))[1].tolist():
             self._hooks.on_reject(number, reason)
 
     def _rows(self, answers: Answers) -> Rows:
-        """The rows of some answers, once for each time that their key was given."""
+        """Return the rows of some responses, once for each time that their key was given."""
         pieces, taken, numbers, count, dropped = [], [], [], 0, 0
-        begins = [asked.begin for asked in self._asked]
+        begins = [requested.begin for requested in self._requested]
         for piece in answers.pieces:
             owners = np.searchsorted(begins, piece.numbers, side="right") - 1
             distinct = np.unique(owners).tolist()
             for owner in distinct:
-                asked = self._asked[owner]
+                requested = self._requested[owner]
                 part = piece if len(distinct) == 1 else piece.pick(owners == owner)
-                keys = self._keys_of(asked, part)
-                asked.block.left -= int(np.count_nonzero(part.last))
-                rows, which = asked.block.numbers_of(keys)
+                keys = self._keys_of(requested, part)
+                requested.block.left -= int(np.count_nonzero(part.last))
+                rows, which = requested.block.numbers_of(keys)
                 if self._cut:
                     whole = self._without_rest(part, keys)
                     dropped += len(keys) - int(np.count_nonzero(whole))
@@ -321,9 +328,10 @@ class Lookup:
         return found
 
     def _without_rest(self, piece: Piece, keys: Ints) -> NDArray[np.bool_]:
-        """Ask for what is missing of lists that were cut off. Of each row: whether it is taken.
+        """Request the rest of lists that were cut off; return for each row whether it is kept.
 
-        The last key of a page may have more rows, so it is asked for with those that have none.
+        The last key of a page may have more rows, so it is requested again, with the keys without
+        rows.
         """
         whole = np.ones(len(keys), np.bool_)
         ends = np.cumsum(piece.counts)
@@ -331,7 +339,7 @@ class Lookup:
             if request not in self._cut:
                 continue
             self._cut.remove(request)
-            block, first, last = self._keys_asked_by(request)
+            block, first, last = self._keys_of_request(request)
             rows = slice(int(ends[i] - piece.counts[i]), int(ends[i]))
             if piece.counts[i]:
                 key = keys[rows][-1]
@@ -340,20 +348,20 @@ class Lookup:
             self._ask_each(block, first + np.flatnonzero(~block.settled[first:last]))
         return whole
 
-    def _keys_of(self, asked: _Asked, piece: Piece) -> Ints:
-        """Of each row of some answers, the position of its key in the block."""
-        at = piece.numbers - asked.begin
-        first, last = asked.first[at], asked.last[at]
+    def _keys_of(self, requested: _Requested, piece: Piece) -> Ints:
+        """Return for each row of some responses the position of its key in the block."""
+        at = piece.numbers - requested.begin
+        first, last = requested.first[at], requested.last[at]
         if self._plan.by_list:
-            lists = asked.block.key_lists
+            lists = requested.block.key_lists
             assert lists is not None
             return match_keys(piece, len(self._plan.fetched), first, last, lists)
         keys = np.repeat(first, piece.counts)
-        asked.block.settled[keys] = True
+        requested.block.settled[keys] = True
         return keys
 
     def _finish(self, ordered: bool) -> Iterator[Rows]:
-        """Tell of the keys without rows in blocks that are done; in order, hand out their rows."""
+        """Report keys without rows in blocks that are done; if ordered, yield their rows."""
         end = None
         while self._blocks and not self._blocks[0].left:
             block = self._blocks.pop(0)
@@ -361,14 +369,16 @@ class Lookup:
             if len(missing):
                 self._hooks.on_missing(missing)
             end = int(block.numbers[-1]) + 1
-            self._asked = [asked for asked in self._asked if asked.block is not block]
+            self._requested = [
+                requested for requested in self._requested if requested.block is not block
+            ]
         if ordered and end is not None:
             ready = self._held.up_to(end)
             if ready is not None:
                 yield ready
 
 
-class _Asked(NamedTuple):
+class _Requested(NamedTuple):
     """Requests from the number `begin` on: each for the keys first..last-1 of a block."""
 
     begin: int

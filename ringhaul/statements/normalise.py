@@ -1,9 +1,9 @@
-"""Results that do not come as they were asked for, in the form of those that do. Pure.
+"""Bring results in an unexpected form into the usual one. Pure.
 
-`scan` knows answers without metadata and without anything in front. A server may have warnings or a
-trace to tell; and what a statement with a condition answers has its metadata, because its columns
-depend on whether the condition held (`conditions.py`). Few answers are such, so they are taken
-apart one by one.
+`scan` handles responses without metadata and without anything before the body. A server may add
+warnings or a trace; and the response to a conditional statement has metadata, because its columns
+depend on whether the condition held (`conditions.py`). Such responses are rare, so they are parsed
+one by one.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ringhaul.errors import ClusterError
 from ringhaul.statements.conditions import applied_row
 from ringhaul.statements.replies import FLAG_NO_METADATA, KIND_ROWS, OTHER, Found, scan
 
-#: What stands in front of the one cell of one row.
+#: The head of a result of one row with one cell.
 _ONE_CELL = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, 1, 1)
 
 
 def restated(reply: Reply, columns: int) -> tuple[bytes, Found]:
-    """A RESULT as a frame for `scan`, and what that finds in it: VOID, ROWS or MORE.
+    """Return a RESULT as a frame for `scan`, and what `scan` finds in it: VOID, ROWS or MORE.
 
-    `columns`: of the statement's result; 0 if they are not known beforehand, which leaves of rows
-    the first cell of the first one.
+    `columns`: of the statement's result; 0 if unknown beforehand, which keeps only the first cell
+    of the first row.
 
-    Raises `ClusterError` if the table has other columns now than when this began, `FrameError` for
-    what is no answer to a request.
+    Raises `ClusterError` if the table's columns have changed since the start, `FrameError` for a
+    malformed response.
     """
     if reply.opcode != Opcode.RESULT:
         raise FrameError(f"a request was answered by message {reply.opcode:#04x}")
@@ -37,12 +37,12 @@ def restated(reply: Reply, columns: int) -> tuple[bytes, Found]:
     found = scan(data, columns or 1)
     if found.kinds[0] == OTHER:
         _check_columns(body, columns)
-        raise FrameError("an answer that is neither rows nor VOID")
+        raise FrameError("a response that is neither rows nor VOID")
     return data, found
 
 
 def _check_columns(body: bytes, columns: int) -> None:
-    """Raise `ClusterError` if there are not so many as when this began."""
+    """Raise `ClusterError` if the number of columns has changed since the start."""
     reader = Reader(body)
     if reader.read_int() == KIND_ROWS:
         reader.read_int()

@@ -1,4 +1,4 @@
-"""The terms of one unit's requests: their bounds, whom they call, what they count. Pure."""
+"""Limits, callbacks and counts of one unit's requests. Pure."""
 
 from __future__ import annotations
 
@@ -12,68 +12,69 @@ from ringhaul.dataplane.pacing import Leave, free
 if TYPE_CHECKING:
     from ringhaul.dataplane.window import WindowStats
 
-#: Rows of an answer's page. Smaller than a scan's: a thousand may be on their way.
+#: Rows per page of a response. Smaller than a scan's: a thousand may be on their way.
 PAGE_ROWS = 2000
 
 
 def never(number: int) -> bool:
-    """No row's."""
+    """Return False for any row."""
     return False
 
 
 def always() -> bool:
-    """Whatever there is."""
+    """Return True."""
     return True
 
 
 def untold(number: int, reason: str) -> None:
-    """Nobody is told."""
+    """Ignore a row and its reason."""
 
 
 def nowhere(number: int) -> str:
-    """No row's place."""
+    """Return "": the place of the row is unknown."""
     return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """Bounds of one unit's requests."""
+    """Limits of one unit's requests."""
 
     consistency: int
     page_rows: int = PAGE_ROWS
-    requests_max: int = 0  #: unanswered on a wire at most; 0: the wire's own bound
-    #: Of the write of row 0 in microseconds, and one more for each further row, so that a row that
-    #: is sent again is the same write. 0: the server's clock. Not for what may not be repeated.
+    requests_max: int = 0  #: most unanswered on a connection; 0: the default of the connection
+    #: Timestamp of the write of row 0 in microseconds; each further row adds one, so that a row
+    #: that is sent again is the same write. 0: the server's clock. Not for statements that are not
+    #: idempotent.
     timestamp_us: int = 0
-    retries_max: int = 10  #: tries again of one request before the unit is given back
+    retries_max: int = 10  #: retries of one request before the unit is given back
     request_timeout_s: float = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestHooks:
-    """What is called while requests are on their way."""
+    """Callbacks while requests are on their way."""
 
-    #: Called at least once a second while there are answers to wait for; may raise to stop.
+    #: Called at least once a second while responses are pending; may raise to stop.
     tick: Callable[[], None]
     #: Called before requests are sent, with their number; blocks while a rate limit is used up.
     throttle: Callable[[int], None]
-    #: (number, reason) of a row that the server refuses for what it is.
+    #: Called with (number, reason) of a row that the server rejects because of its values.
     on_reject: Callable[[int, str], None]
-    #: (number, reason) of a row that was written or was not: nobody can tell.
+    #: Called with (number, reason) of a row that may or may not have been written.
     on_doubt: Callable[[int, str], None]
-    #: What may be sent together now, and be without an answer.
+    #: Returns what may be sent together now, and be unanswered.
     leave: Callable[[], Leave] = free
-    #: Called with the number of a row that the server refuses: whether the caller asks in another
-    #: way for what it is about, so that it is no reject.
+    #: Called with the number of a refused row. True: the caller requests its data in another way,
+    #: and it is not rejected.
     take_over: Callable[[int], bool] = never
-    #: Called with the number of a row whose answer has more than one page: whether the caller asks
-    #: in another way for what is not on the first one, so that this is the last.
+    #: Called with the number of a row whose response has more than one page. True: the caller
+    #: requests the rest in another way, and this page is the last.
     cut_off: Callable[[int], bool] = never
-    #: Whether the caller takes more rows beside those that were asked for and are not answered.
+    #: Whether the caller accepts more rows besides those that are unanswered.
     takes_more: Callable[[], bool] = always
-    #: (number, what is there instead) of a row whose condition did not hold. It is answered.
+    #: Called with (number, current values) of an answered row whose condition did not hold.
     on_not_applied: Callable[[int, str], None] = untold
-    #: Where in the input the row with a number stands, in words; empty: nobody knows.
+    #: Returns where the row with a number stands in the input; empty if unknown.
     place: Callable[[int], str] = nowhere
 
 
@@ -81,9 +82,9 @@ class RequestHooks:
 class RequestStats:
     """Counts of one unit's requests."""
 
-    answered: int = 0  #: rows of values whose answer is complete
-    rows: int = 0  #: of the answers
-    pages: int = 0  #: beyond the first ones
+    answered: int = 0  #: rows of values whose response is complete
+    rows: int = 0  #: of the responses
+    pages: int = 0  #: after the first ones
     retries: int = 0
     rejected: int = 0
     in_doubt: int = 0
@@ -94,5 +95,5 @@ class RequestStats:
 
     @property
     def bytes(self) -> int:
-        """Sent and received."""
+        """Bytes sent and received."""
         return self.request_bytes + self.answer_bytes

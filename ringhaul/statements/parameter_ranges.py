@@ -2,20 +2,20 @@
 
     NAME:FIRST..LAST[/STEP]
 
-Both ends are part of the range. Values are texts in the form in which FIRST is written, so that a
-bucket of either type, date or text, is met as it was stored; what they are as values of the marker
-NAME is found out when they are bound.
+Both ends are part of the range. Values are texts in the form of FIRST, so that a bucket stored as a
+date or as text is matched as it was stored; they are converted to the type of the marker NAME when
+they are bound.
 
 | FIRST | values | STEP |
 |---|---|---|
 | 0, -5, 007 | whole numbers; leading zeros keep the width | a number, or 1 |
-| 2024 with STEP 1y, 2024-01 | years, months | 1y, 3mo; or 1 of its own |
+| 2024 with STEP 1y, 2024-01 | years, months | 1y, 3mo; 1 of the same unit |
 | 2024-01-01 | days | 1d, 2w, 1mo, 1y; 1d |
 | 2024-01-01T00 | hours | 6h, 1d; 1h |
 | 2024-01-01T00:00, with :SS, with Z | times | 15m, 1h, 30s; 1h |
 
 Several ranges are combined: every value of the first with every one of the second, and so on; the
-last one changes quickest. Nothing is kept of a range but its ends: any rows of it can be had.
+last one changes fastest. Only the ends of a range are kept: any of its rows can be computed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from numpy.typing import NDArray
 from ringhaul.errors import UsageError
 
 _SHOWN_MAX = 200
-#: A range of more values is a slip of the pen.
+#: A range of more values is probably a typing error.
 VALUES_MAX = 10**12
 
 _STEP = re.compile(r"(?P<count>[1-9]\d{0,17})(?P<unit>[a-z]*)")
-#: A number of more characters is out of range, but for zeros in front.
+#: A longer number is out of range, unless it has leading zeros.
 _DIGITS_MAX = 1000
 _NUMBER = re.compile(r"-?\d+")
-#: Form of a moment -> numpy's unit of it, and the unit of its step if none is given.
+#: Form of a moment -> numpy's unit for it, and the default unit of its step.
 _FORMS = (
     (re.compile(r"\d{4}-\d\d"), "M", "mo"),
     (re.compile(r"\d{4}-\d\d-\d\d"), "D", "d"),
@@ -61,18 +61,18 @@ class Span:
     count: int
     first: Any  #: an int, or numpy's datetime64
     step: Any  #: an int, or numpy's timedelta64
-    form: str = ""  #: of a moment: numpy's unit; empty for numbers
+    form: str = ""  #: for moments: numpy's unit; empty for numbers
     suffix: str = ""
     width: int = 0
 
     def texts(self, indexes: NDArray[np.int64]) -> pa.StringArray:
-        """The values with these numbers, from 0."""
+        """Return the values with these indexes, from 0."""
         if not self.form:
             numbers = pa.array(self.first + indexes * self.step).cast(pa.string())
             return pc.utf8_lpad(numbers, self.width, "0") if self.width else numbers
         unit = np.datetime_data(self.step)[0]
         if unit in _CALENDAR and self.form not in _CALENDAR:
-            # So many months later on the same day; where there is none, on the month's last.
+            # That many months later, on the same day, or on the last day of a shorter month.
             month, day = self.first.astype("M8[M]"), self.first.astype("M8[D]")
             months = month + indexes * self.step.astype("m8[M]")
             ends = (months + 1).astype("M8[D]") - np.timedelta64(1, "D")
@@ -85,7 +85,7 @@ class Span:
 
 
 def parse_span(text: str) -> Span:
-    """The range that `text` names. Raises `UsageError`."""
+    """Parse a range. Raises `UsageError`."""
     name, _, rest = text.strip().partition(":")
     ends, slash, step_text = rest.partition("/")
     dots = ends.find("..", 1)  # a first value has a character at least
@@ -94,14 +94,14 @@ def parse_span(text: str) -> Span:
     name, first, last = name.strip(), ends[:dots].strip(), ends[dots + 2 :].strip()
     step = _STEP.fullmatch(step_text.strip()) if slash else None
     if slash and step is None:
-        raise _wrong(text, f"no step {step_text[:_SHOWN_MAX]!r}")
+        raise _wrong(text, f"invalid step {step_text[:_SHOWN_MAX]!r}")
     if _NUMBER.fullmatch(first) and not (step and step["unit"]):
         return _numbers(text, name, first, last, int(step["count"]) if step else 1)
     return _moments(text, name, first, last, step)
 
 
 def rows_count(spans: Sequence[Span]) -> int:
-    """How many rows of parameters the ranges make together."""
+    """Return how many rows of parameters the ranges make together."""
     count = 1
     for span in spans:
         count *= span.count
@@ -111,7 +111,7 @@ def rows_count(spans: Sequence[Span]) -> int:
 
 
 def rows_between(spans: Sequence[Span], first: int, last: int) -> list[pa.StringArray]:
-    """The rows first..last-1 of the ranges: a column of texts for each."""
+    """Return the rows first..last-1 of the ranges: a column of texts for each range."""
     indexes = np.arange(first, last, dtype=np.int64)
     columns: list[pa.StringArray] = []
     for span in reversed(spans):
@@ -130,7 +130,7 @@ def _numbers(text: str, name: str, first: str, last: str, step: int) -> Span:
         raise _wrong(text, "its ends are out of range")
     padded = len(first) > 1 and first.startswith("0")
     if re.match("-0", first):
-        raise _wrong(text, "zeros behind a sign keep no width: leave them out")
+        raise _wrong(text, "zeros after a sign are not kept: leave them out")
     return Span(name, _count(text, end - begin, step), begin, step, width=padded * len(first))
 
 
@@ -154,26 +154,26 @@ def _moments(text: str, name: str, first: str, last: str, step: re.Match[str] | 
         between = (end.astype("M8[M]") - begin.astype("M8[M]")).astype(int)
         months = int(width.astype("m8[M]").astype(int))
         if form == "Y" and unit != "Y":
-            raise _wrong(text, "its step is shorter than its values are written")
+            raise _wrong(text, "its step is finer than the form of its values")
         count = _count(text, int(between), months)
         span = Span(name, count, begin, width, form, "Z" if first.endswith("Z") else "")
         if form not in _CALENDAR:
-            # The last one may lie behind the end within its month.
+            # The last value may lie after the end within its month.
             texts = span.texts(np.array([count - 1])).to_pylist()[0]
             if _moment(texts.removesuffix("Z"), form) > end:
                 return _shorter(text, span)
         return span
     if form in _CALENDAR:
-        raise _wrong(text, "its step is shorter than its values are written")
+        raise _wrong(text, "its step is finer than the form of its values")
     if width.astype(f"m8[{form}]").astype(f"m8[{unit}]") != width:
-        raise _wrong(text, "its step is shorter than its values are written")
+        raise _wrong(text, "its step is finer than the form of its values")
     width = width.astype(f"m8[{form}]")
     count = _count(text, int((end - begin).astype(int)), int(width.astype(int)))
     return Span(name, count, begin, width, form, "Z" if first.endswith("Z") else "")
 
 
 def _moment(text: str, form: str) -> Any:
-    """Raises `ValueError` for a month or a day that is not in the calendar."""
+    """Parse a moment. Raises `ValueError` for a month or a day that is not in the calendar."""
     return np.array(text).astype(f"M8[{form}]")[()]
 
 

@@ -1,10 +1,10 @@
-"""Answers to reads in what a socket gave, found and taken apart many at a time. Pure.
+"""Find responses to reads in received bytes and parse many at a time. Pure.
 
-`scan` finds the frames in a buffer in one compiled pass and says of each what it is; of an answer
-with rows it says where they are and how many. Nothing of a row is a Python object: `page` lays the
-rows of many answers one after another, as if the server had sent them in one page.
+`scan` finds the frames in a buffer in one compiled pass and classifies each; for a response with
+rows it finds where they are and how many. No row becomes a Python object: `page` joins the rows of
+many responses, as if the server had sent them in one page.
 
-The answers' metadata is left out (flag skip_metadata of EXECUTE), so that an answer is
+Responses come without metadata (flag skip_metadata of EXECUTE), so that a response is
 
     header of 9 bytes; int kind = 2; int flags; int columns; [bytes paging state]; int rows; rows
 
@@ -29,13 +29,13 @@ from ringhaul.cql.frames import (
     Reader,
 )
 
-#: What a frame is; as in `kernels.py`, which is imported when it is needed: it loads numba.
-OTHER = 0  #: for `parse_replies`: an error, an event, an answer with its metadata
+#: Kinds of frames; as in `kernels.py`, which is imported on demand because it loads numba.
+OTHER = 0  #: for `parse_replies`: an error, an event, a response with metadata
 VOID = 1
-ROWS = 2  #: the rows of an answer, all or the last of them
-MORE = 3  #: a page of rows after which there are more
+ROWS = 2  #: the rows of a response, all or the last of them
+MORE = 3  #: a page of rows that is not the last
 
-#: Of a RESULT with rows: its kind, and the flag that says that its columns are not told.
+#: For a RESULT with rows: its kind, and the flag for missing metadata.
 KIND_ROWS = 2
 FLAG_NO_METADATA = 0x04
 _FLAG_WARNING = 0x08
@@ -45,7 +45,7 @@ Ints = NDArray[np.int64]
 
 
 class Found(NamedTuple):
-    """The whole frames of a buffer, in their order; one item each."""
+    """The complete frames of a buffer, in order; one item each."""
 
     streams: Ints
     kinds: Ints
@@ -57,19 +57,19 @@ class Found(NamedTuple):
 
     @classmethod
     def of(cls, table: NDArray[np.int64], consumed_bytes: int) -> Found:
-        """From a table with a row for each of the columns above."""
+        """Build it from a table with a row for each of the fields above."""
         streams, kinds, frames, starts, ends, counts = table
         return cls(streams, kinds, frames, starts, ends, counts, consumed_bytes)
 
     def pick(self, which: NDArray[Any]) -> Found:
-        """Some of the frames."""
+        """Return some of the frames."""
         return Found.of(np.array([column[which] for column in self[:6]]), self.consumed_bytes)
 
 
 def scan(data: bytes, columns: int) -> Found:
-    """The frames in `data`; answers with rows have `columns` columns.
+    """Return the frames in `data`; responses with rows have `columns` columns.
 
-    Raises `FrameError` for what cannot be an answer.
+    Raises `FrameError` for malformed data.
     """
     from ringhaul.statements.kernels import scan_frames
 
@@ -85,31 +85,31 @@ def scan(data: bytes, columns: int) -> Found:
 
 
 class Piece(NamedTuple):
-    """Answers of one buffer: of each, whose it is and where its rows are."""
+    """Responses of one buffer: for each, its request and the place of its rows."""
 
     data: Bytes
     numbers: Ints  #: of the requests
     starts: Ints
     ends: Ints
     counts: Ints  #: rows
-    last: NDArray[np.bool_]  #: nothing more comes for the request
+    last: NDArray[np.bool_]  #: whether it is the last page for the request
 
     def pick(self, which: NDArray[Any]) -> Piece:
-        """Some of the answers."""
+        """Return some of the responses."""
         return Piece(self.data, *(column[which] for column in self[1:]))
 
 
 def page(pieces: Sequence[Piece], columns: int) -> bytes:
-    """The body of a RESULT with all the rows of all pieces, one after another.
+    """Return the body of a RESULT with the rows of all pieces, one after another.
 
-    Raises `FrameError` if some answer's rows do not end where it ends.
+    Raises `FrameError` if a response's rows do not end where it ends.
     """
     from ringhaul.statements.kernels import copy_rows
 
     size = sum(int(piece.ends.sum() - piece.starts.sum()) for piece in pieces)
     rows = sum(int(piece.counts.sum()) for piece in pieces)
-    if rows > size:  # each has a cell, and a cell has a length of four bytes
-        raise FrameError(f"answers of {size} bytes cannot hold {rows} rows")
+    if rows > size:  # each row has a cell, and a cell has a length of four bytes
+        raise FrameError(f"responses of {size} bytes cannot hold {rows} rows")
     head = struct.pack(">iiii", KIND_ROWS, FLAG_NO_METADATA, columns, rows)
     out = np.empty(len(head) + size, np.uint8)
     out[: len(head)] = np.frombuffer(head, np.uint8)
@@ -117,19 +117,19 @@ def page(pieces: Sequence[Piece], columns: int) -> bytes:
     for piece in pieces:
         at = copy_rows(piece.data, piece.starts, piece.ends, piece.counts, columns, out, at)
         if at < 0:
-            raise FrameError("an answer's rows do not end where the answer ends")
+            raise FrameError("a response's rows do not end where the response ends")
     return out.tobytes()
 
 
 def row_numbers(pieces: Sequence[Piece]) -> Ints:
-    """Of each row of `page`, the number of its request."""
+    """Return the request number of each row of `page`."""
     return np.concatenate(
         [np.zeros(0, np.int64), *(np.repeat(piece.numbers, piece.counts) for piece in pieces)]
     )
 
 
 def paging_state(data: bytes, frame: int) -> bytes:
-    """Where the page ended that the frame at `frame`, of kind MORE, holds."""
+    """Return the paging state in the frame at `frame`, which is of kind MORE."""
     (length,) = struct.unpack_from(">i", data, frame + 5)
     body = data[frame + HEADER_BYTES : frame + HEADER_BYTES + length]
     reader = Reader(body)
@@ -141,18 +141,18 @@ def paging_state(data: bytes, frame: int) -> bytes:
 
 
 class KeyLists(NamedTuple):
-    """Keys one after another, and which of them each request asked for."""
+    """Keys one after another, and which of them were found."""
 
     offsets: NDArray[np.int32]
     data: Bytes
-    found: NDArray[np.bool_]  #: per key: a row of it came; written by `match_keys`
+    found: NDArray[np.bool_]  #: per key: a row of it came; set by `match_keys`
 
 
 def match_keys(piece: Piece, columns: int, first: Ints, last: Ints, keys: KeyLists) -> Ints:
-    """Of each row, the key that its first column holds.
+    """Return for each row the key that its first column holds.
 
-    Answer i asked for the keys first[i]..last[i]-1. Raises `FrameError` for a row that nobody
-    asked for.
+    Response i is for the keys first[i]..last[i]-1. Raises `FrameError` for a row with any other
+    key.
     """
     from ringhaul.statements.kernels import find_keys
 
@@ -161,12 +161,12 @@ def match_keys(piece: Piece, columns: int, first: Ints, last: Ints, keys: KeyLis
         piece.data, piece.starts, piece.ends, piece.counts, columns, first, last, *keys, rows
     )
     if not good:
-        raise FrameError("a row came whose key is not one that was asked for")
+        raise FrameError("a row has a key that was not requested")
     return rows
 
 
 def warm_up() -> None:
-    """Load the loops of this process, or compile them where nobody has done so before."""
+    """Load the loops of this process, or compile them if that was not done before."""
     from ringhaul.statements import kernels
 
     assert kernels

@@ -1,14 +1,14 @@
-"""Many rows of values through one prepared statement, at the data plane's speed.
+"""Run one prepared statement over many rows of values, at the data plane's speed.
 
 The rows become EXECUTE frames column-wise and go to their replicas as those of a load do; see
-`load/write/dispatch.py`. The answers are found by a compiled pass over what a socket gave
-(`replies.py`), and belong to their rows by a look into an array at their stream ids. They are
-handed out in batches, whose sizes say how many requests may be unanswered (`answers.py`).
+`dataplane/dispatcher.py`. A compiled pass over the received bytes finds the responses
+(`replies.py`); an array indexed by stream id gives their rows. Responses are handed out in batches,
+whose sizes determine how many requests may be unanswered (`answers.py`).
 
-A row whose answer has more pages is asked for the next one before anything else. What goes wrong
-is told as in a load, with one more case. A statement that may not be repeated (a counter, an
-addition to a list, a condition) is never sent again once the server may have begun with it: its
-row is in doubt.
+If the response to a row has more pages, the next page is requested before anything else. Errors are
+handled as in a load, with one more case. A statement that is not idempotent (a counter, an addition
+to a list, a condition) is never sent again once the server may have started it: its row is in
+doubt.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ from ringhaul.statements.normalise import restated
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.replies import MORE, ROWS, VOID, Found, Ints, paging_state, scan
 
-#: Rows that wait to be sent at most, unless the wires of some have nothing to do.
+#: Most rows that wait to be sent, unless some connections are idle.
 QUEUED_ROWS = 4096
 QUEUED_ROWS_MAX = 8 * QUEUED_ROWS
-#: A row that cannot be read (too many tombstones, a corrupt file) is told of after so many tries.
+#: A row that cannot be read (too many tombstones, a corrupt file) is rejected after so many tries.
 READ_FAILURES_MAX = 3
 
-#: Whose answers are not known to be there: what the wire was asked is not begun.
+#: Errors after which the server has certainly not started the request.
 _NOT_BEGUN = (ErrorCode.UNPREPARED, ErrorCode.IS_BOOTSTRAPPING)
 
 
 class Values(NamedTuple):
     """Rows of values for a statement's markers."""
 
-    numbers: Ints  #: of the rows; answers name them
-    bound: pa.BinaryArray  #: of each, as `cells.join_rows` makes it; empty without markers
-    keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate them
+    numbers: Ints  #: of the rows; responses refer to them
+    bound: pa.BinaryArray  #: for each row, as `cells.join_rows` makes it; empty without markers
+    keys: pa.BinaryArray | None  #: routing keys; None: any node can coordinate
 
 
 class Unfinished(NamedTuple):
-    """Rows without a complete answer: those never sent (or refused), and those sent."""
+    """Rows without a complete response: those never sent (or refused), and those sent."""
 
     unsent: Ints
     sent: Ints
 
 
 class Requests(Dispatcher[None]):
-    """See the module. One statement, one unit."""
+    """Sends the rows of one statement in one unit; see the module."""
 
     refusal = "does not run the statement"
     item = "requests"
@@ -95,23 +95,23 @@ class Requests(Dispatcher[None]):
         self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
         self._unmet = Unmet(hooks.on_not_applied)
         self._gathering = Gathering(self.stats, options.requests_max)
-        #: Number of a row whose answer has more pages -> rows of those that came.
+        #: Number of a row whose response has more pages -> rows received so far.
         self._rows_so_far: dict[int, int] = {}
         window_stats = WindowStats(latencies=self.stats.latencies)
         self.stats.window = window_stats
         super().__init__(target, options, hooks, window_stats)
 
     def answers(self, rows: Iterable[Values]) -> Iterator[Answers]:
-        """Send all rows; their answers as they come.
+        """Send all rows; yield their responses as they come.
 
-        `rows` is read a block ahead of what is sent. In between the caller may `ask` for more.
-        Raises `WriteFailed` when the cluster does not get on, `ClusterError` when it never will.
+        `rows` is read one block ahead of sending. Meanwhile the caller may `ask` for more. Raises
+        `WriteFailed` if the cluster fails for now, `ClusterError` if it will never succeed.
         """
         blocks = iter(rows)
         more = True
         while True:
             while more and self._wants_more():
-                self._unmet.tell()  # while the caller knows its rows: all may be answered
+                self._unmet.tell()  # while the caller still knows its rows: all may be answered
                 block = next(blocks, None)
                 more = block is not None
                 if block is not None:
@@ -157,16 +157,16 @@ class Requests(Dispatcher[None]):
             first = last
 
     def replica_sets(self, keys: pa.BinaryArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """(replica set, token) of each routing key, to ask for neighbours together."""
+        """Return (replica set, token) of each routing key, to group neighbours in requests."""
         return self._routing.assign(keys)
 
     def gathered(self) -> Iterator[Answers]:
-        """Answers that came and were not handed out, if there are any; also after `WriteFailed`."""
+        """Yield responses not yet handed out, if any; also after `WriteFailed`."""
         self._unmet.tell()
         return self._gathering.hand_out()
 
     def unfinished(self) -> Unfinished:
-        """What would be lost if this ended now; it does: nothing can be asked after it."""
+        """Return what is lost if this ends now, and end it: no more requests can be made."""
         none = np.zeros(0, np.int64)
         unsent = [s.work.order[s.first : s.last] for queue in self._queues.values() for s in queue]
         unsent += [work.order for _, _, work in self._waiting]
@@ -221,7 +221,7 @@ class Requests(Dispatcher[None]):
     def _take_plain(
         self, wire: Wire[Work[None]], data: bytes, found: Found, now_s: float, looked_at_s: float
     ) -> None:
-        """Answers that are complete."""
+        """Take responses that are complete."""
         count = len(found.streams)
         if not count:
             return
@@ -245,7 +245,7 @@ class Requests(Dispatcher[None]):
         now_s: float,
         looked_at_s: float,
     ) -> None:
-        """An answer after which there is more: ask for it, unless the caller does."""
+        """Take a page that is not the last; request the next, unless the caller does."""
         work, index = wire.window.answered_one(int(found.streams[i]), now_s, looked_at_s)
         self._took(wire, [work.replica_set], now_s)
         order = work.order[index : index + 1]
@@ -262,13 +262,13 @@ class Requests(Dispatcher[None]):
             self.stats.pages += 1
         self._gathering.keep(data, found.pick(np.array([i])), order, np.full(1, last))
         if last:
-            self.stats.answered -= 1  # what the caller asks for instead is counted
+            self.stats.answered -= 1  # the requests that the caller makes instead are counted
         wire.window.cap(self._gathering.requests_cap())
 
     def _take_other(
         self, wire: Wire[Work[None]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
-        """An error, or an answer in another form than most."""
+        """Take an error, or a response in an unusual form."""
         if reply.opcode == Opcode.ERROR:
             self._take_error(wire, reply, now_s, looked_at_s)
             return
@@ -276,7 +276,8 @@ class Requests(Dispatcher[None]):
         if found.kinds[0] == MORE:
             self._take_page(wire, data, found, 0, now_s, looked_at_s)
             return
-        # Of a condition's answer is left whether it held: a boolean, the last byte.
+        # `restated` keeps one cell of a condition's response: a boolean, whose last byte says if it
+        # held.
         if self._effect.conditional and not data[-1]:
             self._unmet.keep(int(self._numbers_of[wire][reply.stream]), reply.body)
         self._take_plain(wire, data, found, now_s, looked_at_s)
@@ -293,7 +294,7 @@ class Requests(Dispatcher[None]):
             return
         self.stats.rejected += 1
         rows = self._rows_so_far.pop(number, 0)
-        if rows:  # they are handed out as they come: an answer may be larger than memory
+        if rows:  # they are handed out as they come: a response may be larger than memory
             reason = f"{reason}; the {rows:,} rows before that are in the output"
         self._hooks.on_reject(number, reason)
 
@@ -309,9 +310,9 @@ class Requests(Dispatcher[None]):
             self._doubt(int(work.order[index]), reason)
 
     def _not_begun(self, code: int) -> bool:
-        """Whether the error says that nothing was written.
+        """Return whether the error means that nothing was written.
 
-        Of a statement with several partitions, the first may have been before the error.
+        If a statement has several partitions, the first may have been written before the error.
         """
         return code in _NOT_BEGUN or (code == ErrorCode.UNAVAILABLE and self._effect.single)
 
@@ -330,7 +331,7 @@ class Requests(Dispatcher[None]):
         self, work: Work[None], indexes: NDArray[np.int64], reason: str, *, judged: bool = False
     ) -> None:
         if not self._effect.repeatable and work.tries >= self._options.retries_max:
-            # To give the unit back would be to repeat its other rows.
+            # Giving the unit back would repeat its other rows.
             for index in indexes.tolist():
                 self._refused(work, index, f"tried {work.tries + 1} times: {reason}")
             return
@@ -338,6 +339,6 @@ class Requests(Dispatcher[None]):
         self.stats.retries += len(indexes)
 
     def _still_tells(self, wire: Wire[Work[None]], now_s: float) -> bool:
-        # Answers may be large, and the caller away with the last ones for long: as long as some
-        # come, the one that is waited for may be behind them.
+        # Responses may be large, and the caller busy with the last ones for long: as long as data
+        # comes, the response that is waited for may be behind it.
         return wire.used_at_s >= now_s

@@ -1,8 +1,8 @@
-"""Run one unit of a lookup or an exec: rows of values to requests, answers to part files.
+"""Run one unit of a lookup or an exec: rows of values to requests, responses to part files.
 
-A plain function of its inputs, like `run.run_read_unit`. Values that cannot be bound, rows that the
-server refuses, rows whose condition did not hold and keys without a row are kept with their place
-in the input; of the last two, which may be nearly all, so many as the unit may list.
+A plain function of its inputs, like `scan.run.run_read_unit`. Values that cannot be bound, rows
+that the server refuses, rows whose condition did not hold and keys without a row are logged with
+their place in the input; the last two may be nearly all rows, so only as many as the unit may list.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
 from ringhaul.units.reading import read_unit
 
-#: Rows of values that are bound together.
+#: Rows of values of ranges that are bound together.
 SPAN_BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskTarget:
-    """What a worker process keeps open from unit to unit."""
+    """The destination of a unit's requests; a worker process keeps it from unit to unit."""
 
     session: Session
     plane: Plane
@@ -57,37 +57,37 @@ class AskTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class AskHooks:
-    """What the unit asks of whoever runs it; see `load.run.UnitHooks`."""
+    """Callbacks of one unit; see `units.account.UnitHooks`."""
 
     tick: Callable[[int, int, int], None]
-    #: Limits of the whole job. Rows are rows of values, bytes those of requests and answers.
+    #: Limits of the whole job, in rows of values and bytes of requests and responses.
     throttle: Throttle = UNTHROTTLED
-    #: Where attempts of the unit were that were lost.
+    #: Where earlier attempts of the unit were lost.
     losses: Sequence[Loss] = ()
 
 
 @dataclass(kw_only=True)
 class AskOutcome:
-    """What a unit did, before it is committed."""
+    """The outcome of a unit, before it is committed."""
 
     records: int = 0
     missing: int = 0
     not_applied: int = 0
-    not_kept: int = 0  #: of both, those that are not in the log
+    not_kept: int = 0  #: of both, those missing from the log
     stats: RequestStats
-    #: Rows of values, or keys, that could not be bound or asked for, or that the server refused. A
+    #: Rows of values, or keys, that could not be bound or requested, or that the server refused. A
     #: key that was given twice counts twice.
     rejected: int = 0
     log: RejectLog
     parts: list[PartInfo]
-    undo: Callable[[], None] | None = None  #: removes the parts again
+    undo: Callable[[], None] | None = None  #: removes the parts
     elapsed_ms: int = 0
     cpu_ms: int = 0
     rss_bytes_max: int = 0
 
     @property
     def extra(self) -> bytes:
-        """What to commit beside the numbers."""
+        """The bytes to commit besides the numbers."""
         return join_extra(self.parts, self.log.blob())
 
     @property
@@ -98,7 +98,7 @@ class AskOutcome:
 def run_ask_unit(
     spec: str, number: int, job_id: str, job: AskJob, target: AskTarget, hooks: AskHooks
 ) -> AskOutcome:
-    """Ask for everything of one unit. Returns when every row of values is accounted for.
+    """Run the requests of one unit. Returns when every row of values is accounted for.
 
     Raises `SourceChanged`, `SourceCorrupt` and `ClusterError` (terminal), `WriteFailed` and
     `OutputUnavailable` (transient), and whatever `hooks.tick` raises to stop it.
@@ -107,7 +107,7 @@ def run_ask_unit(
 
 
 def _withdraw(files: PartSet) -> None:
-    # What cannot be removed now is an orphan, which the end of the job removes.
+    # Files that cannot be removed now are orphans, which are removed at the end of the job.
     with suppress(OutputUnusable, OutputUnavailable):
         files.withdraw()
 
@@ -143,7 +143,7 @@ class _AskUnit:
                 if files is not None:
                     files.write(rows.batch)
                 self._tick()
-            self._throttle(0)  # the last answers are to be paid for yet
+            self._throttle(0)  # pay for the last responses
             if files is not None:
                 files.roll()
                 outcome.parts, outcome.undo = list(files.parts), partial(_withdraw, files)
@@ -238,20 +238,20 @@ class _AskUnit:
             end = first + block.records_count
             TRAIL.at("convert", path, line, first, end)
             if loss is None:
-                rows, refused, asked = self._encoder.encode(block)
+                rows, refused, records = self._encoder.encode(block)
             else:
                 parts = list(self._encoder.left_out(block, loss))
                 refused = [reject for part in parts for reject in part.rejects]
-                rows, asked = [], len(refused)
+                rows, records = [], len(refused)
             TRAIL.stage("ask")
-            self._outcome.records += asked
+            self._outcome.records += records
             self._outcome.rejected += len(refused)
             self._outcome.log.add(refused)
             for found in rows:  # at most one: no column is static here
                 self._places.append((first, found))
                 yield Bound(first + found.records, [found.columns[place] for place in order])
                 self._forget_settled()
-            # What was asked last is on its way while more is read, and after that.
+            # The last requests are on their way while more is read, and afterwards.
             TRAIL.at("ask", path, unit.first_line, unit.first_ordinal, end)
             if end >= job.ordinal_end:
                 return
@@ -261,19 +261,20 @@ class _AskUnit:
         return Marked(table.column_names, tuple(table.types.values()))
 
     def _forget_settled(self) -> None:
-        """Blocks are kept until their rows cannot be told of any more."""
+        """Drop the blocks once none of their rows can be rejected any more."""
         stats, outcome = self._outcome.stats, self._outcome
         settled = stats.answered + stats.in_doubt + outcome.rejected
         if settled == outcome.records:
             self._places.clear()
 
     def _rejected(self, number: int, reason: str) -> None:
-        # Not as requests are counted: one may be for many keys, and a null key is never asked for.
+        # Requests are counted differently: one may be for many keys, and a null key is never
+        # requested.
         self._outcome.rejected += 1
         self._log(number, "write" if self._job.table is None else "read", reason)
 
     def _doubted(self, number: int, reason: str) -> None:
-        self._log(number, "doubt", f"applied or not, nobody can tell: {reason}")
+        self._log(number, "doubt", f"it is unknown whether it was applied: {reason}")
 
     def _missing(self, numbers: Ints) -> None:
         self._outcome.missing += len(numbers)
@@ -286,7 +287,7 @@ class _AskUnit:
             self._log(number, "condition", reason)
 
     def _listed(self, count: int) -> int:
-        """How many of so many more may be listed."""
+        """Return how many of `count` more rows may be listed."""
         listed = min(count, self._listed_left)
         self._listed_left -= listed
         self._outcome.not_kept += count - listed

@@ -1,8 +1,8 @@
-"""Run one unit of a verification: the records of a source, each compared with its row in the table.
+"""Run one unit of a verification: compare the records of a source with their rows in the table.
 
-Records become rows as those of a load do, by the same code. Then, instead of written, each is asked
-for by its whole primary key, at the data plane's speed (`requests.py`), and the cells that come are
-compared with those that a load would have sent (`compare.py`).
+Records become rows as in a load, by the same code. Instead of being written, each row is then read
+by its whole primary key, at the data plane's speed (`requests.py`), and the cells that come back
+are compared with those that a load would have sent (`compare.py`).
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
 
 _READ = Effect("select", repeatable=True, conditional=False, single=True)
 _BLOB = CqlType("blob")
-#: Columns that are named in a difference besides the one that is shown.
+#: Most columns named in a difference besides the one that is shown.
 _NAMED_MAX = 5
 
 
 @dataclass(frozen=True)
 class VerifyPlan:
-    """What is asked for each row of a source."""
+    """The statement and columns that read each row of a source."""
 
     table: TableSchema
     columns: tuple[str, ...]  #: of the rows, in their order
-    static: bool = False  #: of partitions of which only static columns are given
+    static: bool = False  #: for partitions of which only static columns are given
 
     @classmethod
     def of(cls, table: TableSchema, source: LoadSource, *, static: bool = False) -> VerifyPlan:
@@ -62,17 +62,17 @@ class VerifyPlan:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns by which a row is found."""
+        """The columns that identify a row."""
         return self.table.partition_key if self.static else self.table.primary_key
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The columns that are compared: a row is found by the others."""
+        """The compared columns: all except those of the key."""
         return tuple(name for name in self.columns if name not in self.key)
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """The columns of the answers; one of the key where none is compared."""
+        """The columns to read; one of the key if none is compared."""
         return self.compared or self.table.partition_key[:1]
 
     @property
@@ -81,13 +81,13 @@ class VerifyPlan:
         names = ", ".join(map(quote_identifier, self.fetched))
         table = f"{quote_identifier(self.table.keyspace)}.{quote_identifier(self.table.table)}"
         key = " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
-        # A partition is one row then, however many it has.
+        # DISTINCT returns one row for the partition, however many it has.
         distinct = "DISTINCT " if self.static else ""
         return f"SELECT {distinct}{names} FROM {table} WHERE {key}"
 
 
 def verify_statements(table: TableSchema, source: LoadSource) -> Statements:
-    """What the rows of a source are asked for by."""
+    """Return the statements that read the rows of a source."""
     alone = VerifyPlan.of(table, source, static=True)
     return Statements(
         VerifyPlan.of(table, source).statement, alone.statement if alone.columns else None
@@ -102,11 +102,11 @@ def run_verify_unit(
     hooks: UnitHooks,
     transforms: tuple[Transform, ...] = (),
 ) -> UnitOutcome:
-    """Compare the records of one unit with the table; `written` are the rows that are the same.
+    """Compare the records of one unit with the table; `written` counts the rows that are equal.
 
-    A record with a row that is not there, or is another, is a reject. `target`: of
-    `verify_statements`. Raises as `run_load_unit` does, and `ClusterError` where the server does
-    not speak what the data plane needs.
+    A record whose row is missing or differs is rejected. `target` holds the statements of
+    `verify_statements`. Raises as `run_load_unit` does, and `ClusterError` if the server does not
+    support the data plane's protocol.
     """
     source = job.sources[unit.source]
     account = Account(unit, job, RowEncoder(job, source, transforms), hooks)
@@ -117,15 +117,15 @@ def run_verify_unit(
 
 
 @dataclass(eq=False)
-class _Asked:
-    """Rows that were asked for, by the requests from `begin` on."""
+class _Reading:
+    """Rows that are being read, by the requests from `begin` on."""
 
     begin: int
     rows: EncodedRows
-    found: NDArray[np.bool_]  #: of each row: it is in the table
-    left: int  #: without their whole answer
-    #: By row, why it is not the same. They are told when all are known, in the order of the input:
-    #: of several records with one key, the last comes last in an export, too.
+    found: NDArray[np.bool_]  #: per row: it is in the table
+    left: int  #: rows without a complete response
+    #: By row, why it differs. Reported once all are known, in input order: of several records with
+    #: one key, the last one comes last in an export as well.
     faults: dict[int, Fault] = field(default_factory=dict)
 
 
@@ -143,9 +143,9 @@ class _Verification:
         self._frozen = [plan.table.type_of(n).startswith("frozen<") for n in plan.compared]
         self._places = [plan.columns.index(name) for name in plan.compared]
         self._key = [plan.columns.index(name) for name in plan.key]
-        # As the bytes that they are, whatever their types.
+        # Decode every column as raw bytes, whatever its type.
         self._decoder = PageDecoder(plan.fetched, [_BLOB] * len(plan.fetched))
-        self._asked: list[_Asked] = []
+        self._reading: list[_Reading] = []
         self._next = 0
         options = ReadOptions(
             consistency=consistency_level(job.consistency),
@@ -153,7 +153,7 @@ class _Verification:
             retries_max=bounds.retries_max,
             request_timeout_s=bounds.request_timeout_s,
         )
-        told_of = RequestHooks(
+        request_hooks = RequestHooks(
             tick=account.tick,
             throttle=account.throttle,
             on_reject=self._unreadable,
@@ -161,7 +161,7 @@ class _Verification:
             leave=account.leave,
             takes_more=self._takes_more,
         )
-        self._requests = Requests(target, _READ, len(plan.fetched), options, told_of)
+        self._requests = Requests(target, _READ, len(plan.fetched), options, request_hooks)
         self._stats = account.stats
 
     def run(self, blocks: Iterable[EncodedRows]) -> None:
@@ -169,7 +169,7 @@ class _Verification:
         try:
             for answers in self._requests.answers(self._values(blocks)):
                 self._take(answers)
-            self._tell()
+            self._report()
         except WireUnsupported as error:
             raise error.without_fallback("verify") from error
         finally:
@@ -190,83 +190,83 @@ class _Verification:
         for rows in blocks:
             begin, count = self._next, len(rows)
             self._next += count
-            self._asked.append(_Asked(begin, rows, np.zeros(count, np.bool_), count))
+            self._reading.append(_Reading(begin, rows, np.zeros(count, np.bool_), count))
             bound = join_rows([rows.columns[place] for place in self._key])
             yield Values(np.arange(begin, self._next), bound, rows.keys)
 
     def _take(self, answers: Answers) -> None:
-        """Compare the rows that came, and tell of those that will not come."""
+        """Compare the rows that came, and note those that are missing."""
         batch = self._decoder.decode(page(answers.pieces, len(self._plan.fetched)))
         came, finished = row_numbers(answers.pieces), answers.finished()
-        for asked in self._asked:
-            here = np.flatnonzero(_within(asked, came))
+        for reading in self._reading:
+            here = np.flatnonzero(_within(reading, came))
             if len(here):
-                self._compare(asked, *self._in_order(asked, here, came, batch))
-            done = finished[_within(asked, finished)] - asked.begin
-            for row in done[~asked.found[done]].tolist():
-                asked.faults[row] = ("missing", None, "no row has this key")
-            asked.left -= len(done)
-        self._tell()
+                self._compare(reading, *self._in_order(reading, here, came, batch))
+            done = finished[_within(reading, finished)] - reading.begin
+            for row in done[~reading.found[done]].tolist():
+                reading.faults[row] = ("missing", None, "no row has this key")
+            reading.left -= len(done)
+        self._report()
 
-    def _tell(self) -> None:
-        """Tell of the rows that are not the same, as far as all before them are known."""
-        while self._asked and not self._asked[0].left:
-            asked = self._asked.pop(0)
-            self._account.refuse(asked.rows, asked.faults)
+    def _report(self) -> None:
+        """Report the differing rows of each leading block whose rows are all known."""
+        while self._reading and not self._reading[0].left:
+            reading = self._reading.pop(0)
+            self._account.refuse(reading.rows, reading.faults)
 
     def _takes_more(self) -> bool:
-        """Blocks are kept until all their rows are compared: no more of them than a load keeps."""
-        self._tell()  # of blocks whose last rows were refused: no answer comes after those
-        return len(self._asked) <= BLOCKS_KEPT_MAX
+        """Limit the blocks kept until all their rows are compared to as many as a load keeps."""
+        self._report()  # blocks whose last rows were refused get no further response
+        return len(self._reading) <= BLOCKS_KEPT_MAX
 
     def _in_order(
-        self, asked: _Asked, here: Ints, came: Ints, batch: pa.RecordBatch
+        self, reading: _Reading, here: Ints, came: Ints, batch: pa.RecordBatch
     ) -> tuple[NDArray[np.bool_], pa.RecordBatch]:
-        """Which of the rows asked for came, which are at `here`, and these in their order."""
+        """Return a mask of the block's rows that came, which are at `here`, and these in order."""
         at = here[np.argsort(came[here], kind="stable")]
-        mask = np.zeros(len(asked.rows), np.bool_)
-        mask[came[at] - asked.begin] = True
+        mask = np.zeros(len(reading.rows), np.bool_)
+        mask[came[at] - reading.begin] = True
         return mask, batch.take(pa.array(at))
 
-    def _compare(self, asked: _Asked, mask: NDArray[np.bool_], batch: pa.RecordBatch) -> None:
-        asked.found |= mask
+    def _compare(self, reading: _Reading, mask: NDArray[np.bool_], batch: pa.RecordBatch) -> None:
+        reading.found |= mask
         rows = np.flatnonzero(mask)
         others: dict[int, list[int]] = {}  # by row, the columns in which it differs
         for i, (kind, frozen) in enumerate(zip(self._types, self._frozen, strict=True)):
-            expected = self._expected(asked, i, mask)
+            expected = self._expected(reading, i, mask)
             differs = differing(expected, batch.column(i), kind, frozen=frozen)
             for row in np.flatnonzero(differs).tolist():
                 others.setdefault(row, []).append(i)
         self._stats.written += len(rows) - len(others)
         for column in sorted({columns[0] for columns in others.values()}):
             at = sorted(row for row, columns in others.items() if columns[0] == column)
-            self._note(asked, column, rows, batch, {row: others[row][1:] for row in at})
+            self._note(reading, column, rows, batch, {row: others[row][1:] for row in at})
 
-    def _expected(self, asked: _Asked, column: int, mask: NDArray[np.bool_]) -> Cells:
-        cells = asked.rows.columns[self._places[column]]
+    def _expected(self, reading: _Reading, column: int, mask: NDArray[np.bool_]) -> Cells:
+        cells = reading.rows.columns[self._places[column]]
         return cells if mask.all() else cells.filter(mask)
 
     def _note(
         self,
-        asked: _Asked,
+        reading: _Reading,
         column: int,
         rows: Ints,
         batch: pa.RecordBatch,
         also: dict[int, list[int]],
     ) -> None:
-        """Note rows that differ in a column first; by row, in which ones besides."""
+        """Note rows that differ in a column first; `also`: by row, the other columns."""
         at = list(also)
         kind = self._types[column]
-        wanted = np.zeros(len(asked.rows), np.bool_)
+        wanted = np.zeros(len(reading.rows), np.bool_)
         wanted[rows[at]] = True
-        expected = shown_cells(kind, self._expected(asked, column, wanted))
+        expected = shown_cells(kind, self._expected(reading, column, wanted))
         actual = shown_cells(kind, Cells.variable(batch.column(column).take(pa.array(at))))
         for row, here, there in zip(at, actual, expected, strict=True):
             reason = told(here, there) + self._besides(also[row])
-            asked.faults[int(rows[row])] = ("differs", self._plan.compared[column], reason)
+            reading.faults[int(rows[row])] = ("differs", self._plan.compared[column], reason)
 
     def _besides(self, columns: list[int]) -> str:
-        """In words, in which columns a row differs besides."""
+        """Return text that names the other columns in which a row differs."""
         if not columns:
             return ""
         names = [self._plan.compared[column] for column in columns[:_NAMED_MAX]]
@@ -275,13 +275,15 @@ class _Verification:
         return f"; so do {', '.join(names)}" if len(columns) > 1 else f"; so does {names[0]}"
 
     def _unreadable(self, number: int, reason: str) -> None:
-        """The server cannot give the row, whatever it is asked."""
-        asked = next(asked for asked in reversed(self._asked) if asked.begin <= number)
-        asked.left -= 1
-        asked.faults[number - asked.begin] = ("read", None, reason)
+        """Note a row that the server cannot read."""
+        reading = next(reading for reading in reversed(self._reading) if reading.begin <= number)
+        reading.left -= 1
+        reading.faults[number - reading.begin] = ("read", None, reason)
 
 
-def _within(asked: _Asked, numbers: Ints) -> NDArray[np.bool_]:
-    """Which numbers are those of rows of a block."""
-    found: NDArray[np.bool_] = (numbers >= asked.begin) & (numbers < asked.begin + len(asked.rows))
+def _within(reading: _Reading, numbers: Ints) -> NDArray[np.bool_]:
+    """Return a mask of the numbers that belong to rows of a block."""
+    found: NDArray[np.bool_] = (numbers >= reading.begin) & (
+        numbers < reading.begin + len(reading.rows)
+    )
     return found

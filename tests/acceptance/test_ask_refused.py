@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[list[Any], int, str]] = {
     "column twice": (
         ["lookup", "-t", "{t}", "--columns", "n,note,n", "--keys", "{keys}"],
         2,
-        "column 'n' is wanted twice",
+        "column 'n' is requested twice",
     ),
     "answers of one name": (
         ["exec", "SELECT id, n, note AS n FROM {t} WHERE id = ?", "--range", "id:0..1"],

@@ -147,5 +147,5 @@ def test_a_database_that_is_not_there_is_told(ringhaul: Ringhaul, command: str) 
     url = ringhaul.env["RINGHAUL_BROKER_URL"].rpartition("/")[0] + "/99"
     told = ringhaul.run(*command.split(), RINGHAUL_BROKER_URL=url)
     assert told.code == 4, told
-    assert "has no database of the number" in told.out + told.err
+    assert "has no database with the number" in told.out + told.err
     assert "Traceback" not in told.err

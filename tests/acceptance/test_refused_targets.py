@@ -127,7 +127,7 @@ def test_a_broker_that_does_not_answer(fleet: Ringhaul, source: Path, keyspace: 
         4,
         "Redis at 127.0.0.1:1 did not serve for 5 s: Error 111 connecting to 127.0.0.1:1. "
         "Connection refused. Is the address right (broker.url)? "
-        "Jobs go on by themselves when it is back.",
+        "Jobs continue by themselves when it is back.",
     )
     assert time.monotonic() - begun < 30
 

@@ -90,7 +90,7 @@ def test_an_authority_that_did_not_sign_the_nodes_certificate(
     assert_refused(
         ringhaul.run(*LOAD, RINGHAUL_CLUSTER_TLS_CA=guarded.pem("stranger_ca")),
         4,
-        f"the certificate of 127.0.0.1:{guarded.tls_port} is not to be trusted: unable to get "
+        f"the certificate of 127.0.0.1:{guarded.tls_port} is not trusted: unable to get "
         "local issuer certificate. Is cluster.tls_ca the authority that issued it?",
     )
 

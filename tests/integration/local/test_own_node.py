@@ -164,7 +164,7 @@ def test_a_cluster_without_the_expected_nodes_is_refused(endpoints: Endpoints) -
 
     with pytest.raises(ClusterError) as refused:
         open_session(config(other))
-    assert f"cluster.host_ids wants {other}" in str(refused.value)
+    assert f"cluster.host_ids expects {other}" in str(refused.value)
     with connected(endpoints) as session:
         own = str(session.execute("SELECT host_id FROM system.local").one().host_id)
     assert own in str(refused.value)

@@ -98,7 +98,7 @@ def test_a_budget_of_retries(target: ScanTarget) -> None:
         decoder(),
         options(retries_max=4),
     )
-    with pytest.raises(ReadFailed, match="a page was asked for 5 times, the last time with"):
+    with pytest.raises(ReadFailed, match="a page was requested 5 times, the last time with"):
         list(scan.batches())
     assert issubclass(ReadFailed, Transient)
     # The range was cut, but all of it is still to be read.

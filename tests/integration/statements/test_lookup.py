@@ -219,7 +219,7 @@ def test_key_columns_are_null_only_in_a_partition_of_static_columns_alone(
         (["id", "v"], [], "is id, and of"),
         (["id", "id"], [], "is id, and of"),
         ([], ["x"], "no column 'x'"),
-        ([], ["v", "w", "v"], "column 'v' is wanted twice"),
+        ([], ["v", "w", "v"], "column 'v' is requested twice"),
     ],
 )
 def test_what_is_no_key_of_the_table_is_told(

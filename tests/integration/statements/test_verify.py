@@ -233,7 +233,7 @@ def test_blocks_are_kept_no_longer_than_their_rows_are_asked_for(
     take = verify_module._Verification._take
 
     def watched(self: Any, answers: Any) -> None:
-        kept.append(len(self._asked))
+        kept.append(len(self._reading))
         take(self, answers)
 
     monkeypatch.setattr(verify_module._Verification, "_take", watched)

@@ -35,9 +35,9 @@ def test_a_good_server_is_ok_and_a_silent_one_is_not_judged() -> None:
         ({"appendonly": False}, Level.WARN, "appendonly no"),
         ({"appendfsync": "no"}, Level.WARN, "everysec"),
         ({"role": "slave"}, Level.FAIL, "primary"),
-        ({"clustered": True}, Level.FAIL, "no cluster"),
+        ({"clustered": True}, Level.FAIL, "not part of a cluster"),
         ({"maxmemory_bytes": 1 << 20}, Level.WARN, "raise maxmemory"),
-        ({"latency_ms": 80.0}, Level.WARN, "nearer"),
+        ({"latency_ms": 80.0}, Level.WARN, "closer"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_do(

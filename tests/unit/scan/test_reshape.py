@@ -119,7 +119,7 @@ def test_functions_of_rows_say_their_columns_or_keep_those_that_they_get() -> No
                 "s", pa.array([], pa.struct([("a", pa.int8())]))
             ),
             UsageError,
-            "gives column 's' as struct<a: int8>, which has no form in files",
+            "gives column 's' as struct<a: int8>, which cannot be written to files",
         ),
         (lambda batch: batch.column("id")[0], TransformError, "on a batch without rows"),
         (lambda batch: 5, TransformError, "gave a int where"),

@@ -214,7 +214,7 @@ def test_parquet_is_read_of_the_file_that_was_checked(
 
 def test_a_partial_result_is_read_by_names_of_ours_only(limited: Path) -> None:
     for name in ("../../secret.csv", "/etc/hostname", "x", "../j-000001-a.partial"):
-        with pytest.raises(PartialTooLarge, match="no name of a partial result"):
+        with pytest.raises(PartialTooLarge, match="not the name of a partial result"):
             unspill(b"\x01" + name.encode(), str(limited / "data"))
 
 
