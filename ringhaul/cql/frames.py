@@ -328,7 +328,7 @@ def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
     """Return the warnings, and the body without the extras that the header's flags announce
     (section 2.2)."""
     if flags & _FLAG_COMPRESSION:
-        raise FrameError("the server sent a compressed frame without being asked to")
+        raise FrameError("the server sent a compressed frame, but compression was not negotiated")
     reader, warnings = Reader(body), []
     if flags & _FLAG_TRACING:
         reader.take(16)

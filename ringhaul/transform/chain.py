@@ -186,7 +186,7 @@ class Chain:
                     if not batch.num_rows:
                         raise TransformError(
                             f"transform {transform.name} raises {reason_of(error)} on a batch "
-                            "without rows, which is how its columns are asked for"
+                            "without rows, on which it is run to learn its columns"
                         ) from error
                     errors[first] = reason_of(error)
                 else:
