@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 CRUMB_BYTES = 2048
-#: Seconds (monotonic) of the last progress; 1: the step only computes; 1: the parent killed it.
+#: Time of the last progress (monotonic seconds); whether the step only computes; whether the parent
+#: killed the process.
 _HEAD = struct.Struct("<d??")
 _FILE_CHARS_MAX = 300
 _COLUMN_CHARS_MAX = 100
@@ -30,7 +31,7 @@ COMPUTING = ("convert", "transform", "decode")
 class Crumb(NamedTuple):
     """A breadcrumb, as read from a process's memory."""
 
-    since_s: float  #: monotonic
+    since_s: float  #: time of the last progress, monotonic
     computing: bool
     killed: bool  #: by the parent, because it made no progress
     where: dict[str, Any]
@@ -153,7 +154,7 @@ def mark_killed(memory: Any) -> None:
 
 
 def suspects_of(losses: Sequence[Loss]) -> list[tuple[int, int]]:
-    """Return ranges of ordinals [first, end), each holding a record that crashed a process."""
+    """Return ranges of ordinals [first, end) with a record that crashed or stalled a process."""
     return [
         (loss.first, loss.end)
         for loss in losses
@@ -162,7 +163,7 @@ def suspects_of(losses: Sequence[Loss]) -> list[tuple[int, int]]:
 
 
 def culprits_of(losses: Sequence[Loss]) -> dict[int, Loss]:
-    """Return the records that crashed two processes: once alone or among others, once alone."""
+    """Return the records that crashed or stalled two processes, at least once of them alone."""
     suspects, alone = suspects_of(losses), [loss for loss in losses if loss.alone]
     seen = Counter(loss.first for loss in alone)
     return {

@@ -16,7 +16,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Groups:
-    """`ids`: the group of each row. `firsts`: a row of each group."""
+    """Rows by group. `ids`: the group of each row. `firsts`: a row of each group."""
 
     ids: Ids
     firsts: NDArray[np.int64]

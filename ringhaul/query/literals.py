@@ -49,8 +49,8 @@ _CASTS = {
 
 @dataclass(frozen=True)
 class Literal:
-    """`kind`: number, string, boolean, date, time, timestamp, uuid, blob or null. `text`: without
-    quotes.
+    """A literal of a query. `kind`: number, string, boolean, date, time, timestamp, uuid, blob or
+    null. `text`: without quotes.
     """
 
     kind: str

@@ -208,7 +208,7 @@ def _compare_floats(operation: str, left: Any, right: Any) -> pa.Array:
         not _is_array(right_nan) and right_nan.as_py()
     ):
         return found
-    # Where either is NaN, compare whether each is NaN instead.
+    # Where either side is NaN, compare which of them are NaN instead.
     by_nan = exact.KERNELS[operation](left_nan.cast(pa.int8()), right_nan.cast(pa.int8()))
     return pc.if_else(pc.or_(left_nan, right_nan), by_nan, found)
 

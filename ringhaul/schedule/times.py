@@ -38,7 +38,7 @@ def run_id(due_ms: int) -> str:
 
 
 def due_ms_of(run: str) -> int:
-    """The due time of `run_id`. Raises `ValueError` for what is no such name."""
+    """Return the due time in a `run_id`. Raises `ValueError` if `run` is not one."""
     return int(datetime.strptime(run, _RUN_ID).replace(tzinfo=UTC).timestamp()) * 1000
 
 
