@@ -1,11 +1,11 @@
-"""Where this process is in its work, kept in memory that outlives it.
+"""Record where this process is in its work, in memory that outlives it.
 
-A process that hangs in compiled code or is killed can say nothing any more. So before each step it
-leaves a breadcrumb: the stage, the file, the records and the column, in memory that is shared with
-the worker's parent. A crumb costs a microsecond or two, and is left for each block and column, or
-for each record where an attempt before was lost.
+A process that hangs in compiled code or is killed cannot report where it was. So before each step
+it leaves a breadcrumb (stage, file, records and column) in memory shared with the worker's parent.
+A crumb costs a microsecond or two. One is left for each block and column, or for each record if an
+earlier attempt was lost.
 
-Without shared memory (`ringhaul` as a library) nothing is kept.
+Without shared memory (`ringhaul` as a library) nothing is recorded.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 CRUMB_BYTES = 2048
-#: Seconds (monotonic) of the last progress; 1: the step only computes; 1: the parent killed it.
+#: Time of the last progress (monotonic seconds); whether the step only computes; whether the parent
+#: killed the process.
 _HEAD = struct.Struct("<d??")
 _FILE_CHARS_MAX = 300
 _COLUMN_CHARS_MAX = 100
 
-#: Steps that compute alone: those that wait for disks, networks and servers may take long.
+#: Steps that only compute. Others wait for disks, networks or servers, and may take long.
 COMPUTING = ("convert", "transform", "decode")
 
 
 class Crumb(NamedTuple):
-    """What was read out of a process's memory."""
+    """A breadcrumb, as read from a process's memory."""
 
-    since_s: float  #: monotonic
+    since_s: float  #: time of the last progress, monotonic
     computing: bool
     killed: bool  #: by the parent, because it made no progress
     where: dict[str, Any]
 
 
 class Loss(NamedTuple):
-    """An attempt that was lost, and where it was."""
+    """A lost attempt, and where it was in its work."""
 
     stage: str
     file: str
@@ -56,17 +57,17 @@ class Loss(NamedTuple):
 
     @property
     def together(self) -> int:
-        """How many records were at work together; 0: it was not about records."""
+        """The number of records being processed together; 0 if the stage has no records."""
         return self.end - self.first if self.stage in COMPUTING else 0
 
     @property
     def alone(self) -> bool:
-        """One record was at work, and no other."""
+        """Whether exactly one record was being processed."""
         return self.together == 1
 
     @property
     def words(self) -> str:
-        """Where and how, for people."""
+        """Describe for people where and how the attempt was lost."""
         what = {"convert": "converting", "transform": "transforming", "decode": "decoding"}.get(
             self.stage, f"at stage {self.stage} of"
         )
@@ -97,12 +98,12 @@ class Trail:
         self._memory = memory
 
     def progress(self) -> None:
-        """Something was done."""
+        """Record that the unit made progress now."""
         if self._memory is not None:
             struct.pack_into("<d", self._memory, 0, time.monotonic())
 
     def at(self, stage: str, file: str, line: int = 0, first: int = 0, end: int = 0) -> None:
-        """A stage begins for the records with the ordinals [first, end), from `line` on."""
+        """Record that a stage begins for records with ordinals [first, end), from `line` on."""
         if self._memory is not None:
             file = file[-_FILE_CHARS_MAX:]
             self._where = {
@@ -111,20 +112,20 @@ class Trail:
             self._leave()
 
     def stage(self, stage: str) -> None:
-        """The same records are at another stage."""
+        """Record that the same records enter another stage."""
         if self._memory is not None and self._where:
             self._where = {**self._where, "stage": stage, "column": ""}
             self._leave()
 
     def column(self, name: str) -> None:
-        """The values of a column are converted now."""
+        """Record that conversion of this column's values begins."""
         if self._memory is not None and self._where:
             self._where["stage"] = "convert"
             self._where["column"] = name[:_COLUMN_CHARS_MAX]
             self._leave()
 
     def end(self) -> None:
-        """The unit is over."""
+        """Record that the unit has ended."""
         if self._memory is not None:
             self._where = {}
             self._leave()
@@ -137,7 +138,7 @@ class Trail:
 
 
 def read_crumb(memory: Any) -> Crumb:
-    """What a process left; nothing of where it was if it died while it wrote that down."""
+    """Read the crumb a process left. `where` is empty if it died while writing the crumb."""
     since_s, computing, killed = _HEAD.unpack_from(memory, 0)
     text = bytes(memory[_HEAD.size :]).split(b"\0", 1)[0]
     try:
@@ -148,12 +149,12 @@ def read_crumb(memory: Any) -> Crumb:
 
 
 def mark_killed(memory: Any) -> None:
-    """Note that the parent kills the process because of what its crumb says."""
+    """Record in the crumb that the parent kills the process for lack of progress."""
     struct.pack_into("<?", memory, _HEAD.size - 1, True)
 
 
 def suspects_of(losses: Sequence[Loss]) -> list[tuple[int, int]]:
-    """Ordinals [first, end) of records among which one is that cost a process."""
+    """Return ranges of ordinals [first, end) with a record that crashed or stalled a process."""
     return [
         (loss.first, loss.end)
         for loss in losses
@@ -162,7 +163,7 @@ def suspects_of(losses: Sequence[Loss]) -> list[tuple[int, int]]:
 
 
 def culprits_of(losses: Sequence[Loss]) -> dict[int, Loss]:
-    """Records that cost two processes: one among others, or alone, and one alone."""
+    """Return the records that crashed or stalled two processes, at least once of them alone."""
     suspects, alone = suspects_of(losses), [loss for loss in losses if loss.alone]
     seen = Counter(loss.first for loss in alone)
     return {
@@ -172,5 +173,5 @@ def culprits_of(losses: Sequence[Loss]) -> dict[int, Loss]:
     }
 
 
-#: Of this process.
+#: The breadcrumbs of this process.
 TRAIL = Trail()

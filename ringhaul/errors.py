@@ -1,12 +1,12 @@
-"""Errors by what can be done about them.
+"""Error classes, grouped by what can be done about them.
 
-Two mix-ins decide retries by type, so that no caller matches on messages:
+Two base classes decide retries by type, so that no caller matches on messages:
 
-- `Terminal`: trying again gives the same answer (bad option, missing table, changed file).
-- `Transient`: trying again later may help (time-outs, overload, a node or Redis that is away).
+- `Terminal`: trying again gives the same result (bad option, missing table, changed file).
+- `Transient`: trying again later may help (time-outs, overload, an unreachable node or Redis).
 
-Every error a user can meet carries the exit code that the command ends with (table in
-docs/cli.md) and a message that says what is wrong, where, and what to do about it.
+Every error a user can meet carries the command's exit code (table in docs/cli.md) and a message
+that says what is wrong, where, and what to do about it.
 """
 
 import errno
@@ -21,33 +21,33 @@ EXIT_CANCELLED = 6
 EXIT_STILL_RUNNING = 7
 EXIT_INTERRUPTED = 130
 
-#: `errno` of a full disk or a used up quota.
+#: `errno` values of a full disk or an exhausted quota.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class RinghaulError(Exception):
-    """Base of all errors that are told to a user in words instead of a traceback."""
+    """Base of all errors that are shown to a user as a message instead of a traceback."""
 
     exit_code = EXIT_CRASH
 
 
 class Terminal(RinghaulError):
-    """Trying again gives the same answer."""
+    """An error for which trying again gives the same result."""
 
 
 class Transient(RinghaulError):
-    """Trying again later may help."""
+    """An error for which trying again later may help."""
 
 
 class UnitPaused(Exception):
-    """A unit is to be left as it is, to be gone on with later. No error, and nobody is told."""
+    """Signal that a unit stops here and is continued later. Not an error, and not reported."""
 
 
 class TooManyRejects(Exception):
-    """A unit alone has more rejects than its job allows, and is not done. No error of its own."""
+    """Signal that one unit exceeds its job's reject limit and stops unfinished. Not an error."""
 
     def __init__(self, rows: int, rejected: int, input_bytes: int, rejects_blob: bytes) -> None:
-        """What it did until then; `rejects_blob`: its rejects, as a unit of its job leaves them."""
+        """Take what the unit did so far; `rejects_blob`: its rejects, encoded as usual."""
         super().__init__(f"{rejected} records were rejected")
         self.rows, self.rejected, self.input_bytes = rows, rejected, input_bytes
         self.rejects_blob = rejects_blob
@@ -60,11 +60,11 @@ class UsageError(Terminal):
 
 
 class SetupUnusable(UsageError):
-    """A setting, a host or the cluster is not as the command needs it, whatever its input holds."""
+    """A setting, a host or the cluster does not fit the command, whatever its input."""
 
 
 class SourceMissing(UsageError):
-    """A source names no readable file."""
+    """A source does not name a readable file."""
 
 
 class SourceUnavailable(Transient):
@@ -74,7 +74,7 @@ class SourceUnavailable(Transient):
 
 
 class SourceChanged(Terminal):
-    """A source file is not the file that was split: its size differs."""
+    """A source file differs in size from the file that was split."""
 
     exit_code = EXIT_FATAL
 
@@ -86,13 +86,13 @@ class SourceCorrupt(Terminal):
 
 
 class OutputUnusable(Terminal):
-    """The output cannot be written: the disk is full, or the folder is closed to us or gone."""
+    """The output cannot be written: the disk is full, or the folder is not writable or gone."""
 
     exit_code = EXIT_FATAL
 
 
 class OutputUnavailable(Transient):
-    """The output cannot be written now: its store or its disk did not do as asked."""
+    """The output cannot be written now: its store or its disk reported an error."""
 
     exit_code = EXIT_FATAL
 
@@ -104,7 +104,7 @@ class ClusterError(Terminal):
 
 
 class ClusterUnavailable(Transient):
-    """The cluster did not answer, or not with the consistency asked for."""
+    """The cluster did not answer, or could not meet the consistency level."""
 
     exit_code = EXIT_FATAL
 

@@ -1,7 +1,7 @@
-"""Files under names that others can foresee, in folders that others can write.
+"""Create files safely under predictable names in folders that other users can write to.
 
-Whoever can put a link or a pipe there before us would have us write into another file, or wait for
-ever. So such a file is made, and never opened.
+Another user could place a link or a pipe under the name first, so that we would write into another
+file or wait for ever. So such a file is always created, and an existing one is never opened.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 
 def new_file(path: str | os.PathLike[str], *, buffer_bytes: int = -1) -> BinaryIO:
-    """Make an empty file that was not there, and open it to be written. What stood under its name
-    is removed: what a process left that died, or a link. Raises `OSError`."""
+    """Create a new, empty file and open it for writing. Anything already under its name, such as a
+    link or a dead process's leftover, is removed first. Raises `OSError`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o666)

@@ -1,6 +1,6 @@
 """inet from text: IPv4 and IPv6 addresses.
 
-Both fast passes take the separators out and read the parts of all addresses as one column.
+Both fast paths remove the separators and read the parts of all addresses as one column.
 """
 
 import ipaddress
@@ -21,12 +21,12 @@ _DOT, _COLON = 0x2E, 0x3A
 
 Bytes = NDArray[np.uint8]
 
-#: Before the four bytes of an IPv4 address that an IPv6 address maps.
+#: Prefix of an IPv4-mapped IPv6 address; the four bytes of the IPv4 address follow.
 _MAPPED = bytes(10) + b"\xff\xff"
 
 
 def encode_inets(column: TextColumn, _: TextFormat) -> Encoded:
-    """4 bytes of an IPv4 address or 16 of an IPv6 one."""
+    """Encode addresses: 4 bytes for IPv4, 16 for IPv6."""
     column = column.trimmed()
     values = _addresses_v4(column)
     if values is not None:
@@ -51,7 +51,7 @@ def encode_inets(column: TextColumn, _: TextFormat) -> Encoded:
 
 
 def parse_address(text: str) -> bytes:
-    """The 4 or 16 bytes of an address. Raises `ValueError` with the reason."""
+    """Return the 4 or 16 bytes of an address. Raises `ValueError` with the reason."""
     if "%" not in text and "/" not in text:
         try:
             return ipaddress.ip_address(text).packed
@@ -61,8 +61,8 @@ def parse_address(text: str) -> bytes:
 
 
 def address_text(packed: bytes) -> str:
-    """The text of an address as ringhaul writes it: as RFC 5952 says, one that maps an IPv4 address
-    no exception. Python writes that one with dots from 3.13 on."""
+    """Return the text of an address by RFC 5952, IPv4-mapped ones included, which Python writes
+    with dots from 3.13 on."""
     if len(packed) == 16 and packed.startswith(_MAPPED):
         high, low = packed[12:14].hex(), packed[14:].hex()
         return f"::ffff:{int(high, 16):x}:{int(low, 16):x}"
@@ -75,7 +75,7 @@ def _binary(values: Bytes) -> pa.BinaryArray:
 
 
 def _addresses_v4(column: TextColumn) -> Bytes | None:
-    """Bytes of shape (n, 4), or None unless every value is a dotted IPv4 address."""
+    """Return bytes of shape (n, 4), or None unless every value is a dotted IPv4 address."""
     if not len(column):
         return np.zeros((0, 4), np.uint8)
     data, offsets = column.data, column.offsets
@@ -85,7 +85,7 @@ def _addresses_v4(column: TextColumn) -> Bytes | None:
     places = dots.reshape(-1, 3)
     if not _inside(places, offsets):
         return None
-    # Without the dots the four parts of all values follow each other.
+    # Without the dots the four parts of all values are contiguous.
     digits = np.frombuffer(data.tobytes().translate(None, b"."), np.uint8)
     bounds = np.empty((len(column), 4), np.int32)
     bounds[:, 0] = offsets[:-1]
@@ -107,13 +107,14 @@ def _addresses_v4(column: TextColumn) -> Bytes | None:
 
 
 def _inside(places: NDArray[np.intp], offsets: NDArray[np.int32]) -> bool:
-    """Are the three places of row i all between its offsets?"""
+    """Whether the three places of each row lie between its offsets."""
     inside: Mask = (places[:, 0] >= offsets[:-1]) & (places[:, 2] < offsets[1:])
     return bool(inside.all())
 
 
 def _addresses_v6(column: TextColumn) -> tuple[Bytes, Mask]:
-    """Bytes of shape (n, 16), and which of the values, all hexadecimal and colons, they are of."""
+    """Return bytes of shape (n, 16), and which values are valid addresses. All values consist of
+    hexadecimal digits and colons."""
     data, offsets = column.data, column.offsets
     rows_count = len(column)
     if not rows_count:
@@ -122,7 +123,7 @@ def _addresses_v6(column: TextColumn) -> tuple[Bytes, Mask]:
     colon_rows = np.searchsorted(offsets, colons, side="right") - 1
     colons_count = np.bincount(colon_rows, minlength=rows_count)
 
-    # Parts: what lies between the ends of a value and its colons; an empty one is beside "::".
+    # Parts: the text between the colons and ends of a value; an empty part belongs to a "::".
     part_rows = np.repeat(np.arange(rows_count), colons_count + 1)
     is_first = np.ones(len(part_rows), np.bool_)
     is_first[1:] = part_rows[1:] != part_rows[:-1]
@@ -167,7 +168,7 @@ def _addresses_v6(column: TextColumn) -> tuple[Bytes, Mask]:
 def _hexadecimal(
     data: Bytes, ends: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint16]:
-    """Numbers of 1..4 hexadecimal digits that end before `ends`."""
+    """Read numbers of 1..4 hexadecimal digits that end before `ends`."""
     digits = (data & 0x0F) + np.where(data > 0x39, 9, 0).astype(np.uint8)
     total = digits[ends - 1].astype(np.uint16)
     for place in range(1, 4):

@@ -31,7 +31,7 @@ _TAIL = struct.Struct(">HB")  #: consistency and flags
 
 
 def entry_head(query_id: bytes, values_count: int) -> bytes:
-    """What stands before the values of each entry."""
+    """Return the bytes before the values of each entry."""
     head = struct.pack(">BH", _PREPARED, len(query_id)) + query_id
     return head + struct.pack(">H", values_count)
 
@@ -43,10 +43,10 @@ def batch_frames(
     consistency: int,
     values_count: int,
 ) -> Frames:
-    """A frame for each batch, which is unlogged; the stream ids are still to be set.
+    """Build a frame for each batch, which is unlogged. The caller must set the stream ids.
 
-    `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Batch i holds
-    rows[cuts[i]:cuts[i + 1]], at least one and at most 65,535; the cuts begin at 0 and end at
+    `rows` are bound values as `cells.join_rows` makes them, with `values_count` per row. Batch i
+    holds rows[cuts[i]:cuts[i + 1]], at least one and at most 65,535; the cuts begin at 0 and end at
     len(rows).
     """
     entry = entry_head(query_id, values_count)
@@ -69,7 +69,7 @@ def batch_frames(
 
 
 def _at(places: NDArray[np.int64], data: bytes, count: int) -> pa.BinaryArray:
-    """`count` values: at each of `places` an equal share of `data`, elsewhere none."""
+    """Return `count` values: an equal share of `data` at each of `places`, empty elsewhere."""
     ends = np.zeros(count + 1, np.int32)
     ends[places + 1] = len(data) // len(places)
     np.cumsum(ends, out=ends)
@@ -79,7 +79,7 @@ def _at(places: NDArray[np.int64], data: bytes, count: int) -> pa.BinaryArray:
 
 
 def entries_of(frame: bytes) -> pa.BinaryArray:
-    """The rows of a frame of `batch_frames`, as they were given."""
+    """Return the rows that a frame of `batch_frames` was built from."""
     reader = Reader(frame)
     reader.take(HEADER_BYTES + 1)
     rows = []

@@ -1,6 +1,6 @@
-"""Days and zones: civil dates of the proleptic Gregorian calendar to days and to UTC.
+"""Convert civil dates of the proleptic Gregorian calendar to days, and local times to UTC.
 
-Exact integers throughout: never `datetime` floats, which lose milliseconds of far instants.
+All arithmetic is on integers: floats of `datetime` would lose the milliseconds of distant times.
 """
 
 import functools
@@ -24,15 +24,15 @@ Int64s = NDArray[np.int64]
 
 
 def month_days(year: int, month: int) -> int:
-    """Days of the month; `month` in 1..12, any year (0 is 1 BC)."""
+    """Return the number of days of a month; `month` in 1..12, any year (0 is 1 BC)."""
     if month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0):
         return 29
     return _MONTH_DAYS[month - 1]
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of any date, however far."""
-    # Years counted from March put the leap day last, so that a month's start is one formula.
+    """Return the days since 1970-01-01 of a date in any year."""
+    # Years counted from March end with the leap day, so that one formula gives a month's start.
     year -= month <= 2
     cycle, year_of_cycle = divmod(year, _CYCLE_YEARS)
     day_of_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
@@ -42,17 +42,18 @@ def days_of(year: int, month: int, day: int) -> int:
 
 @functools.cache
 def month_tables() -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """For years 0..9999, at index year * 12 + month - 1: days before the month, and its days."""
+    """Return two tables for years 0..9999, indexed by year * 12 + month - 1: the days from
+    1970-01-01 to the start of the month, and its number of days."""
     months = np.arange("0000-01", "10000-02", dtype="datetime64[M]")
     starts = months.astype("datetime64[D]").astype(np.int64).astype(np.int32)
     return starts[:-1], np.diff(starts).astype(np.uint8)
 
 
 def utc_of(local_ms: int, zone: tzinfo) -> int:
-    """UTC milliseconds of a wall clock reading in `zone`.
+    """Convert a wall-clock time in `zone` to UTC milliseconds.
 
-    A reading that a clock change repeats is taken the first time round, one that it skips is
-    moved on by the change; both as `java.time` and `zoneinfo` do.
+    A time that a clock change repeats means its first occurrence; one that it skips moves forward
+    by the change. `java.time` and `zoneinfo` do the same.
     """
     if zone is UTC:
         return local_ms
@@ -60,7 +61,7 @@ def utc_of(local_ms: int, zone: tzinfo) -> int:
 
 
 def utc_of_column(local_ms: Int64s, zone: tzinfo) -> Int64s:
-    """`utc_of` for a column: one look-up per day on which the zone's offset does not change."""
+    """Apply `utc_of` to a column, with one look-up per day whose offset is constant."""
     if zone is UTC or not len(local_ms):
         return local_ms
     days, codes = np.unique(local_ms // DAY_MS, return_inverse=True)
@@ -76,20 +77,20 @@ def utc_of_column(local_ms: Int64s, zone: tzinfo) -> Int64s:
 
 @functools.lru_cache(maxsize=8)
 def zone_named(name: str) -> tzinfo:
-    """The zone of an IANA name; `datetime.UTC` itself for UTC."""
+    """Return the zone with an IANA name; `datetime.UTC` itself for UTC."""
     return UTC if name in ("UTC", "Etc/UTC", "GMT", "Z") else ZoneInfo(name)
 
 
 @functools.lru_cache(maxsize=1 << 16)  # 180 years of days, about 10 MB
 def _offset_of_day(day: int, zone: tzinfo) -> tuple[int, bool]:
-    """The offset as the day begins, and whether it is another one when the day ends."""
+    """Return the offset at the start of the day, and whether it differs at the end."""
     offset = _offset_ms(day * DAY_MS, zone)
     return offset, offset != _offset_ms(day * DAY_MS + DAY_MS - 1, zone)
 
 
 def _offset_ms(local_ms: int, zone: tzinfo) -> int:
     if not _DATETIME_MIN_MS <= local_ms < _DATETIME_END_MS:
-        # Outside datetime's years: the same date of the nearest cycle inside them.
+        # Outside the years of `datetime`: use the same date in the nearest cycle inside.
         if local_ms < 0:
             local_ms += -((local_ms - _DATETIME_MIN_MS) // _CYCLE_MS) * _CYCLE_MS
         else:

@@ -1,11 +1,11 @@
-"""Cells: the wire values of one column, and how columns become rows.
+"""Cells: the wire values of one column, and their joining to rows.
 
-A CQL value travels as a big-endian int32 length and that many bytes; a length of -1 is null and
--2 is "unset" (leave the column alone). A column is kept as all its lengths beside all its bytes,
-because gluing whole columns costs nanoseconds where a loop over rows costs microseconds.
+A CQL value is sent as a big-endian int32 length and that many bytes; a length of -1 is null and -2
+is "unset" (the column is not written). A column is stored as all its lengths and all its bytes,
+because joining whole columns costs nanoseconds per value where a loop over rows costs microseconds.
 
 Columns whose cells all have one width stay plain numpy arrays to the end: neighbouring ones are
-laid side by side in one structured array, so a row of numbers is glued as a single piece.
+put side by side in one structured array, so a row of numbers is joined as a single piece.
 """
 
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ class Cells:
 
     @classmethod
     def fixed(cls, values: Array, valid: Array | None = None, null_length: int = -1) -> "Cells":
-        """Cells of one width: one item of `values` per row, whatever it holds where not `valid`.
+        """Make cells of one width from one item of `values` per row; items not `valid` are ignored.
 
-        `values`: big-endian numbers, or uint8 of shape (rows, width). `valid`: bool per row;
-        None says all are.
+        `values`: big-endian numbers, or uint8 of shape (rows, width). `valid`: bool per row; None
+        means all.
         """
         if values.ndim == 2:
             width = values.shape[1]
@@ -60,7 +60,7 @@ class Cells:
     def variable(
         cls, values: pa.BinaryArray, valid: Array | None = None, null_length: int = -1
     ) -> "Cells":
-        """Cells of any width: one item of `values` per row; an Arrow null is a missing value."""
+        """Make cells of any width from one item of `values` per row; an Arrow null is missing."""
         if values.null_count:
             present: Array = values.is_valid().to_numpy(zero_copy_only=False)
             valid = present if valid is None else present & valid
@@ -78,7 +78,7 @@ class Cells:
 
     @property
     def values(self) -> pa.BinaryArray:
-        """The bytes of each value; empty where it is missing."""
+        """The bytes of each value; empty for a missing value."""
         if self._values is None:
             assert self._fixed is not None
             self._values = fixed_binary(self._fixed)
@@ -86,23 +86,23 @@ class Cells:
 
     @property
     def fixed_values(self) -> Array | None:
-        """The values as one numpy array when all have one width and none is missing."""
+        """The values as one numpy array if all have one width and none is missing, else None."""
         return self._fixed
 
     def __len__(self) -> int:
         return len(self.lengths if self._fixed is None else self._fixed)
 
     def filter(self, mask: Array) -> "Cells":
-        """The cells of the rows where `mask` (bool per row) is true."""
+        """Return the cells of the rows where `mask` (bool per row) is true."""
         if self._fixed is not None:
             return Cells(self._fixed[mask], None, None)
         return Cells(None, self.lengths[mask], self.values.filter(pa.array(mask)))
 
     def spread(self, valid: Array, null_length: int) -> "Cells":
-        """These cells on the rows where `valid` is true, missing values on the others.
+        """Return these cells on the rows where `valid` is true, with missing values on the others.
 
-        `valid` has exactly `len(self)` true items. No value's bytes are copied: the bytes of a
-        missing value are nothing, so only the offsets change.
+        `valid` has exactly `len(self)` true items. No value's bytes are copied: a missing value has
+        no bytes, so only the offsets change.
         """
         rows_count = len(valid)
         lengths = np.full(rows_count, null_length, ">i4")
@@ -123,20 +123,20 @@ class Cells:
 
 
 def bigint_cells(values: NDArray[np.int64]) -> Cells:
-    """Cells of a `bigint` from int64 values, one per row."""
+    """Return cells of a `bigint` from int64 values, one per row."""
     return Cells.fixed(values.astype(">i8"))
 
 
 def constant_bigint(value: int, rows_count: int) -> Cells:
-    """The same `bigint` on every row, such as a time-to-live or one timestamp for all."""
+    """Return cells with the same `bigint` on every row, such as a TTL or a common timestamp."""
     return Cells.fixed(np.full(rows_count, value, ">i8"))
 
 
 def join_rows(columns: Sequence[Cells]) -> pa.BinaryArray:
-    """Row i is, for each column, its length (int32, big-endian) and its bytes.
+    """Join columns to rows: row i has, for each column, a length (int32, big-endian) and the bytes.
 
-    These are the bound values of an EXECUTE frame or of an entry of a BATCH, without the count
-    in front. Raises `ValueError` when the rows together pass `JOINED_BYTES_MAX` bytes.
+    These are the bound values of an EXECUTE frame or of an entry of a BATCH, without the count in
+    front. Raises `ValueError` if the rows exceed `JOINED_BYTES_MAX` bytes in total.
     """
     pieces = _Pieces()
     for cells in columns:
@@ -151,11 +151,11 @@ def join_rows(columns: Sequence[Cells]) -> pa.BinaryArray:
 
 
 def routing_keys(columns: Sequence[Cells]) -> pa.BinaryArray:
-    """The routing key of each row: what the partitioner hashes.
+    """Return the routing key of each row, which the partitioner hashes.
 
-    One column: its bytes. Several: for each, its length (uint16, big-endian), its bytes and a
-    zero byte. A component over 65,535 bytes, which Cassandra refuses as a key, gives a key that
-    routes to no particular node.
+    One column: its bytes. Several columns: for each its length (uint16, big-endian), its bytes and
+    a zero byte. A component over 65,535 bytes, which Cassandra refuses as a key, gives an arbitrary
+    routing key.
     """
     if len(columns) == 1:
         return columns[0].values
@@ -174,7 +174,7 @@ def routing_keys(columns: Sequence[Cells]) -> pa.BinaryArray:
 
 
 class _Pieces:
-    """What a row is glued from: runs of fixed-width fields, and binary columns between them."""
+    """The pieces of a row: runs of fixed-width fields, with binary columns between them."""
 
     def __init__(self) -> None:
         self._run: list[tuple[np.dtype[Any], Array | int]] = []
@@ -186,7 +186,7 @@ class _Pieces:
 
     def add_binary(self, values: pa.BinaryArray) -> None:
         if not _bytes_count(values):
-            return  # every value is empty: a column that no row has
+            return  # every value is empty: the column adds nothing
         self._flush(len(values))
         self._binaries.append(values)
 
@@ -214,7 +214,7 @@ class _Pieces:
 
 
 def fixed_binary(values: Array) -> pa.BinaryArray:
-    """A contiguous numpy array's items as `pa.BinaryArray`, without copying them."""
+    """View the items of a contiguous numpy array as `pa.BinaryArray`, without copying them."""
     width = values.dtype.itemsize
     if len(values) * width > JOINED_BYTES_MAX:
         raise ValueError(f"{len(values)} values of {width} bytes: encode fewer rows at a time")

@@ -1,8 +1,8 @@
-"""A text column as numpy sees it, and the two speeds at which its values are read.
+"""A text column as numpy arrays, and the helpers of the two passes that parse it.
 
-Every type is read twice over: a *fast* pass over whole buffers that takes the values it is sure
-of, and a *slow* parser of one `str` for what is left. The slow parser alone says what a type
-accepts; the fast pass may only take values that the slow one would read the same.
+Each type is parsed in two passes: a *fast* pass over whole buffers for the values that it
+recognises, and a *slow* parser of one `str` for the rest. The slow parser alone defines what a type
+accepts; the fast pass may only accept values that the slow one would read the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class TextColumn:
 
     @classmethod
     def of(cls, array: pa.BinaryArray | pa.StringArray) -> "TextColumn":
-        """View `array`, which has no nulls. Nothing but a sliced array's offsets is copied."""
+        """View `array`, which has no nulls. Only the offsets of a sliced array are copied."""
         if len(array) == 0:
             return cls(np.zeros(1, np.int32), np.zeros(0, np.uint8))
         _, offsets_buffer, data_buffer = array.buffers()
@@ -70,11 +70,11 @@ class TextColumn:
         return self._view(pa.binary())
 
     def unchecked_strings(self) -> pa.StringArray:
-        """As `pa.StringArray` although the bytes need not be UTF-8: for ASCII-only kernels."""
+        """View as `pa.StringArray` without checking UTF-8, for ASCII-only kernels."""
         return self._view(pa.string())
 
     def trimmed(self) -> "TextColumn":
-        """Without ASCII white space around the values."""
+        """Return the column without ASCII white space around the values."""
         if not len(self.data) or self.data.min() > _SPACE:
             return self
         return TextColumn.of(pc.ascii_trim_whitespace(self.unchecked_strings()))
@@ -83,7 +83,7 @@ class TextColumn:
         return TextColumn.of(self.array().filter(pa.array(mask)))
 
     def matches(self, pattern: str) -> Mask:
-        """Bool per value: does the RE2 `pattern` (anchor it with ^ and $) match its bytes?"""
+        """Return for each value whether the RE2 `pattern` (anchor it with ^ and $) matches it."""
         found: Mask = pc.match_substring_regex(self.array(), pattern).to_numpy(zero_copy_only=False)
         return found
 
@@ -96,7 +96,7 @@ class TextColumn:
 
 
 def without_nulls(array: pa.BinaryArray) -> tuple[TextColumn, Mask | None]:
-    """The values of `array` that are not null, and which rows they are (None: all)."""
+    """Return the values of `array` that are not null, and a mask of their rows (None: all)."""
     if not array.null_count:
         return TextColumn.of(array), None
     valid: Mask = array.is_valid().to_numpy(zero_copy_only=False)
@@ -112,8 +112,8 @@ def parse_left(
 ) -> tuple[list[Value], list[BadValue]]:
     """Slow pass: `parse` the values of the rows `left`, each distinct text once.
 
-    `parse` raises `ValueError` with the reason. Returns one value per row of `left`, `filler`
-    at those that are bad.
+    `parse` raises `ValueError` with the reason. Returns one value per row of `left`, with `filler`
+    for bad ones, and the bad values.
     """
     distinct = column.array().take(pa.array(left)).dictionary_encode()
     values: list[Value] = []
@@ -137,7 +137,8 @@ def parse_left(
 def all_bad(
     column: TextColumn, left: Rows, cql_type: str, reason: Callable[[str], str]
 ) -> list[BadValue]:
-    """Bad values for the rows `left` of a type with no slow form; `reason` of the text shown."""
+    """Return the rows `left` as bad values, for a type without a slow parser. `reason` makes the
+    message from the shown text."""
 
     def refuse(text: str) -> None:
         raise ValueError(reason(shown(text)))
@@ -146,13 +147,13 @@ def all_bad(
 
 
 def shown(text: str) -> str:
-    """`text` in double quotes as messages show it: one line, at most 64 characters."""
+    """Return `text` for a message: in double quotes, on one line, at most 64 characters."""
     short = text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "..."
     return f'"{as_line(short)}"'
 
 
 def merge_variable(pieces: Sequence[tuple[Rows, pa.BinaryArray]]) -> pa.BinaryArray:
-    """One column from pieces that each say which rows they are; every row is in one piece."""
+    """Merge pieces, each with its row numbers, to one column; each row is in exactly one piece."""
     rows = np.concatenate([piece_rows for piece_rows, _ in pieces])
     order = np.empty(len(rows), np.int64)
     order[rows] = np.arange(len(rows))

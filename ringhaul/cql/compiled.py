@@ -1,16 +1,15 @@
-"""How kernels are compiled: by numba, once per machine and version, with their code kept in files.
+"""Compile kernels with numba, once per machine and version, with the compiled code cached in files.
 
-numba keeps compiled code in the first of these that it can write to: `NUMBA_CACHE_DIR`, beside the
-source, the user's cache folder. What is in one that can only be read it does not use. It writes
-whole files under other names and renames them, so processes that start together do not disturb each
-other. Where none of these can be written to, or what is there is broken, each process compiles for
-itself.
+numba caches compiled code in the first of these that is writable: `NUMBA_CACHE_DIR`, beside the
+source, the user's cache folder. It ignores code in a read-only one. It writes whole files under
+other names and renames them, so processes that start together do not disturb each other. If none of
+these is writable, or the cached code is broken, each process compiles for itself.
 
-A kernel's kept code is renewed when its own source file changes. So a kernel only calls helpers
-of its own file.
+A kernel's cached code is renewed when its source file changes. So a kernel may only call helpers of
+the same file.
 
-Importing this module costs about a quarter of a second and 60 MB (ADR 0009): nothing imports it
-before a page is to be decoded.
+Importing this module costs about a quarter of a second and 60 MB (ADR 0009), so it must only be
+imported when a page has to be decoded.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from numba import njit, types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: A number in a kernel, where its signature and not Python says of which kind.
+#: A number in a kernel. The kernel's signature, not Python, gives its type.
 Int = Any
 
-#: What kernels take and return. A page is `bytes`, which nobody may write to.
+#: Types of kernels' arguments and results. A page is `bytes`, hence read-only.
 PAGE = types.Array(types.uint8, 1, "C", readonly=True)
 COUNT = types.int64
 FLAG = types.boolean
@@ -40,13 +39,13 @@ INT32_TABLE = types.int32[:, ::1]
 def kernel(*signatures: Any) -> Callable[[Function], Function]:
     """Compile a function for these signatures when its module is imported.
 
-    The GIL is free while it runs. Nothing checks an index but the kernel itself.
+    It runs without the GIL. Indexes are not checked, except by the kernel itself.
     """
 
     def compile_now(function: Function) -> Function:
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-        # What can go wrong with the files: no folder to write to, a full disk, broken ones.
-        # A mistake in a kernel shows when it is compiled again without them.
+        # The cache may fail: no writable folder, a full disk, broken files. A mistake in a kernel
+        # still shows when it is compiled again without the cache.
         with contextlib.suppress(Exception):
             return _jit(function, list(signatures), cache=True, **options)
         return _jit(function, list(signatures), **options)
@@ -55,7 +54,7 @@ def kernel(*signatures: Any) -> Callable[[Function], Function]:
 
 
 def inlined(function: Function) -> Function:
-    """Make a helper of kernels of the same file; it stands above them."""
+    """Compile a helper for kernels of the same file, which must follow it."""
     return _jit(function, error_model="numpy")
 
 

@@ -1,7 +1,7 @@
-"""varint and decimal from text: whole numbers of any size, and those with a scale.
+"""varint and decimal from text: whole numbers of any size, without and with a scale.
 
 A varint is a minimal two's complement; a decimal is an int32 scale and the varint of all its
-digits, so that 1.50 (scale 2) and 1.5 (scale 1) stay different values of equal worth.
+digits, so that 1.50 (scale 2) and 1.5 (scale 1) stay different values of the same number.
 """
 
 import re
@@ -24,7 +24,7 @@ from ringhaul.cql.long_numbers import integer_of
 from ringhaul.cql.numbers import plain_numbers, whole_numbers
 from ringhaul.cql.text_format import TextFormat
 
-# Possessive, so that a value that does not match costs no more than one that does.
+# Possessive, so that a text that does not match costs no more than one that does.
 _WHOLE = re.compile(r"[+-]?[0-9]++")
 _DECIMAL = re.compile(r"([+-]?)(?:([0-9]++)(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?[0-9]++))?")
 #: At most 18 characters, so that the digits fit in an int64.
@@ -53,7 +53,7 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
         return Encoded(Cells.variable(_minimal(*whole)), misspelt)
     done: Mask = column.matches(_FAST_DECIMAL) & (column.lengths <= _FAST_CHARACTERS_MAX)
     scaled = _scaled(column.filter(done))
-    if scaled is None:  # cannot be: the pattern lets through only what can be read
+    if scaled is None:  # impossible: the pattern matches only what can be read
         raise AssertionError("a decimal of at most 18 characters was not read")
     left = np.flatnonzero(~done)
     left_values, bad = parse_left(column, left, "decimal", parse_decimal, b"")
@@ -62,14 +62,14 @@ def encode_decimals(column: TextColumn, fmt: TextFormat) -> Encoded:
 
 
 def parse_varint(text: str) -> bytes:
-    """The wire bytes. Raises `ValueError` with the reason."""
+    """Return the wire bytes of a varint. Raises `ValueError` with the reason."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{shown(text)} is not a whole number")
     return _pack(integer_of(text))
 
 
 def parse_decimal(text: str) -> bytes:
-    """The wire bytes. Raises `ValueError` with the reason."""
+    """Return the wire bytes of a decimal. Raises `ValueError` with the reason."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a decimal number")
@@ -83,7 +83,7 @@ def parse_decimal(text: str) -> bytes:
 
 
 def _small(exponent: str) -> int:
-    """An exponent, cut to a value that is out of range anyway when it has very many digits."""
+    """Return an exponent; one with very many digits becomes another that is out of range, too."""
     digits = exponent.lstrip("+-").lstrip("0") or "0"
     value = int(digits) if len(digits) <= 18 else 10**18
     return -value if exponent[0] == "-" else value
@@ -95,7 +95,8 @@ def _pack(value: int) -> bytes:
 
 
 def _scaled(column: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
-    """Digits as int64, and digits after the point; None unless every value is plain and short."""
+    """Return all digits as int64, and the number of digits after the point; None unless every value
+    is plain and short."""
     data, offsets = column.data, column.offsets
     is_dot = data == _DOT
     if not ((data - np.uint8(0x30) <= 9) | is_dot | (data == _MINUS)).all():
@@ -107,7 +108,7 @@ def _scaled(column: TextColumn) -> tuple[NDArray[np.int64], NDArray[np.int32]] |
         after = dots + 1
         after = after[after < offsets[rows + 1]]
         if (np.diff(rows) == 0).any() or (data[after] == _MINUS).any():
-            return None  # two points in one value, or a minus after one
+            return None  # two points in a value, or a minus after a point
         scales[rows] = offsets[rows + 1] - 1 - dots
         dots_before = np.zeros(len(offsets), np.int32)
         dots_before[rows + 1] = 1
@@ -128,8 +129,8 @@ def _merge(
 
 
 def _minimal(values: NDArray[np.int64], scales: NDArray[np.int32] | None) -> pa.BinaryArray:
-    """Each value as a minimal two's complement, behind its int32 scale if there are `scales`."""
-    magnitudes = values ^ (values >> 63)  # of a negative value, its complement
+    """Return each value as a minimal two's complement, after its int32 scale if it has one."""
+    magnitudes = values ^ (values >> 63)  # the complement of a negative value
     widths = np.ones(len(values), np.uint8)
     for width in range(1, 8):
         widths += magnitudes >= 1 << (8 * width - 1)

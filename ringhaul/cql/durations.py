@@ -1,4 +1,4 @@
-"""duration from text: months, days and nanoseconds, in the four forms that CQL has.
+"""duration from text: months, days and nanoseconds, in the four forms of CQL.
 
 | form | example |
 |---|---|
@@ -7,7 +7,7 @@
 | ISO 8601, weeks | `P3W` |
 | ISO 8601, alternative | `P0001-02-03T04:05:06` |
 
-A minus in front makes the whole of it negative: the three parts never differ in sign.
+A minus in front makes all parts negative: the three parts never differ in sign.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.vints import signed_vints
 
 _SECOND_NS = 10**9
-#: Unit -> (which part it belongs to, how much of it one is).
+#: Unit -> (the part that it counts for, its size in that part).
 _UNITS = {
     "y": ("months", 12),
     "mo": ("months", 1),
@@ -56,14 +56,14 @@ _ALTERNATIVE_FORM = re.compile(
 )
 _FORMS = (_UNITS_FORM, _ISO_FORM, _WEEKS_FORM, _ALTERNATIVE_FORM)
 _BITS = {"months": 32, "days": 32, "nanoseconds": 64}
-#: More digits than any part can have; int() of very many takes long.
+#: More digits than any part can have; int() of very many digits is slow.
 _DIGITS_MAX = 24
 
 Duration = tuple[int, int, int]
 
 
 def encode_durations(column: TextColumn, _: TextFormat) -> Encoded:
-    """Three signed vints: months, days, nanoseconds."""
+    """Encode durations as three signed vints: months, days, nanoseconds."""
     column = column.trimmed()
     values, bad = parse_left(column, np.arange(len(column)), "duration", parse_duration, (0, 0, 0))
     parts = np.array(values, np.int64).reshape(-1, 3)
@@ -71,13 +71,13 @@ def encode_durations(column: TextColumn, _: TextFormat) -> Encoded:
 
 
 def duration_cells(months: NDArray[Any], days: NDArray[Any], nanoseconds: NDArray[Any]) -> Cells:
-    """The cells of durations, one item of each array per row."""
+    """Return the cells of durations, from one item of each array per row."""
     parts = [signed_vints(part) for part in (months, days, nanoseconds)]
     return Cells.variable(pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))
 
 
 def parse_duration(text: str) -> Duration:
-    """(months, days, nanoseconds). Raises `ValueError` with the reason."""
+    """Return (months, days, nanoseconds). Raises `ValueError` with the reason."""
     negative = text.startswith("-")
     found = None
     for form in _FORMS:

@@ -1,13 +1,12 @@
-"""Empty values of types other than text: how they are spelt, and read back. Pure.
+"""Empty values of types other than text: their spelling, and how to read them back. Pure.
 
-For the wire an empty value is no null: it is a cell of no bytes, as `blobAsInt(0x)` makes one. The
-server takes it for the types below, as a column's value, in a key and inside of nested values. No
-number, time or address is spelt ``0x``, so that this text stands for it in CSV and in JSON, and
-nothing else does.
+On the wire an empty value differs from null: it is a cell of zero bytes, as `blobAsInt(0x)` makes
+one. The server accepts it for the types below, as a column's value, in a key and inside nested
+values. No number, time or address is spelt ``0x``, so this text unambiguously stands for it in CSV
+and JSON.
 
-Arrow has no empty number either. A column in which there is one has two forms, therefore: its own,
-with nulls, for whoever computes; and a *marked* one for whoever writes it, in which all values of
-these types are text.
+Arrow has no empty numbers either. So a column that holds one has two forms: its own, with nulls,
+for computing; and a *marked* one for writing, in which all values of these types are text.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from ringhaul.cql.join import VECTOR_FIXED, fixed_in_vector
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import SCALARS, CqlType
 
-#: What an empty value is spelt like.
+#: The spelling of an empty value.
 EMPTY = "0x"
-#: Types of which the server takes an empty value (their serializers' `validate`).
+#: Types for which the server accepts an empty value (their serializers' `validate`).
 EMPTIABLE = VECTOR_FIXED | {"decimal", "inet", "varint"}
-#: In front of a column's name: that of its marked form.
+#: Prefix that makes the name of a column's marked form.
 MARKED = "\0marked "
 
 _BLANK = b" \t\n\v\f\r"
@@ -37,7 +36,7 @@ Encode = Callable[[TextColumn, TextFormat], Encoded]
 
 
 def taking_empties(encode: Encode) -> Encode:
-    """The encoder of a type that also reads `EMPTY`. Costs nothing unless a value is refused."""
+    """Extend a type's encoder to read `EMPTY`, too. Costs nothing unless a value is refused."""
 
     def run(column: TextColumn, fmt: TextFormat) -> Encoded:
         cells, bad = encode(column, fmt)
@@ -47,7 +46,7 @@ def taking_empties(encode: Encode) -> Encode:
         empty = np.zeros(len(column), np.bool_)
         for row in {found.row for found in bad}:
             text = texts[row].as_buffer()
-            # Not every value at fault is copied: it may be one of many MiB.
+            # Long values are not copied: a bad one may have many MiB.
             if text.size < 64 and text.to_pybytes().strip(_BLANK) == EMPTY.encode():
                 empty[row] = True
         if not empty.any():
@@ -59,7 +58,7 @@ def taking_empties(encode: Encode) -> Encode:
 
 
 def marked_type(kind: CqlType) -> CqlType:
-    """The type whose Arrow form is the marked one of `kind`."""
+    """Return the type whose Arrow form is the marked form of `kind`."""
     if kind.name in EMPTIABLE:
         return CqlType("varchar")
     if kind.scalar or fixed_in_vector(kind):
@@ -68,22 +67,22 @@ def marked_type(kind: CqlType) -> CqlType:
 
 
 def is_marked(kind: CqlType, array: pa.Array) -> bool:
-    """Whether a column of the scalar `kind` is text in place of its own Arrow form."""
+    """Whether a column of the scalar `kind` is text instead of its own Arrow form."""
     text = pa.string()
     return bool(array.type == text and SCALARS[kind.name] != text)
 
 
 def marked_column(batch: pa.RecordBatch, name: str) -> Any:
-    """The marked form of a column, or the column where it has no empty value."""
+    """Return the marked form of a column, or the column itself if it holds no empty value."""
     at = batch.schema.get_field_index(MARKED + name)
     return batch.column(at if at >= 0 else batch.schema.get_field_index(name))
 
 
 def rows_with_empty_elements(of: CqlType, lists: Cells) -> list[int]:
-    """The rows whose list, of elements of a scalar type, has an empty one."""
+    """Return the rows whose list, of a scalar type, has an empty element."""
     if of.name not in EMPTIABLE:
         return []
-    # No cell has four zeros in a row unless a length, a count or a value has.
+    # An empty element has four zeros in a row; so may a count or a value, hence the exact check.
     zeros = pc.match_substring(lists.values, bytes(4)).to_numpy(zero_copy_only=False)
     return [row for row in np.flatnonzero(zeros).tolist() if _has_empty(lists.values[row].as_py())]
 

@@ -1,9 +1,9 @@
-"""READ_FAILURE and WRITE_FAILURE in words: which replica failed, and why. Pure.
+"""Explain READ_FAILURE and WRITE_FAILURE: which replica failed, and why. Pure.
 
 Since Cassandra 3.11 the message itself names each replica's reason ("UNKNOWN from /10.0.0.1:7000"),
 by the names of `RequestFailureReason` in Cassandra's source. Native protocol v5 adds a map from
 replica to reason code (native_protocol_v5.spec, section 9). The two number the reasons differently
-from 0x0002 on, so the name counts where there is one.
+from 0x0002 on, so a name takes precedence over a code.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 #: By the names of `org.apache.cassandra.exceptions.RequestFailureReason`.
 _BY_NAME = {
-    "UNKNOWN": "reason unknown, the replica keeps it to its log",
+    "UNKNOWN": "reason unknown, see the replica's log",
     "READ_TOO_MANY_TOMBSTONES": "too many tombstones",
-    "TIMEOUT": "the replica ran out of time",
+    "TIMEOUT": "the replica timed out",
     "INCOMPATIBLE_SCHEMA": "the replica has another schema",
     "READ_SIZE": "the read is larger than the replica allows",
     "NODE_DOWN": "the replica is down",
@@ -28,7 +28,7 @@ _BY_NAME = {
 }
 #: By the codes of the protocol's specification.
 _BY_CODE = {
-    0x0000: "reason unknown, the replica keeps it to its log",
+    0x0000: "reason unknown, see the replica's log",
     0x0001: "too many tombstones",
     0x0002: "an index is not available",
     0x0003: "the space for CDC is full",
@@ -40,7 +40,7 @@ _NAMED = re.compile(r"\b([A-Z][A-Z_]+) from (\S*/)?([^\s,]+)")
 
 
 def failure_words(message: str, codes: Mapping[str, int] | None = None) -> str:
-    """The reasons of a failure, with their replicas; empty where the server gives none.
+    """Return the reasons of a failure, with their replicas; empty if the server gives none.
 
     `message` is the server's; `codes`: replica -> reason code, of protocol v5.
     """
@@ -56,6 +56,6 @@ def failure_words(message: str, codes: Mapping[str, int] | None = None) -> str:
 
 
 def with_reasons(message: str, codes: Mapping[str, int] | None = None) -> str:
-    """The server's message, followed by its reasons in words."""
+    """Return the server's message, followed by its reasons in plain words."""
     words = failure_words(message, codes)
     return f"{message} ({words})" if words else message

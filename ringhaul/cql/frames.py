@@ -1,9 +1,8 @@
 """Frames of the CQL native protocol v4, many at a time. Pure: bytes in, bytes out.
 
-A request is a frame of 9 bytes of header and a body; thousands of EXECUTE frames are built as one
-buffer, column-wise, and the answers to them counted with numpy: an INSERT that went well is
-answered by 13 bytes that differ in their stream id alone. Whatever else is in the stream of
-answers is parsed one by one.
+A request is a frame of 9 bytes of header and a body. Thousands of EXECUTE frames are built
+column-wise in one buffer, and their replies counted with numpy: the reply to a successful INSERT is
+13 bytes that differ only in the stream id. All other replies are parsed one by one.
 
 Source: "CQL BINARY PROTOCOL v4" (native_protocol_v4.spec of Apache Cassandra): frame header in
 section 2, messages in section 4, error codes in section 9.
@@ -26,12 +25,12 @@ RESPONSE_VERSION = 0x80 | PROTOCOL_VERSION
 HEADER_BYTES = 9
 #: Stream ids of requests are 0..32767; the server uses negative ones for events.
 STREAMS_MAX = 32768
-#: The protocol's own bound on a body; a longer length means the stream of answers is garbage.
+#: The protocol's own limit on a body; a longer length means that the stream of replies is garbage.
 BODY_BYTES_MAX = 256 * 2**20
 
 
 class Opcode(IntEnum):
-    """Section 2.4."""
+    """The kind of a message (section 2.4)."""
 
     ERROR = 0x00
     STARTUP = 0x01
@@ -49,7 +48,7 @@ class Opcode(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """Section 9, those that a write, a read or a handshake can meet."""
+    """Error codes that a write, a read or a handshake can meet (section 9)."""
 
     SERVER_ERROR = 0x0000
     PROTOCOL_ERROR = 0x000A
@@ -64,7 +63,7 @@ class ErrorCode(IntEnum):
     FUNCTION_FAILURE = 0x1400
     WRITE_FAILURE = 0x1500
     CDC_WRITE_FAILURE = 0x1600
-    CAS_WRITE_UNKNOWN = 0x1700  # of v5; v4 says WRITE_TIMEOUT instead
+    CAS_WRITE_UNKNOWN = 0x1700  # v5 only; v4 has WRITE_TIMEOUT instead
     SYNTAX_ERROR = 0x2000
     UNAUTHORIZED = 0x2100
     INVALID = 0x2200
@@ -74,22 +73,23 @@ class ErrorCode(IntEnum):
 
 
 class FrameError(Exception):
-    """What came from the server cannot be a frame: the connection is of no more use."""
+    """The server sent bytes that are not a valid frame: the connection can no longer be used."""
 
 
 _HEADER = struct.Struct(">BBhBi")
-#: Of a frame, before its length.
+#: Header fields of a frame before its length.
 HEADER_FIELDS = [("version", "u1"), ("flags", "u1"), ("stream", ">i2"), ("opcode", "u1")]
 #: A VOID result: header, length 4, kind 1 (section 4.2.5.1).
 _VOID = np.dtype([*HEADER_FIELDS, ("length", ">i4"), ("kind", ">i4")])
 _VOID_KIND = 1
-#: An enum member costs a look-up for each comparison, and this one is made for every answer.
+#: Comparing with an enum member costs a look-up, and this comparison is made for every reply.
 _RESULT = int(Opcode.RESULT)
-#: VOID results are looked for this many at first, then ever more: among errors most runs are short.
+#: How many replies the search for a run of VOID results checks first, then this factor more: among
+#: errors most runs are short.
 _RUN_FIRST = 256
 _RUN_GROWTH = 8
-#: Flags of an EXECUTE's parameters (section 4.1.4): values follow; leave the metadata out of the
-#: answer; the greatest number of rows to a page; where the last page ended; a write's timestamp.
+#: Flags of an EXECUTE's parameters (section 4.1.4): values follow; omit the metadata from the
+#: reply; the page size in rows; where the last page ended; a write's timestamp.
 _FLAG_VALUES = 0x01
 _FLAG_SKIP_METADATA = 0x02
 _FLAG_PAGE_SIZE = 0x04
@@ -103,7 +103,7 @@ _FLAG_WARNING = 0x08
 
 
 class Frames(NamedTuple):
-    """Requests in a row in one buffer that may be written to."""
+    """Consecutive requests in one writable buffer."""
 
     buffer: NDArray[np.uint8]
     #: Frame i is buffer[offsets[i]:offsets[i + 1]].
@@ -113,24 +113,24 @@ class Frames(NamedTuple):
         return len(self.offsets) - 1
 
     def bytes_between(self, first: int, last: int) -> int:
-        """Bytes of the frames first..last-1."""
+        """Return the bytes of the frames first..last-1."""
         return int(self.offsets[last]) - int(self.offsets[first])
 
     def fit(self, first: int, last: int, bytes_max: int) -> int:
-        """How many of the frames first..last-1 stay within `bytes_max` together; at least one."""
+        """Return how many of the frames first..last-1 fit in `bytes_max` together; at least one."""
         end = int(self.offsets[first]) + bytes_max
         count = int(np.searchsorted(self.offsets[first + 1 : last + 1], end, side="right"))
         return max(count, 1)
 
     def take(self, indexes: NDArray[np.int64]) -> Frames:
-        """Copies of some of the frames, in the order of `indexes`."""
+        """Return copies of some of the frames, in the order of `indexes`."""
         parts = [self.buffer[self.offsets[i] : self.offsets[i + 1]] for i in indexes.tolist()]
         offsets = np.zeros(len(parts) + 1, np.int32)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         return Frames(np.concatenate(parts), offsets)
 
     def set_streams(self, first: int, last: int, streams: NDArray[np.int64]) -> memoryview:
-        """Give the frames first..last-1 their stream ids; the bytes to send."""
+        """Set the stream ids of the frames first..last-1. Returns the bytes to send."""
         at = self.offsets[first:last]
         self.buffer[at + 2] = streams >> 8
         self.buffer[at + 3] = streams & 0xFF
@@ -147,13 +147,13 @@ def execute_frames(
     skip_metadata: bool = False,
     timestamps: NDArray[np.int64] | None = None,
 ) -> Frames:
-    """An EXECUTE frame for each row; the stream ids are still to be set.
+    """Build an EXECUTE frame for each row. The caller must set the stream ids.
 
-    `rows` are bound values as `cells.join_rows` makes them, `values_count` to a row. Section
+    `rows` are bound values as `cells.join_rows` makes them, with `values_count` per row. Section
     4.1.6: the statement's id, consistency, flags, the values, and after them page size and
-    timestamp. `page_rows`: rows of an answer at most, 0 for the server's own. `skip_metadata`: the
-    answers' columns are known and need not be told. `timestamps`: of the writes in microseconds,
-    where the statement has none of its own; without them the server's clock gives them.
+    timestamp. `page_rows`: most rows of a reply, 0 for the server's default. `skip_metadata`: omit
+    the columns' metadata from replies. `timestamps`: of the writes, in microseconds, if the
+    statement does not set them; without them the server's clock does.
     """
     flags = _FLAG_VALUES
     if skip_metadata:
@@ -192,58 +192,58 @@ def _binary(records: NDArray[np.void]) -> pa.BinaryArray:
     return fixed.cast(pa.binary())
 
 
-def next_page_frame(asked: bytes, paging_state: bytes) -> Frames:
-    """The EXECUTE that asks for the page after the one that the frame `asked` asked for.
+def next_page_frame(request: bytes, paging_state: bytes) -> Frames:
+    """Build the EXECUTE for the page that follows the one requested by `request`.
 
-    `asked` is a frame of `execute_frames` with a page size, or of this function.
+    `request` is a frame of `execute_frames` with a page size, or of this function.
     """
-    reader = Reader(asked)
+    reader = Reader(request)
     reader.take(HEADER_BYTES)
     reader.take(reader.read_short() + 2)  # the statement's id, consistency
-    flags_at = len(asked) - len(reader.rest())
-    reader = Reader(asked[flags_at + 1 :])
+    flags_at = len(request) - len(reader.rest())
+    reader = Reader(request[flags_at + 1 :])
     for _ in range(reader.read_short()):
         reader.read_bytes()
     reader.take(4)  # the page size
-    end = len(asked) - len(reader.rest())
-    body = bytearray(asked[HEADER_BYTES:end])
+    end = len(request) - len(reader.rest())
+    body = bytearray(request[HEADER_BYTES:end])
     body[flags_at - HEADER_BYTES] |= _FLAG_PAGING_STATE
     body += struct.pack(">i", len(paging_state)) + paging_state
     data = frame(Opcode.EXECUTE, bytes(body))
     return Frames(np.frombuffer(bytearray(data), np.uint8), np.array([0, len(data)], np.int32))
 
 
-def execute_values(asked: bytes) -> list[bytes | None]:
-    """The values of a frame of `execute_frames`; None: null or unset."""
-    reader = Reader(asked)
+def execute_values(request: bytes) -> list[bytes | None]:
+    """Return the values in a frame of `execute_frames`; None: null or unset."""
+    reader = Reader(request)
     reader.take(HEADER_BYTES)
     reader.take(reader.read_short() + 3)  # the statement's id, consistency, flags
     return [reader.read_bytes() for _ in range(reader.read_short())]
 
 
 def frame(opcode: Opcode, body: bytes, stream: int = 0) -> bytes:
-    """One request."""
+    """Build one request frame."""
     return _HEADER.pack(PROTOCOL_VERSION, 0, stream, opcode, len(body)) + body
 
 
 def startup_body() -> bytes:
-    """STARTUP (section 4.1.1): a string map with the CQL version, no compression."""
+    """Return the body of STARTUP (section 4.1.1): a string map with the CQL version only."""
     return b"\x00\x01" + _string("CQL_VERSION") + _string("3.0.0")
 
 
 def prepare_body(statement: str) -> bytes:
-    """PREPARE (section 4.1.5): a long string."""
+    """Return the body of PREPARE (section 4.1.5): a long string."""
     text = statement.encode()
     return struct.pack(">i", len(text)) + text
 
 
 def auth_response_body(token: bytes | None) -> bytes:
-    """AUTH_RESPONSE (section 4.1.2): bytes, of which there may be none."""
+    """Return the body of AUTH_RESPONSE (section 4.1.2): bytes, or null for None."""
     return struct.pack(">i", -1) if token is None else struct.pack(">i", len(token)) + token
 
 
 class Reply(NamedTuple):
-    """An answer that is not a plain VOID."""
+    """A reply that is not a plain VOID result."""
 
     stream: int
     opcode: int
@@ -252,22 +252,22 @@ class Reply(NamedTuple):
 
     @property
     def is_void(self) -> bool:
-        """A VOID result that came with warnings."""
+        """Whether this is a VOID result, which came with warnings."""
         return self.opcode == Opcode.RESULT and self.body == b"\x00\x00\x00\x01"
 
 
 class Parsed(NamedTuple):
-    """What a buffer of answers held."""
+    """The replies found in a buffer."""
 
-    #: Stream ids of the VOID results, in their order.
+    #: Stream ids of the VOID results, in order.
     voids: NDArray[np.int16]
     others: Sequence[Reply]
-    #: Bytes that were whole frames; the rest is the beginning of the next one.
+    #: Bytes of whole frames; the rest of the buffer is the beginning of the next frame.
     consumed_bytes: int
 
 
 def parse_replies(data: bytes | bytearray | memoryview) -> Parsed:
-    """All whole answers in `data`. Raises `FrameError` for what cannot be an answer."""
+    """Parse all whole replies in `data`. Raises `FrameError` for bytes that are not a reply."""
     voids: list[NDArray[np.int16]] = []
     others: list[Reply] = []
     at, size = 0, len(data)
@@ -287,7 +287,7 @@ def parse_replies(data: bytes | bytearray | memoryview) -> Parsed:
 
 
 def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArray[np.int16]:
-    """Stream ids of the VOID results that stand in a row from `at` on."""
+    """Return the stream ids of the run of VOID results that begins at `at`."""
     if not most:
         return np.empty(0, np.int16)
     answers = np.frombuffer(data, _VOID, most, at)
@@ -309,7 +309,7 @@ def _void_run(data: bytes | bytearray | memoryview, at: int, most: int) -> NDArr
 
 
 def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None, int]:
-    """The answer at `at` and where it ends; None while it is not whole."""
+    """Return the reply at `at` and where it ends; None if it is incomplete."""
     version, flags, stream, opcode, length = _HEADER.unpack_from(data, at)
     if version != RESPONSE_VERSION or not 0 <= length <= BODY_BYTES_MAX:
         raise FrameError(
@@ -325,9 +325,10 @@ def _reply(data: bytes | bytearray | memoryview, at: int) -> tuple[Reply | None,
 
 
 def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
-    """The warnings, and the body without what the header's flags put before it (section 2.2)."""
+    """Return the warnings, and the body without the extras that the header's flags announce
+    (section 2.2)."""
     if flags & _FLAG_COMPRESSION:
-        raise FrameError("the server compresses its answers; it was not asked to")
+        raise FrameError("the server sent a compressed frame, but compression was not negotiated")
     reader, warnings = Reader(body), []
     if flags & _FLAG_TRACING:
         reader.take(16)
@@ -341,7 +342,7 @@ def _extras(flags: int, body: bytes) -> tuple[Sequence[str], bytes]:
 
 
 class ServerError(NamedTuple):
-    """An ERROR answer (section 9)."""
+    """An ERROR reply (section 9)."""
 
     code: int
     message: str
@@ -354,13 +355,13 @@ class ServerError(NamedTuple):
 
 
 def read_error(body: bytes) -> ServerError:
-    """The error in the body of an ERROR answer. Raises `FrameError` when it is cut short."""
+    """Read the error in the body of an ERROR reply. Raises `FrameError` if it is cut short."""
     reader = Reader(body)
     return ServerError(reader.read_int(), reader.read_string())
 
 
 def read_prepared_id(body: bytes) -> bytes:
-    """The statement's id in a RESULT of kind Prepared (section 4.2.5.4)."""
+    """Return the statement's id from a RESULT of kind Prepared (section 4.2.5.4)."""
     reader = Reader(body)
     kind = reader.read_int()
     if kind != 4:
@@ -369,7 +370,7 @@ def read_prepared_id(body: bytes) -> bytes:
 
 
 class Reader:
-    """Reads the notations of section 3 from a body. Raises `FrameError` past its end."""
+    """Reads the data types of section 3 from a body. Raises `FrameError` past its end."""
 
     def __init__(self, body: bytes) -> None:
         self._body, self._at = body, 0
@@ -396,7 +397,7 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """Bytes that were not read yet."""
+        """The number of bytes not read yet."""
         return len(self._body) - self._at
 
     def rest(self) -> bytes:
@@ -409,6 +410,6 @@ def _string(text: str) -> bytes:
 
 
 def offsets_of(values: pa.BinaryArray) -> NDArray[np.int32]:
-    """Where each value begins in the data, and where the last one ends."""
+    """Return where each value begins in the data, and where the last one ends."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1]

@@ -22,7 +22,7 @@ Bytes = NDArray[np.uint8]
 
 
 def encode_uuids(column: TextColumn, cql_type: str, _: TextFormat) -> Encoded:
-    """uuid, or timeuuid, which must be of version 1; only the form 8-4-4-4-12."""
+    """Encode uuid or timeuuid (which must have version 1), written in the form 8-4-4-4-12."""
     column = column.trimmed()
     values = _uuids(column)
     bad = []
@@ -53,7 +53,7 @@ def encode_uuids(column: TextColumn, cql_type: str, _: TextFormat) -> Encoded:
 
 
 def _uuids(column: TextColumn) -> Bytes | None:
-    """Bytes of shape (n, 16), or None unless every value has the canonical form."""
+    """Return bytes of shape (n, 16), or None unless every value has the canonical form."""
     if len(column.data) != len(column) * _UUID_LENGTH:
         return None
     if not (column.lengths == _UUID_LENGTH).all():

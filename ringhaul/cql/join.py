@@ -1,7 +1,7 @@
-"""Cells of collections, tuples, user-defined types and vectors, glued from the cells of elements.
+"""Cells of collections, tuples, user-defined types and vectors, joined from the cells of elements.
 
-All elements of a column lie one after the other in one `Cells`, so that a row's elements are a run
-of bytes in it: gluing is a matter of offsets, and no byte is touched per row. On the wire:
+All elements of a column are consecutive in one `Cells`, so that a row's elements are a run of bytes
+in it: joining only computes offsets, and touches no byte per row. On the wire:
 
 | type | value |
 |---|---|
@@ -25,8 +25,8 @@ from ringhaul.cql.cells import Cells, fixed_binary, join_rows
 from ringhaul.cql.types import CqlType
 from ringhaul.cql.vints import unsigned_vints
 
-#: Types whose elements stand in a vector without their lengths. The others are written with them
-#: although most have one width: it is what the server's types say of themselves.
+#: Types whose elements are written in a vector without their lengths. The others have lengths,
+#: although most are of one width: that is how the server's types declare themselves.
 VECTOR_FIXED = frozenset(
     ("bigint", "boolean", "double", "float", "int", "timestamp", "timeuuid", "uuid")
 )
@@ -35,23 +35,23 @@ Counts = NDArray[np.int64]
 
 
 class Fault(NamedTuple):
-    """Why a value cannot become its type, and where in it the reason lies."""
+    """Why a value cannot be converted to its type, and which part of it is at fault."""
 
     path: str  #: such as `[3].name`; empty: the value itself
-    cql_type: str  #: of what is at fault
+    cql_type: str  #: type of the part at fault
     reason: str  #: such as '"x" is not a whole number'
 
     def words(self, name: str) -> str:
-        """As a reject's reason, for a value of the column `name`."""
+        """Return the reason for a reject, for a value of the column `name`."""
         at = f"{name}{self.path}: " if self.path else ""
         return f"cast {self.cql_type}: {at}{self.reason}"
 
     def within(self, outer: str) -> Fault:
-        """The same fault, seen from the value that holds it at `outer`."""
+        """Return the same fault with its path seen from the value that holds it at `outer`."""
         return self._replace(path=outer + self.path)
 
 
-#: Row -> what is wrong with its value.
+#: Row -> the fault of its value.
 Faults = dict[int, Fault]
 
 
@@ -63,30 +63,30 @@ class Column(NamedTuple):
 
 
 def faults_of(bad: Sequence[tuple[int, str]], cql_type: str) -> Faults:
-    """The `BadValue`s of a scalar encoder as faults."""
+    """Return the `BadValue`s of a scalar encoder as faults."""
     prefix = f"cast {cql_type}: "
     return {row: Fault("", cql_type, reason.removeprefix(prefix)) for row, reason in bad}
 
 
 def fixed_in_vector(kind: CqlType) -> bool:
-    """Do elements of this type stand in a vector side by side, without their lengths?"""
+    """Whether elements of this type are written in a vector without their lengths."""
     return fixed_in_vector(kind.of[0]) if kind.name == "vector" else kind.name in VECTOR_FIXED
 
 
 def collection_cells(columns: Sequence[Cells], counts: Counts) -> Cells:
-    """Lists or sets (one column of elements) or maps (keys and values), `counts[i]` in row i."""
+    """Join lists or sets (one column of elements) or maps (keys, values); row i has `counts[i]`."""
     bodies = _rows(join_rows(columns), counts)
     heads = fixed_binary(counts.astype(">i4"))
     return Cells.variable(pc.binary_join_element_wise(heads, bodies, pa.scalar(b"", pa.binary())))
 
 
 def fields_cells(columns: Sequence[Cells]) -> Cells:
-    """Tuples or user-defined types: one column per field."""
+    """Join tuples or user-defined types from one column per field."""
     return Cells.variable(join_rows(columns))
 
 
 def vector_cells(kind: CqlType, elements: Cells, rows_count: int) -> Cells:
-    """Vectors of the type `kind`; row i has the elements from `i * kind.size` on."""
+    """Join vectors of the type `kind`; row i has the elements from `i * kind.size` on."""
     counts = np.full(rows_count, kind.size, np.int64)
     values = elements.values
     if not fixed_in_vector(kind.of[0]):
@@ -100,9 +100,9 @@ def lift(
     counts: Counts,
     path_of: Callable[[int, int], str] = lambda _, place: f"[{place}]",
 ) -> Faults:
-    """Faults of elements as those of the rows that hold them: the first of each row.
+    """Turn faults of elements into faults of their rows: the first of each row.
 
-    `path_of(element, place)`: the path of an element, by its number and its place in its row.
+    `path_of(element, place)`: the path of an element, from its number and its place in its row.
     """
     if not faults:
         return {}
@@ -119,22 +119,22 @@ def lift(
 
 
 def null_faults(cells: Cells, kind: CqlType, what: str) -> Faults:
-    """Faults of the elements that are null, where Cassandra takes none."""
+    """Return faults of the null elements, for containers in which Cassandra allows none."""
     if cells.fixed_values is not None:
         return {}
-    reason = f"null; {what} holds none"
-    # All of them share one: a list may hold nothing but millions of nulls.
+    reason = f"null is not allowed in {what}"
+    # All rows share one fault: a list may hold nothing but millions of nulls.
     faults = dict.fromkeys(np.flatnonzero(cells.lengths < 0).tolist(), Fault("", kind.name, reason))
     if what == "a vector" and fixed_in_vector(kind):
-        # Side by side, an empty value would have no place.
-        reason = "an empty value; a vector of such has none"
+        # Without lengths, an empty value cannot be represented.
+        reason = f"an empty value is not allowed in a vector of {kind.name}"
         empty = np.flatnonzero(cells.lengths == 0).tolist()
         faults |= dict.fromkeys(empty, Fault("", kind.name, reason))
     return faults
 
 
 def _rows(values: pa.BinaryArray, counts: Counts) -> pa.BinaryArray:
-    """Runs of values as one value each: the offsets between them are left out."""
+    """Join each run of values to one value, by leaving out the offsets between them."""
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])
     _, offsets_buffer, data = values.buffers()

@@ -1,10 +1,10 @@
-"""Fixed layouts: reading a column of dates or times as columns of digits.
+"""Fixed layouts: read a column of dates or times as columns of digits.
 
-Values of one length are a matrix of characters; turned on its side, each character position is a
-contiguous column. A *sample* value says where the digits and the punctuation are; every value
-with digits and punctuation at the same places has the same layout, is read by the same plan, and
-that takes a few numpy operations on whole columns. Values of other layouts get their own sample
-in the next round.
+Values of one length form a matrix of characters; transposed, each character position is a
+contiguous column. A *sample* value shows where the digits and the punctuation are. All values with
+digits and punctuation at the same places have the same layout and are read by the same plan, in a
+few numpy operations on whole columns. Values of other layouts get their own sample in the next
+round.
 """
 
 from collections.abc import Callable
@@ -17,24 +17,24 @@ from ringhaul.cql.column import Mask, TextColumn
 
 #: Longest text with a layout: a timestamp with nanoseconds and a zone has 35 characters.
 LENGTH_MAX = 48
-#: Rounds per length: twelve month names, or a few spellings, and no more.
+#: Most rounds per length: enough for twelve month names, or a few spellings.
 LAYOUTS_MAX = 16
 _ZERO = 0x30
 
 #: One row per character position, one column per value.
 Characters = NDArray[np.uint8]
-#: Characters -> the values, and which of them are in range.
+#: Characters -> the values, and a mask of those that are in range.
 Plan = Callable[[Characters], tuple[NDArray[Any], Mask]]
 
 
 def read_by_layout(
     column: TextColumn, plan_for: Callable[[str], Plan | None], out: NDArray[Any]
 ) -> Mask:
-    """Read what has a plan into `out` (one item per value); says which values were read.
+    """Read values that have a plan into `out` (one item per value). Returns a mask of those read.
 
-    `plan_for` gets a sample value and must decide by its digits' places and its punctuation
-    alone, except that letters may tell plans apart: they count as punctuation. What else must be
-    the same, such as a digit that a format has of its own, the plan itself has to check.
+    `plan_for` gets a sample value and must decide only by the places of its digits and by its
+    punctuation, which includes letters. Anything else that must match, such as a literal digit in a
+    format, must be checked by the plan itself.
     """
     lengths = column.lengths
     done = np.zeros(len(lengths), np.bool_)
@@ -84,7 +84,8 @@ def _has_layout(characters: Characters, sample: NDArray[np.uint8]) -> Mask:
 
 
 def number(characters: Characters, span: tuple[int, int]) -> NDArray[Any]:
-    """The digits of `span` (start, end) as numbers: uint8 up to 2, int32 up to 9, else int64."""
+    """Return the digits of `span` (start, end) as numbers: uint8 for up to 2 digits, int32 for up
+    to 9, else int64."""
     start, end = span
     zero = np.uint8(_ZERO)
     if end - start <= 2:

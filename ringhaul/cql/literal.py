@@ -1,4 +1,4 @@
-"""Nested values as CQL literals, which is how cqlsh shows them and COPY TO writes them. Pure.
+"""Parse nested values as CQL literals, as cqlsh shows them and COPY TO writes them. Pure.
 
 | CQL | literal |
 |---|---|
@@ -7,11 +7,11 @@
 | map | `{key: value, ...}` |
 | tuple | `(a, b)` |
 | user-defined type | `{field: value, ...}`; fields that are missing are null |
-| text, varchar, ascii | `'text'`, a quote in it doubled |
+| text, varchar, ascii | `'text'`, with quotes inside doubled |
 | other scalars | in quotes or bare, spelt as in a CSV cell |
-| null | `null`, or nothing at all: so COPY writes a field that is null |
+| null | `null`, or nothing at all, as COPY writes a null field |
 
-A bare word is never a text, so that what is meant for JSON is not taken for a literal. Source: the
+A bare word is never a text, so that JSON is not mistaken for a literal. Source: the
 grammar of constants and of collections, tuples and user-defined types in Cassandra's CQL reference.
 """
 
@@ -22,22 +22,22 @@ from collections.abc import Callable, Iterator
 
 from ringhaul.cql.types import CqlType
 
-#: What `ringhaul.cql.nested` takes: texts, lists and objects of these, and None.
+#: The form that `ringhaul.cql.nested` takes: texts, lists and objects of these, and None.
 Value = str | list["Value"] | dict[str, "Value"] | None
 
 _TEXTS = ("ascii", "text", "varchar")
 _BRACKETS = {"list": "[]", "vector": "[]", "set": "{}", "map": "{}", "tuple": "()", "udt": "{}"}
 _BLANKS = re.compile(r"\s*")
-# Possessive: a group that may be given back is kept for each character, some 140 bytes.
+# Possessive: backtracking would cost some 140 bytes of memory for each character.
 _QUOTED = re.compile(r"'((?:[^']++|'')*+)'")
 _BARE = re.compile(r"[^\[\](){},'\"]*")
-#: A time has colons of its own; behind a key COPY writes one and a blank.
+#: A time contains colons; after a key COPY writes a colon and a blank.
 _BARE_KEY = re.compile(r"[^\[\](){},'\"]*?(?=:\s)|[^\[\](){},'\":]*")
 _FIELD = re.compile(r'"((?:[^"]++|"")*+)"|([^\[\](){},:\'"]+)')
 
 
 def parse_literal(kind: CqlType, text: str) -> Value:
-    """The value of a literal of this nested type, as parsed JSON; a map is a list of pairs.
+    """Parse a literal of this nested type to the form of parsed JSON; a map is a list of pairs.
 
     Raises `ValueError` with the reason.
     """
@@ -50,12 +50,12 @@ def parse_literal(kind: CqlType, text: str) -> Value:
         if value is None:
             raise reader.error(_BRACKETS[kind.name][0])
     except RecursionError:
-        raise ValueError("not a CQL literal that can be read: its nesting is too deep") from None
+        raise ValueError("not a readable CQL literal: its nesting is too deep") from None
     return value
 
 
 class _Reader:
-    """A literal, and how far it is read."""
+    """A literal, and the position up to which it is read."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -67,7 +67,7 @@ class _Reader:
         self.at = self._match(_BLANKS).end()
 
     def value(self, kind: CqlType) -> Value:
-        """The value of any type that begins here."""
+        """Read a value of any type."""
         self.blanks()
         if kind.name not in _BRACKETS:
             return self.scalar(kind, _BARE)
@@ -81,7 +81,7 @@ class _Reader:
         return [self.value(kind.of[min(place, len(kind.of) - 1)]) for place in elements]
 
     def scalar(self, kind: CqlType, bare: re.Pattern[str]) -> str | None:
-        """A text in quotes, or a bare word."""
+        """Read a text in quotes, or a bare word."""
         quoted = _QUOTED.match(self.text, self.at)
         if quoted:
             self.at = quoted.end()
@@ -93,7 +93,7 @@ class _Reader:
         return None if word.lower() in ("", "null") else word
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        """A match of what also matches nothing."""
+        """Match a pattern that also matches the empty text."""
         found = pattern.match(self.text, self.at)
         assert found is not None
         return found
@@ -113,11 +113,11 @@ class _Reader:
         self.at += 1
 
     def _elements(self, kind: CqlType) -> Iterator[int]:
-        """Between the brackets of a type: stops in front of each element, with its number."""
+        """Read the brackets of a type: yield the number of each element, positioned before it."""
         closing = _BRACKETS[kind.name][1]
         self._take(_BRACKETS[kind.name][0])
         self.blanks()
-        # Nothing between them is nothing, but in a tuple, which is never empty: a null.
+        # Empty brackets have no element, except in a tuple, which is never empty: one null.
         if kind.name != "tuple" and self.text[self.at : self.at + 1] == closing:
             self.at += 1
             return
@@ -153,7 +153,7 @@ class _Reader:
             if name not in of:
                 raise self.error(f"a field ({', '.join(kind.fields)})")
             if name in fields:
-                raise self.error(f"another field than {name!r}, which stands twice,")
+                raise self.error(f"another field than {name!r}, which occurs twice,")
             self.at = found.end()
             self._take(":")
             fields[name] = self.value(of[name])

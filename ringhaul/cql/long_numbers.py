@@ -1,11 +1,12 @@
-"""Whole numbers of any length to and from their decimal digits, in nearly linear time. Pure.
+"""Convert whole numbers of any length to and from decimal digits, in nearly linear time. Pure.
 
-A varint and the digits of a decimal have no bound of their own: a mutation of 16 MiB, Cassandra's
-default, holds 40 million digits. Python's `int()` and `str()` refuse more than 4,300 digits, and
-their time grows with the square of that number. Here both directions divide and conquer:
+The length of a varint and of the digits of a decimal is not limited: a mutation of 16 MiB,
+Cassandra's default limit, holds 40 million digits. Python's `int()` and `str()` refuse more than
+4,300 digits, and their time is quadratic in the number of digits. Here both directions divide and
+conquer:
 
-- from digits, with the products of large numbers by a fast Fourier transform over their bytes;
-- to digits, in `decimal`, whose C library multiplies large numbers by a number theoretic transform.
+- from digits: large numbers are multiplied by a fast Fourier transform over their bytes;
+- to digits: in `decimal`, whose C library multiplies large numbers by a number theoretic transform.
 
 A varint of 400 kB, 960,000 digits, takes about half a second in either direction.
 """
@@ -18,16 +19,17 @@ from decimal import Decimal
 
 import numpy as np
 
-#: So few digits (640) are read by `int` whatever its bound is set to.
+#: Up to this number of digits (640), `int` works whatever its limit is set to.
 _PIECE_DIGITS = sys.int_info.str_digits_check_threshold
-#: `str` spells numbers of so many bits (some 600 digits) whatever its bound is set to.
+#: Up to this number of bits (some 600 digits), `str` works whatever its limit is set to.
 _STR_BITS = 2000
-#: Numbers of so many bytes become a `Decimal` at once, which takes the square of their length.
+#: Numbers of up to this many bytes become a `Decimal` directly, which takes quadratic time.
 _LEAF_BYTES = 128
-#: Where the transform begins to be faster than Python's product: each factor, in bytes.
+#: Size of each factor, in bytes, from which the transform is faster than Python's product.
 _TRANSFORM_BYTES_MIN = 20_000
-#: Both factors of a transform. It bounds the memory, some 32 bytes for each of these, and the
-#: rounding error of a coefficient: 2**22 * 255**2 * 22 * 2**-52 is below 0.01, and 0.5 is too much.
+#: Limit on both factors of a transform together. It bounds the memory, some 32 bytes for each byte,
+#: and the rounding error of a coefficient: 2**22 * 255**2 * 22 * 2**-52 is below 0.01, and must be
+#: below 0.5.
 _TRANSFORM_BYTES_MAX = 1 << 22
 
 _EXACT = decimal.Context(
@@ -39,7 +41,7 @@ _EXACT = decimal.Context(
 
 
 def integer_of(spelt: str) -> int:
-    """The number that ASCII digits spell, with or without a sign in front."""
+    """Return the number that ASCII digits spell, with an optional sign in front."""
     digits = spelt.lstrip("+-")
     width = _PIECE_DIGITS
     parts = [int(digits[max(end - width, 0) : end]) for end in range(len(digits), 0, -width)]
@@ -58,12 +60,12 @@ def integer_of(spelt: str) -> int:
 
 
 def digits_of(value: int) -> str:
-    """The digits of a number, behind a minus if it is negative."""
+    """Return the digits of a number, after a minus if it is negative."""
     if value.bit_length() <= _STR_BITS:
         return str(value)
     sign, value = "-" * (value < 0), abs(value)
     data = value.to_bytes((value.bit_length() + 7) // 8, "big")
-    # Powers of 256, each the square of the one before it, by their exponents.
+    # Powers of 256 by exponent, each the square of the one before.
     powers: dict[int, Decimal] = {}
     width, power = _LEAF_BYTES, Decimal(1 << (8 * _LEAF_BYTES))
     while width < len(data):
@@ -85,7 +87,7 @@ def digits_of(value: int) -> str:
 
 
 def product(left: int, right: int) -> int:
-    """`left * right`; neither is negative."""
+    """Return `left * right`; neither may be negative."""
     left_bytes, right_bytes = _bytes_count(left), _bytes_count(right)
     if min(left_bytes, right_bytes) < _TRANSFORM_BYTES_MIN:
         return left * right
@@ -102,7 +104,7 @@ def product(left: int, right: int) -> int:
 
 
 def _transformed(left: int, left_bytes: int, right: int, right_bytes: int) -> int:
-    """The product of two polynomials with the numbers' bytes as coefficients, at 256."""
+    """Return the product as that of polynomials in 256, with the numbers' bytes as coefficients."""
     count = left_bytes + right_bytes
     size = 1 << (count - 1).bit_length()
     spectrum = np.fft.rfft(_coefficients(left, left_bytes), size)
@@ -111,7 +113,7 @@ def _transformed(left: int, left_bytes: int, right: int, right_bytes: int) -> in
     else:
         spectrum *= np.fft.rfft(_coefficients(right, right_bytes), size)
     found = np.rint(np.fft.irfft(spectrum, size)[:count]).astype("<i8").view(np.uint8)
-    # A coefficient is below 2**38: each of its five bytes is a digit of a number of its own.
+    # A coefficient is below 2**38: the bytes at each of its five places form a separate number.
     return sum(
         int.from_bytes(found[place::8].tobytes(), "little") << (8 * place) for place in range(5)
     )

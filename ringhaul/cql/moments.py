@@ -1,6 +1,6 @@
-"""Arrow's temporal values as text: any of them, also those for which Arrow and Python have none.
+"""Format any temporal value of Arrow as text, even those that Arrow and Python cannot format.
 
-For messages and for records that are kept; what is unloaded is spelt by columns (`spell`).
+For messages and for rejected records; unloads format whole columns (`spell`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _DAY_SECONDS = 86_400
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """The numbers below an array without nulls."""
+    """Return the underlying numbers of an array without nulls."""
     width = array.type.bit_width
     found: NDArray[Any] = array.view(pa.int32() if width == 32 else pa.int64()).to_numpy()
     return found
 
 
 def moment_text(arrow: pa.DataType, number: int) -> str:
-    """A value of a temporal type by the number below it: `2024-05-31`, `2024-05-31T23:59:59.5Z`,
-    `24:00:00`, `-5us`. A time that is no time of a day is told all the same."""
+    """Format a temporal value given as its underlying number: `2024-05-31`,
+    `2024-05-31T23:59:59.5Z`, `24:00:00`, `-5us`. Also formats times outside a day."""
     if pa.types.is_date32(arrow):
         return day_text(number)
     if pa.types.is_date64(arrow):
@@ -38,7 +38,7 @@ def moment_text(arrow: pa.DataType, number: int) -> str:
 
 
 def whole_days(arrow: pa.DataType, number: int) -> int | None:
-    """Days from 1970-01-01 of a date, or of a timestamp at midnight; None: at another time."""
+    """Return the days from 1970-01-01 of a date or of a timestamp at midnight; None for another."""
     if pa.types.is_date32(arrow):
         return number
     unit = "ms" if pa.types.is_date64(arrow) else arrow.unit
@@ -47,8 +47,8 @@ def whole_days(arrow: pa.DataType, number: int) -> int | None:
 
 
 def day_text(days: int) -> str:
-    """An ISO date of any year, by days from 1970-01-01."""
-    # Eras of 400 years from a 1 March: the leap day is the last of its year.
+    """Format an ISO date in any year, given as days from 1970-01-01."""
+    # Eras of 400 years that begin on 1 March: the leap day is the last of its year.
     era, day = divmod(days + 719_468, 146_097)
     year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100
@@ -61,7 +61,7 @@ def day_text(days: int) -> str:
 
 
 def _date_time_text(number: int, unit: str) -> str:
-    """An ISO date and time, by seconds or less from 1970."""
+    """Format an ISO date and time, given in units of seconds or less from 1970."""
     days, rest = divmod(number, _DAY_SECONDS * PER_SECOND[unit])
     return f"{day_text(days)}T{_clock_text(rest, unit)}"
 

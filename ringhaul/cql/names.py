@@ -1,4 +1,4 @@
-"""Names of columns as CQL writes them: lower case without quotes, as they are in double quotes.
+"""Names of columns as in CQL: unquoted names become lower case, double-quoted ones keep their case.
 
 Pure.
 """
@@ -9,15 +9,15 @@ import re
 
 from ringhaul.errors import UsageError
 
-#: Up to the next comma that is not in quotes. A quote that nothing closes is a character.
+#: A part up to the next comma outside quotes. An unclosed quote is an ordinary character.
 _PART = re.compile(r'(?:[^",]++|"[^"]*+"|"(?=[^"]*+\Z))*+')
 _QUOTED = re.compile(r'"((?:[^"]++|"")++)"')
 
 
 def listed_names(text: str | None, option: str) -> list[str]:
-    """`id, "a,b"` in its parts as they stand there; empty ones are dropped. None: no parts.
+    """Split `id, "a,b"` into its parts, unchanged; empty ones are dropped. None: no parts.
 
-    Raises `UsageError` for a text without any: an empty variable of a shell must not mean all.
+    Raises `UsageError` for a text without parts: an empty shell variable must not mean all columns.
     """
     if text is None:
         return []
@@ -28,8 +28,8 @@ def listed_names(text: str | None, option: str) -> list[str]:
 
 
 def read_names(text: str | None, option: str) -> list[str]:
-    """The names that stand there. Raises `UsageError` as `listed_names` does, and for quotes that
-    are not around a name."""
+    """Split a list into CQL names. Raises `UsageError` as `listed_names` does, and for quotes that
+    do not enclose a whole name."""
     return [_read_name(part, option) for part in listed_names(text, option)]
 
 

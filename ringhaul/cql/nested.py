@@ -1,4 +1,4 @@
-"""Nested values from JSON: lists, sets, maps, tuples, user-defined types and vectors, to any depth.
+"""Nested values from JSON: lists, sets, maps, tuples, user-defined types, vectors, at any depth.
 
 | CQL | JSON |
 |---|---|
@@ -6,12 +6,12 @@
 | map | object, its names being the keys' text; or array of [key, value] |
 | user-defined type | object by field name; fields that are missing are null |
 | scalar | string as in a CSV cell; number; true, false |
-| null | null, where Cassandra takes it: not inside of lists, sets, maps and vectors |
+| null | null, where Cassandra allows it: not inside lists, sets, maps and vectors |
 
-In a cell of text a CQL literal will do as well (`literal.py`), and such a cell in a string of JSON.
+A cell of text may also hold a CQL literal (`literal.py`), and so may a string in JSON.
 
 All elements of a column become one column of their type, which the encoder of that type reads at
-once; the cells are then glued (`gluing.py`). Numbers are never Python's: their digits are kept.
+once; their cells are then joined (`join.py`). Numbers stay text, so that all digits are kept.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from ringhaul.cql.text import ENCODERS, encode_text
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
 
-#: What `parse_json` makes: numbers are `str` too.
+#: A value from `parse_json`: numbers are `str`, too.
 Json = Any
 
 
 def unique_names(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """An object of these pairs. Raises `ValueError` for a name that stands in it twice: of two
-    values nobody knows which is meant."""
+    """Return an object of these pairs. Raises `ValueError` for a name that occurs twice, as either
+    value may be meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        # `found` has each name where it first stood: the first that is not there stands twice.
+        # `found` has the names in order of first occurrence: the first mismatch is a repetition.
         order = zip(found, pairs, strict=False)
         twice = next((name for first, (name, _) in order if first != name), pairs[len(found)][0])
-        raise ValueError(f"the name {shown(twice)} stands twice in an object")
+        raise ValueError(f"the name {shown(twice)} occurs twice in an object")
     return found
 
 
@@ -67,14 +67,14 @@ _CONTAINERS = ("list", "set", "map", "tuple", "udt", "vector")
 
 
 def loadable(kind: CqlType) -> bool:
-    """Can values of this type be written by INSERT?"""
+    """Whether values of this type can be written by INSERT."""
     if kind.name in _CONTAINERS:
         return all(map(loadable, kind.of))
     return kind.name in ENCODERS
 
 
 def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
-    """The value of one JSON text in UTF-8. Raises `ValueError` with the reason."""
+    """Parse one JSON text in UTF-8. Raises `ValueError` with the reason."""
     try:
         return decoder.decode(text.decode())
     except UnicodeDecodeError as error:
@@ -82,14 +82,14 @@ def parse_json(text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise ValueError("not JSON that can be read: its nesting is too deep") from None
+        raise ValueError("not readable JSON: its nesting is too deep") from None
 
 
 def encode_column(
     kind: CqlType, values: pa.BinaryArray, fmt: TextFormat, *, null_length: int
 ) -> Column:
-    """Cells of a column of text, nested values being JSON or CQL literals; what `encode_text` is to
-    scalars."""
+    """Encode a column of text of any type; nested values are JSON or CQL literals. `encode_text` is
+    for scalars only."""
     if kind.name in ENCODERS:
         cells, bad = encode_text(kind.name, values, fmt, null_length=null_length)
         return Column(cells, faults_of(bad, kind.name))
@@ -109,7 +109,7 @@ def encode_column(
 
 
 def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER) -> Json:
-    """The value of one cell. Raises `ValueError` with the reason, or both of them."""
+    """Parse one cell as JSON or as a CQL literal. Raises `ValueError` with one or both reasons."""
     try:
         return parse_json(text, decoder)
     except ValueError as no_json:
@@ -124,15 +124,15 @@ def parse_cell(kind: CqlType, text: bytes, decoder: json.JSONDecoder = _DECODER)
 def encode_json(
     kind: CqlType, values: Sequence[Json], fmt: TextFormat, *, null_length: int
 ) -> Column:
-    """Cells of a column of parsed JSON; None becomes a cell of length `null_length`. A string for
-    a nested value is one as a cell of text has it."""
+    """Encode a column of parsed JSON; None becomes a cell of length `null_length`. A string for a
+    nested value is parsed like a cell of text."""
     if not kind.scalar:
         values = [_of_text(kind, value) if isinstance(value, str) else value for value in values]
     return _encode(kind, values, json_format(fmt), null_length)
 
 
 def _of_text(kind: CqlType, text: str) -> Json:
-    """The nested value that a string holds, or the string, which is refused as one."""
+    """Parse the nested value in a string, or return the string, which is then refused."""
     try:
         return parse_cell(kind, text.encode())
     except ValueError:
@@ -141,7 +141,7 @@ def _of_text(kind: CqlType, text: str) -> Json:
 
 @lru_cache
 def json_format(fmt: TextFormat) -> TextFormat:
-    """JSON spells numbers and booleans in its own way; what is said of CSV cells is of no use."""
+    """Return the format of values in JSON, which has its own spelling of numbers and booleans."""
     fmt = replace(fmt, decimal_sep=".", thousands_sep="")
     words = {word.lower() for word in fmt.true_words + fmt.false_words}
     return replace(
@@ -182,7 +182,7 @@ def _binary(texts: Sequence[str]) -> pa.BinaryArray:
     try:
         return pa.array(texts, pa.string()).cast(pa.binary())
     except UnicodeEncodeError:
-        # Half of a surrogate pair: its bytes are no UTF-8, and the value is refused for that.
+        # Half of a surrogate pair: its bytes are not UTF-8, and the value is refused for that.
         return pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())
 
 
@@ -256,7 +256,7 @@ def _encode_udt(kind: CqlType, values: Sequence[Json], fmt: TextFormat) -> Colum
     for row, value in enumerate(rows):
         if not value.keys() <= known:
             unknown = next(name for name in value if name not in known)
-            reason = f"no field is named {shown(unknown)}; there are {', '.join(kind.fields)}"
+            reason = f"no field is named {shown(unknown)}; its fields are {', '.join(kind.fields)}"
             faults.setdefault(row, Fault("", kind.name, reason))
     columns = []
     for field, of in zip(kind.fields, kind.of, strict=True):
@@ -278,7 +278,7 @@ _ENCODERS: dict[str, Callable[[CqlType, Sequence[Json], TextFormat], Column]] = 
 
 
 def _of_kind(kind: CqlType, values: Sequence[Json], *wanted: type) -> tuple[list[Any], Faults]:
-    """The values, empty ones where another kind of JSON value stands, and those as faults."""
+    """Return the values, with those of another JSON kind replaced by empty ones and as faults."""
     if set(map(type, values)) <= set(wanted):
         return list(values), {}
     faults: Faults = {}
@@ -288,7 +288,7 @@ def _of_kind(kind: CqlType, values: Sequence[Json], *wanted: type) -> tuple[list
         if isinstance(value, wanted):
             rows.append(value)
             continue
-        if value == {} and kind.name == "set":  # an empty one, as CQL has it
+        if value == {} and kind.name == "set":  # an empty set in CQL
             rows.append([])
             continue
         rows.append(wanted[0]())

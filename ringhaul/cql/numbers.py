@@ -1,7 +1,7 @@
 """Whole numbers of fixed width, floating point and booleans from text.
 
-The fast pass is Arrow's own number parser, behind a check of the characters: on its own it also
-takes hexadecimal whole numbers and words for infinities.
+The fast pass is Arrow's own number parser, after a check of the characters: by itself Arrow also
+accepts hexadecimal whole numbers and words for infinity.
 """
 
 import math
@@ -19,19 +19,19 @@ from ringhaul.cql.cells import Cells
 from ringhaul.cql.column import BadValue, Encoded, Mask, TextColumn, parse_left, shown
 from ringhaul.cql.text_format import TextFormat
 
-#: Type -> its big-endian form.
+#: Type -> its big-endian numpy type.
 _INTEGERS = {"tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8"}
-# Possessive, so that a value that does not match costs no more than one that does.
+# Possessive, so that a text that does not match costs no more than one that does.
 _WHOLE = re.compile(r"[+-]?[0-9]++")
 _REAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
-#: Within int64 whatever the digits.
+#: Matches only numbers that fit in an int64.
 _FAST_WHOLE = r"^-?(?:[0-9]{1,18}|[1-8][0-9]{18})$"
 _FAST_REAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$"
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 
 
 def encode_integers(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
-    """tinyint, smallint, int or bigint."""
+    """Encode tinyint, smallint, int or bigint."""
     column, misspelt = plain_numbers(column.trimmed(), cql_type, fmt)
     wire = np.dtype(_INTEGERS[cql_type])
     low, high = int(np.iinfo(wire).min), int(np.iinfo(wire).max)
@@ -49,7 +49,7 @@ def encode_integers(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encod
 
 
 def encode_floats(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded:
-    """float (rounded once, straight from the text) or double."""
+    """Encode float (rounded once, directly from the text) or double."""
     column, misspelt = plain_numbers(column.trimmed(), cql_type, fmt)
     native, wire = (np.float32, ">f4") if cql_type == "float" else (np.float64, ">f8")
     values, done = _reals(column, native)
@@ -66,7 +66,7 @@ def encode_floats(column: TextColumn, cql_type: str, fmt: TextFormat) -> Encoded
 
 
 def encode_booleans(column: TextColumn, fmt: TextFormat) -> Encoded:
-    """One byte, 1 or 0, by the words of `fmt`."""
+    """Encode booleans as one byte, 1 or 0, by the words of `fmt`."""
     column = column.trimmed()
     true_words = {form for word in fmt.true_words for form in _cases(word)}
     false_words = {form for word in fmt.false_words for form in _cases(word)}
@@ -85,7 +85,7 @@ def encode_booleans(column: TextColumn, fmt: TextFormat) -> Encoded:
 
 
 def whole_numbers(column: TextColumn) -> tuple[NDArray[np.int64], Mask | None]:
-    """Values as int64, and which could be read so fast (None: all); 0 where they could not."""
+    """Read values as int64. Returns them and a mask of those read (None: all); the others are 0."""
     data = column.data
     if ((data - np.uint8(0x30) <= 9) | (data == 0x2D)).all():
         try:
@@ -98,7 +98,7 @@ def whole_numbers(column: TextColumn) -> tuple[NDArray[np.int64], Mask | None]:
 def plain_numbers(
     column: TextColumn, cql_type: str, fmt: TextFormat
 ) -> tuple[TextColumn, list[BadValue]]:
-    """The column with a decimal point and no thousands separators, and what is misspelt.
+    """Return the column with decimal points and no thousands separators, and misspelt values.
 
     Thousands separators must stand between groups of three digits, the first of which does not
     begin with a zero, so that "12,50" is never read as 1250, nor "0,125" as 125.
@@ -127,13 +127,13 @@ def plain_numbers(
     left = np.flatnonzero(~spelt)
     misspelt = parse_left(column, left, cql_type, refuse, None)[1] if len(left) else []
     if misspelt:
-        # The rows are bad already: any number will do, so that they are not reported twice.
+        # These rows are bad already; any valid number prevents reporting them twice.
         array = pc.if_else(pa.array(spelt), array, pa.scalar(b"0", pa.binary()))
     return TextColumn.of(array), misspelt
 
 
 def parse_real(text: str, cql_type: str) -> float:
-    """A float or double. Raises `ValueError` with the reason."""
+    """Parse a float or double. Raises `ValueError` with the reason."""
     word = text.lower().removeprefix("-").removeprefix("+")
     if word in _WORDS and not (word == "nan" and len(text) != 3) and text[:2] != "-+":
         return -_WORDS[word] if text[0] == "-" else _WORDS[word]
@@ -148,10 +148,10 @@ def parse_real(text: str, cql_type: str) -> float:
 
 
 def _nearest_float32(text: str, value: float) -> float:
-    """`text`, whose nearest double is `value`, rounded once to the nearest float32.
+    """Round `text`, whose nearest double is `value`, once to the nearest float32.
 
-    Rounding the double again goes wrong only if it lies exactly between two float32s, where the
-    text itself may lie on either side.
+    Rounding the double again can be wrong only if it lies exactly between two float32s, as the
+    text's number may lie on either side.
     """
     if math.isinf(value):
         return value
@@ -209,8 +209,8 @@ def _parse_boolean(text: str, fmt: TextFormat) -> bool:
     if word in {false_word.casefold() for false_word in fmt.false_words}:
         return False
     raise ValueError(
-        f"{shown(text)} is none of the words for true ({', '.join(fmt.true_words)}) "
-        f"and false ({', '.join(fmt.false_words)})"
+        f"{shown(text)} is not one of the words for true ({', '.join(fmt.true_words)}) "
+        f"or false ({', '.join(fmt.false_words)})"
     )
 
 

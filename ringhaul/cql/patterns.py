@@ -1,8 +1,8 @@
-"""strftime patterns as regular expressions with named groups, for reading.
+"""Compile strftime patterns to regular expressions with named groups, for parsing.
 
-Stricter than `datetime.strptime`, so that a text has one reading: a numeric field that touches
-another one takes its full width, years have four digits, and nothing is skipped silently. Names
-of months and days are the English ones, in any case.
+Stricter than `datetime.strptime`, so that a text has one reading: a numeric field next to another
+one has its full width, years have four digits, and nothing is skipped silently. Names of months and
+days are English, in any case.
 """
 
 import functools
@@ -18,7 +18,7 @@ _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _DAYS_SHORT = "mon|tue|wed|thu|fri|sat|sun"
 ZONE = r"[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?"
 
-#: Directive -> (group, digits at least, digits at most).
+#: Directive -> (group, least digits, most digits).
 _NUMBERS = {
     "Y": ("year", 4, 4),
     "y": ("year_of_century", 2, 2),
@@ -46,13 +46,13 @@ _TOKEN = re.compile(r"%(.?)|([^%]+)", re.DOTALL)
 
 @functools.lru_cache(maxsize=128)
 def compile_pattern(pattern: str, *, any_digits: bool = False) -> re.Pattern[str]:
-    """The expression that a whole text must match. Raises `UsageError`, the pattern first.
+    """Return the expression that a whole text must match. Raises `UsageError`, the pattern first.
 
     Groups: year, year_of_century, month, month_name, day, hour, hour12, half, minute, second,
-    fraction, zone; only those that the pattern has. With `any_digits` the digits that stand in the
-    pattern itself match any: whether a text matches depends on its layout (`layouts.py`) alone.
+    fraction, zone; only those that the pattern has. With `any_digits`, literal digits in the
+    pattern match any digit: whether a text matches depends only on its layout (`layouts.py`).
     """
-    expanded = pattern.strip()  # as the values are
+    expanded = pattern.strip()  # values are trimmed, too
     for short, long in _SHORTHANDS.items():
         expanded = re.sub(rf"(?<!%)((?:%%)*)%{short}", rf"\g<1>{long}", expanded)
     tokens = [(match[1], match[2]) for match in _TOKEN.finditer(expanded)]

@@ -1,4 +1,4 @@
-"""text, ascii and blob from text: values whose bytes stay as they are, or nearly."""
+"""text, ascii and blob from text: values whose bytes stay the same, or nearly."""
 
 import binascii
 
@@ -21,7 +21,7 @@ _HEX_FORM = r"^0[xX](?:[0-9a-fA-F]{2})*$"
 
 
 def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat | None) -> Encoded:
-    """text or varchar: any UTF-8, not trimmed. `fmt` None: no option says how it is encoded."""
+    """Encode text or varchar: any UTF-8, not trimmed. `fmt` None: no option sets the encoding."""
     array = column.array()
     bad: list[BadValue] = []
     if len(column.data) and column.data.max() >= 0x80:
@@ -37,7 +37,7 @@ def encode_texts(column: TextColumn, cql_type: str, fmt: TextFormat | None) -> E
 
 
 def encode_asciis(column: TextColumn, _: TextFormat) -> Encoded:
-    """ascii: bytes under 0x80, not trimmed."""
+    """Encode ascii: bytes below 0x80, not trimmed."""
     array = column.array()
     bad: list[BadValue] = []
     if len(column.data) and column.data.max() >= 0x80:
@@ -53,7 +53,7 @@ def encode_asciis(column: TextColumn, _: TextFormat) -> Encoded:
 
 
 def encode_blobs(column: TextColumn, fmt: TextFormat) -> Encoded:
-    """blob: 0x and pairs of hexadecimal digits, or base64; empty text is an empty value."""
+    """Encode blob: 0x and pairs of hexadecimal digits, or base64; empty text is an empty value."""
     column = column.trimmed()
     if fmt.blob == "base64":
         left = np.arange(len(column))
@@ -89,7 +89,7 @@ def _utf8_reason(value: bytes, fmt: TextFormat | None) -> str | None:
 
 
 def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
-    """The bytes of all values, or None unless each is 0x and pairs of digits."""
+    """Return the bytes of all values, or None unless each is 0x and pairs of digits."""
     lengths = column.lengths
     if (lengths < 2).any() or (lengths & 1).any():
         return None
@@ -97,7 +97,7 @@ def _unhexlified(column: TextColumn) -> pa.BinaryArray | None:
     if (column.data[starts] != 0x30).any() or (column.data[starts + 1] | 0x20 != 0x78).any():
         return None
     digits = column.data.copy()
-    digits[starts + 1] = 0x30  # 0x becomes 00, one byte in front of each value
+    digits[starts + 1] = 0x30  # 0x becomes 00, an extra byte before each value
     try:
         data = np.frombuffer(binascii.unhexlify(digits.tobytes()), np.uint8)
     except binascii.Error:

@@ -1,7 +1,7 @@
 """timestamp, date and time from text, exact over their whole range.
 
-One expression per form serves both speeds: the slow parser matches it against each value, the
-fast pass against one sample of each layout (see `layouts`).
+One expression per form serves both passes: the slow parser matches it against each value, the fast
+pass against one sample of each layout (see `layouts`).
 """
 
 import functools
@@ -40,8 +40,8 @@ _ISO_FORM = re.compile(
 _EPOCH_FORM = re.compile(r"(?P<epoch>-?\d+)", re.ASCII)
 
 _EPOCH_PER_MS = {"": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
-#: Whole numbers that read as a year, a date or a date and time of 1900 to 2100. As milliseconds
-#: they are moments of 1970 or of the far future, which nobody means; guessing would be silent.
+#: Whole numbers that look like a year, a date or a date and time from 1900 to 2100. As milliseconds
+#: they would be in 1970 or in the far future, which is hardly meant; a guess would go unnoticed.
 _DATE_LIKE = ((1900, 2100), (19000101, 21001231), (19000101000000, 21001231235959))
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 #: Days of a `date` are sent as an unsigned int32 with 1970-01-01 in the middle.
@@ -50,9 +50,9 @@ _OFFSET_HOURS_MAX = 18  # as java.time's ZoneOffset
 
 
 def encode_timestamps(column: TextColumn, fmt: TextFormat) -> Encoded:
-    """int64 milliseconds since 1970 UTC; finer fractions are floored."""
+    """Encode timestamps: int64 milliseconds since 1970 UTC; finer fractions are floored."""
     column = column.trimmed()
-    # Each form, and what has its layout; the two differ where a pattern has digits of its own.
+    # Each form, and the form of its layout; they differ if a pattern contains literal digits.
     forms = [
         (compile_pattern(p), compile_pattern(p, any_digits=True)) for p in fmt.timestamp_formats
     ]
@@ -67,8 +67,8 @@ def encode_timestamps(column: TextColumn, fmt: TextFormat) -> Encoded:
             if form is _EPOCH_FORM:
                 return _epoch_plan(like, fmt.epoch_unit)
             match = like if form is layout else form.fullmatch(sample)
-            # Other values of the layout may match where the sample does not, or be split in
-            # another way: they are read one by one.
+            # Other values of the layout may match where the sample does not, or be split
+            # differently: they are read one by one.
             return _timestamp_plan(match, zone) if match and match.regs == like.regs else None
         return None
 
@@ -82,12 +82,12 @@ def encode_timestamps(column: TextColumn, fmt: TextFormat) -> Encoded:
 
 
 def encode_dates(column: TextColumn, _: TextFormat) -> Encoded:
-    """uint32 days, 2^31 being 1970-01-01."""
+    """Encode dates: uint32 days, where 2^31 is 1970-01-01."""
     return _encode(column.trimmed(), "date", np.uint32, _date_plan, parse_date)
 
 
 def encode_times(column: TextColumn, _: TextFormat) -> Encoded:
-    """int64 nanoseconds since midnight."""
+    """Encode times: int64 nanoseconds since midnight."""
     return _encode(column.trimmed(), "time", np.int64, _time_plan, parse_time)
 
 
@@ -108,11 +108,11 @@ def _encode(
     return Encoded(Cells.fixed(values.astype(values.dtype.newbyteorder(">"))), bad)
 
 
-# The slow parsers: what the types accept.
+# The slow parsers, which define what the types accept.
 
 
 def parse_timestamp(text: str, fmt: TextFormat) -> int:
-    """Milliseconds since 1970 UTC. Raises `ValueError` with the reason."""
+    """Return milliseconds since 1970 UTC. Raises `ValueError` with the reason."""
     failure = ValueError(f"{shown(text)} is not a timestamp such as 2024-05-31T23:59:59.123Z")
     for form in (*map(compile_pattern, fmt.timestamp_formats), _ISO_FORM):
         match = form.fullmatch(text)
@@ -138,7 +138,7 @@ def parse_timestamp(text: str, fmt: TextFormat) -> int:
 
 
 def parse_date(text: str) -> int:
-    """Days as the wire has them. Raises `ValueError` with the reason."""
+    """Return days in the wire form. Raises `ValueError` with the reason."""
     match = _DATE_FORM.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a date such as 2024-05-31")
@@ -149,7 +149,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds since midnight. Raises `ValueError` with the reason."""
+    """Return nanoseconds since midnight. Raises `ValueError` with the reason."""
     match = _TIME_FORM.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown(text)} is not a time of day such as 23:59:59.123456789")
@@ -176,7 +176,7 @@ def _days_of(match: re.Match[str]) -> int:
     if not 1 <= month <= 12:
         raise ValueError(f"{shown(match[0])} has month {month}")
     if not 1 <= day <= month_days(year, month):
-        raise ValueError(f"{shown(match[0])} has day {day} in a month without it")
+        raise ValueError(f"{shown(match[0])} has day {day}, which the month lacks")
     return days_of(year, month, day)
 
 
@@ -194,7 +194,7 @@ def _seconds_of(match: re.Match[str]) -> int:
 
 
 def _full_year(two_digits: str) -> int:
-    """POSIX: 69..99 are of the 1900s, 00..68 of the 2000s."""
+    """Return the full year by POSIX: 69..99 are 1969..1999, 00..68 are 2000..2068."""
     year = int(two_digits)
     return year + (1900 if year >= 69 else 2000)
 
@@ -228,7 +228,7 @@ def _in_int64(milliseconds: int, text: str) -> int:
     return milliseconds
 
 
-# The plans of the fast pass. They read 4-digit years without a sign; others are left.
+# The plans of the fast pass. They read 4-digit years without a sign, and leave others.
 
 
 def _timestamp_plan(match: re.Match[str], zone: Any) -> Plan | None:
@@ -262,7 +262,7 @@ def _timestamp_plan(match: re.Match[str], zone: Any) -> Plan | None:
 
 
 def _own_digits(match: re.Match[str]) -> list[tuple[int, int]]:
-    """The digits of the form itself, outside of its groups: where each stands, and which it is."""
+    """Return the position and the character of each literal digit, outside the form's groups."""
     read = {position for span in match.regs[1:] for position in range(*span)}
     return [
         (position, ord(character))
@@ -289,7 +289,7 @@ def _epoch_plan(match: re.Match[str], unit: str) -> Plan | None:
 
 
 def is_date_like(values: Any) -> Any:
-    """Whether a whole number, or each of a column of them, lies within `_DATE_LIKE`."""
+    """Whether a whole number, or each number of a column, lies within `_DATE_LIKE`."""
     year, date, moment = ((values >= low) & (values <= high) for low, high in _DATE_LIKE)
     return year | date | moment
 

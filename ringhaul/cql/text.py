@@ -1,4 +1,4 @@
-"""Columns of text to cells: the table of scalar CQL types and the door to it."""
+"""Encode columns of text to cells: the table of scalar CQL types and its entry point."""
 
 from collections.abc import Callable
 
@@ -53,17 +53,17 @@ ENCODERS |= {name: taking_empties(ENCODERS[name]) for name in sorted(EMPTIABLE)}
 
 
 def supported(cql_type: str) -> bool:
-    """Can text be read as this type?"""
+    """Whether text can be read as this type."""
     return cql_type in ENCODERS
 
 
 def encode_text(
     cql_type: str, values: pa.BinaryArray, fmt: TextFormat, *, null_length: int
 ) -> tuple[Cells, list[BadValue]]:
-    """Cells of `cql_type` from its UTF-8 text, and the values that cannot be one, in row order.
+    """Encode UTF-8 text as `cql_type`. Returns the cells, and the bad values in row order.
 
-    An Arrow null becomes a cell of length `null_length` (-1: null, -2: unset). Cells at bad
-    rows are arbitrary: filter them out. `cql_type` must be `supported`.
+    An Arrow null becomes a cell of length `null_length` (-1: null, -2: unset). Cells of bad values
+    are arbitrary: filter them out. `cql_type` must be `supported`.
     """
     column, valid = without_nulls(values)
     cells, bad = ENCODERS[cql_type](column, fmt)

@@ -1,4 +1,4 @@
-"""How the text of a load spells values: what a user may set beyond the defaults."""
+"""The spelling of values in the text of a load, as users can set it."""
 
 import zoneinfo
 from dataclasses import asdict, dataclass
@@ -8,21 +8,21 @@ from ringhaul.cql.patterns import compile_pattern
 from ringhaul.errors import UsageError
 from ringhaul.option_names import option_name
 
-#: Milliseconds are Cassandra's own unit; a unit finer than that is floored.
+#: Cassandra's own unit is milliseconds; values in a finer unit are floored.
 EPOCH_UNITS = ("s", "ms", "us", "ns")
 BLOB_FORMS = ("hex", "base64")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
-    """Spelling of values in text. Raises `UsageError` that names the option it cannot use."""
+    """The spelling of values in text. Raises `UsageError` that names an invalid option."""
 
     #: strftime patterns for timestamps, tried in order before ISO 8601.
     timestamp_formats: tuple[str, ...] = ()
     #: Unit of a bare integer in a timestamp column: s, ms, us or ns since 1970 UTC. Empty: ms, but
-    #: what reads as a year or a date (2026, 20260131) is refused.
+    #: numbers that look like a year or a date (2026, 20260131) are refused.
     epoch_unit: str = ""
-    #: IANA name of the zone of timestamps that name none.
+    #: IANA name of the zone of timestamps without one.
     timezone: str = "UTC"
     #: Words for booleans, in any case.
     true_words: tuple[str, ...] = ("true", "t", "yes", "y", "1")
@@ -32,7 +32,7 @@ class TextFormat:
     #: Decimal separator of numbers, and the one between groups of three digits ("": none).
     decimal_sep: str = "."
     thousands_sep: str = ""
-    #: Of the options that set all this, for messages: see `option_names`.
+    #: Prefix of the options that set this format, for messages: see `option_names`.
     option_prefix: str = ""
 
     def __post_init__(self) -> None:
@@ -85,11 +85,11 @@ class TextFormat:
         return self.decimal_sep == "." and not self.thousands_sep
 
     def option(self, name: str) -> str:
-        """How the running command calls an option about its input, such as ``epoch-unit``."""
+        """Return the running command's name of an option about input, such as ``epoch-unit``."""
         return option_name(name, self.option_prefix)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able values; `from_json` reads them back."""
+        """Return the format as JSON-able values, for `from_json`."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()

@@ -1,7 +1,7 @@
-"""Tokens: where on the ring a routing key lives, as Cassandra's Murmur3Partitioner says.
+"""Tokens: the positions of routing keys on the ring, by Cassandra's Murmur3Partitioner.
 
-It is the first half of MurmurHash3 x64 128 with one quirk that must be kept: the bytes of the
-last, incomplete 16-byte block are sign-extended before they are combined. All keys of a column
+A token is the first half of MurmurHash3 x64 128, with a quirk that must be reproduced: the bytes of
+the last, incomplete 16-byte block are sign-extended before they are combined. All keys of a column
 are hashed at once; the loop runs over 16-byte blocks, so a column of short keys takes one round.
 """
 
@@ -20,11 +20,11 @@ Words = NDArray[np.uint64]
 
 
 def murmur3_tokens(keys: pa.BinaryArray) -> NDArray[np.int64]:
-    """The token of each routing key (no nulls), -2^63 being replaced by 2^63 - 1."""
+    """Return the token of each routing key (no nulls), with -2^63 replaced by 2^63 - 1."""
     column = TextColumn.of(keys)
     lengths = column.lengths.astype(np.int64)
     starts = column.offsets[:-1].astype(np.int64)
-    # One word begins at every byte; 16 zeros more let words be read past the last key's end.
+    # A word begins at every byte; 16 extra zeros allow reading words past the last key's end.
     data = np.concatenate([column.data, np.zeros(_BLOCK, np.uint8)])
     words = np.ndarray((len(column.data) + 9,), np.dtype("<u8"), data.data, 0, (1,))
 
@@ -60,12 +60,12 @@ def _mix_block(h1: Words, h2: Words, k1: Words, k2: Words) -> tuple[Words, Words
 
 
 def _signed_tail(words: Words, length: NDArray[np.int64]) -> Words:
-    """The first `length` (0..8) bytes of each word, each sign-extended, combined by exclusive or.
+    """Combine the first `length` (0..8) bytes of each word, each sign-extended, by exclusive or.
 
     A byte over 0x7f inverts all bytes above it, so byte i comes out inverted when an odd number
     of the bytes below it are over 0x7f.
     """
-    # A shift by 64 is undefined: two shifts by half of it are not.
+    # A shift by 64 is undefined, so shift twice by half.
     half = (length * 4).astype(np.uint64)
     kept = words & ~((np.uint64(0xFFFFFFFFFFFFFFFF) << half) << half)
     negative = (kept >> np.uint64(7)) & _LOW_BITS

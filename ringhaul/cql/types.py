@@ -1,6 +1,6 @@
-"""CQL types as trees: read from CQL text, kept as JSON with the job, and their Arrow form. Pure.
+"""CQL types as trees: parsed from CQL text, stored as JSON with a job, with an Arrow form. Pure.
 
-Arrow forms are lossless and keep null apart from every value:
+Arrow forms are lossless and distinguish null from every value:
 
 | CQL | Arrow |
 |---|---|
@@ -19,8 +19,8 @@ Arrow forms are lossless and keep null apart from every value:
 | user-defined type | struct with its fields |
 | vector<T, n> | fixed-size list |
 
-A decimal's scale belongs to the value and not to the column, and a varint has no bound; Arrow's
-decimals have neither, so both travel as text.
+Each decimal has its own scale, and a varint is unbounded. Arrow's decimals have a fixed scale and a
+limited size, so both types are text in Arrow.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ SCALARS: Mapping[str, pa.DataType] = {
 Fields = tuple[tuple[str, str], ...]
 
 _TOKEN = re.compile(r"""\s*(?:("(?:[^"]++|"")*+")|([^<>,\s"]+)|([<>,]))""")
-#: Of a vector: Cassandra's own bound is an int.
+#: The dimension of a vector: in Cassandra an int.
 _SIZE = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True)
 class CqlType:
-    """One type. `name` is a scalar's, or list, set, map, tuple, vector, udt.
+    """A CQL type. `name` is that of a scalar, or list, set, map, tuple, vector, udt.
 
-    `of`: element types (list, set, vector: one; map: key and value; tuple, udt: one a field).
+    `of`: element types (list, set, vector: one; map: key and value; tuple, udt: one per field).
     `fields`: the field names of a user-defined type. `size`: the dimension of a vector.
     """
 
@@ -93,7 +93,7 @@ class CqlType:
         return self.name in SCALARS
 
     def __str__(self) -> str:
-        """As CQL has it; a user-defined type by its fields, since its name is not known."""
+        """Return the type in CQL; a user-defined type by its fields, as its name is not known."""
         if self.name == "udt":
             pairs = zip(self.fields, self.of, strict=True)
             return f"udt<{', '.join(f'{name} {of}' for name, of in pairs)}>"
@@ -101,7 +101,7 @@ class CqlType:
         return f"{self.name}<{', '.join(parameters)}>" if parameters else self.name
 
     def arrow(self) -> pa.DataType:
-        """The Arrow form; see the module's table."""
+        """Return the Arrow form; see the module's table."""
         match self.name:
             case "list" | "set":
                 return pa.list_(pa.field("item", self.of[0].arrow()))
@@ -118,7 +118,7 @@ class CqlType:
                 return SCALARS[self.name]
 
     def to_json(self) -> list[Any]:
-        """The type as nested lists; what `from_json` takes."""
+        """Return the type as nested lists, for `from_json`."""
         return [self.name, [t.to_json() for t in self.of], list(self.fields), self.size]
 
     @classmethod
@@ -127,19 +127,19 @@ class CqlType:
         return cls(name, tuple(cls.from_json(t) for t in of), tuple(fields), size)
 
 
-#: Types within types that are read; the server nests its own hardly ever ten deep. Each level takes
-#: a call or more of Python's, which ends at a thousand.
+#: Deepest nesting of types that is parsed; real types are hardly ever nested ten deep. Each level
+#: takes one or more Python calls, whose depth is limited to a thousand.
 DEPTH_MAX = 100
 
 
 class UnknownType(UsageError):
-    """A type that ringhaul does not know, such as a custom one of the server's."""
+    """A type that ringhaul does not know, such as a custom type of the server."""
 
 
 def parse_type(text: str, user_types: Mapping[str, Fields] | None = None) -> CqlType:
-    """The type that CQL text such as `frozen<map<text, list<int>>>` names.
+    """Parse CQL text such as `frozen<map<text, list<int>>>`.
 
-    `frozen` changes nothing on the wire and is dropped. `user_types`: name -> fields, of the
+    `frozen` changes nothing on the wire and is dropped. `user_types`: name -> fields, from the
     table's keyspace. Raises `UnknownType`.
     """
     if text.count("<") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
@@ -187,7 +187,7 @@ def _parse(
 def _parse_parameters(
     name: str, tokens: list[str], at: int, text: str, user_types: Mapping[str, Fields]
 ) -> tuple[CqlType, int]:
-    """What stands between `<` and `>`."""
+    """Parse the parameters between `<` and `>`."""
     of: list[CqlType] = []
     size = 0
     while True:
@@ -212,7 +212,7 @@ def _parse_parameters(
 
 
 def type_texts(types: Sequence[CqlType]) -> tuple[list[str], tuple[tuple[str, Fields], ...]]:
-    """Types as CQL text that `parse_type` reads, with user-defined types under made-up names."""
+    """Return types as CQL text for `parse_type`, with made-up names for user-defined types."""
     made: list[tuple[str, Fields]] = []
 
     def text(kind: CqlType) -> str:

@@ -1,7 +1,8 @@
-"""Whole numbers of 1 to 9 bytes, as Cassandra writes lengths in vectors and parts of durations.
+"""Variable-length integers (vints) of 1 to 9 bytes, which Cassandra uses for lengths in vectors and
+for the parts of durations.
 
-The number of ones that lead the first byte is the number of bytes that follow it; what is left of
-the first byte and those bytes are the number, big-endian.
+The number of leading ones in the first byte is the number of bytes that follow it; the remaining
+bits of the first byte and those bytes are the number, big-endian.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from numpy.typing import NDArray
 from ringhaul.cql.column import TextColumn
 
 _BYTES_MAX = 9
-#: Bytes that follow the first -> the ones that lead it.
+#: Number of bytes after the first -> the leading ones of the first byte.
 _PREFIXES = np.array([(0xFF00 >> extra) & 0xFF for extra in range(_BYTES_MAX)], np.uint8)
-#: Numbers from this one on need one more byte after the first, and so on; 8 hold any number.
+#: The least numbers that need 1, 2, ... bytes after the first; 8 hold any number.
 _STEPS = tuple(np.uint64(1 << (7 * extra)) for extra in range(1, _BYTES_MAX))
 
 Numbers = NDArray[Any]
 
 
 def unsigned_vints(values: Numbers) -> pa.BinaryArray:
-    """Each number (uint64) as its bytes."""
+    """Encode each number (uint64) as a vint."""
     values = values.astype(np.uint64)
     extra = np.zeros(len(values), np.uint8)
     for step in _STEPS:
@@ -40,6 +41,6 @@ def unsigned_vints(values: Numbers) -> pa.BinaryArray:
 
 
 def signed_vints(values: NDArray[np.int64]) -> pa.BinaryArray:
-    """Each number as its bytes: 0, -1, 1, -2 ... are the unsigned 0, 1, 2, 3 ..."""
+    """Encode each number as a zigzag vint: 0, -1, 1, -2 ... become the unsigned 0, 1, 2, 3 ..."""
     values = values.astype(np.int64)
     return unsigned_vints(((values << 1) ^ (values >> 63)).view(np.uint64))

@@ -1,6 +1,6 @@
-"""WHERE and SELECT over a table's rows: what Cassandra is asked, and the rest in Arrow.
+"""WHERE and SELECT over a table's rows: the part that Cassandra evaluates, and the rest in Arrow.
 
-Pure. Batches have the Arrow forms of `ringhaul.cql.types`; names are as CQL has them.
+Pure. Batches have the Arrow forms of `ringhaul.cql.types`; names are spelt as in CQL.
 """
 
 from ringhaul.query.aggregate import Aggregation, Partial

@@ -1,8 +1,8 @@
-"""Aggregation in parts: each unit makes a `Partial` of its rows, and all of them are merged.
+"""Aggregation in parts: each unit makes a `Partial` of its rows, and all partials are merged.
 
-Merging is associative and commutative. Within one query of one set of rows, results do not depend
-on how rows were split and in what order parts were merged: exactly for all but sums, averages and
-spreads of floats, which `states` bounds.
+Merging is associative and commutative. For a given query and set of rows, the result does not
+depend on how the rows were split or in what order parts were merged. This is exact except for sums,
+averages and spreads of floats, whose error is bounded: see `states`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from ringhaul.query.scalars import Scalar
 from ringhaul.query.select import Select
 from ringhaul.query.states import Counters, Measure, States
 
-#: Rows are collected until there are so many, or so many bytes, before they are reduced: reducing
-#: costs about 0.3 ms however few there are.
+#: Rows are collected up to this number, or this many bytes, before they are reduced: reducing costs
+#: about 0.3 ms however few rows there are.
 _ROWS_MIN = 65_536
 _BYTES_MIN = 32 << 20
-#: States are merged when so many groups have come up since the last time, or as many as there are.
+#: States are merged when this many new groups were added since the last merge, or as many as it
+#: left.
 _GROUPS_MIN = 65_536
 
 
 class Aggregation:
-    """How the groups of a `Select` are computed. Costs nothing to make; has no state.
+    """Computes the groups of a `Select`. Cheap to make; stateless.
 
-    `exact_keys`: values that are equal but not the same, such as 1.5 and 1.50, are groups of their
-    own, as they are partitions of their own.
+    `exact_keys`: values that are equal but not identical, such as 1.5 and 1.50, form separate
+    groups, as they are separate partitions.
     """
 
     def __init__(self, select: Select, *, exact_keys: bool = False) -> None:
@@ -37,14 +38,14 @@ class Aggregation:
         self._arguments: dict[str, Scalar | None] = {}
         measures: dict[tuple[str, Measure], int] = {}
         counters: dict[tuple[str, Counters], int] = {}
-        #: For each aggregate, where its states are.
+        #: For each aggregate, the places of its states: (among the counters?, index).
         self.places: list[list[tuple[bool, int]]] = []
         for aggregate in select.aggregates:
             argument = aggregate.argument
             name = argument.label if argument is not None else "*"
             self._arguments[name] = argument
             places = []
-            # avg(x) and sum(x) have the same states, which are kept once.
+            # avg(x) and sum(x) share the same states.
             for measure in aggregate.measures():
                 if isinstance(measure, Counters):
                     places.append((True, counters.setdefault((name, measure), len(counters))))
@@ -54,21 +55,21 @@ class Aggregation:
         self._measures = list(measures)
         self._counters = list(counters)
         self._normalisers = [
-            _as_it_is if exact_keys else normaliser(fetch.type) for fetch in select.groups
+            _identity if exact_keys else normaliser(fetch.type) for fetch in select.groups
         ]
 
     def partial(self) -> Partial:
         return Partial(self)
 
     def unpack(self, data: bytes) -> Partial:
-        """What `Partial.pack` packed for the same query. Raises `ValueError` for anything else."""
+        """Read a packed partial of the same query. Raises `ValueError` for anything else."""
         partial = Partial(self)
         partial.add(packing.unpack(data, self.fingerprint, self.first(self._no_rows())))
         return partial
 
     @property
     def fingerprint(self) -> str:
-        """The same for queries whose partials can be merged."""
+        """Text that is equal exactly for queries whose partials can be merged."""
         parts = [f"{fetch.name} {fetch.type.to_json()}" for fetch in self.select.groups]
         for name, measure in [*self._measures, *self._counters]:
             argument = self._arguments[name]
@@ -77,7 +78,7 @@ class Aggregation:
         return "\n".join(parts)
 
     def first(self, batch: pa.RecordBatch) -> States:
-        """States of the rows of `batch`, which the WHERE let through."""
+        """Return the states of the rows of `batch`, which passed the WHERE."""
         keys = [
             normal(batch.column(fetch.name))
             for fetch, normal in zip(self.select.groups, self._normalisers, strict=True)
@@ -96,7 +97,7 @@ class Aggregation:
         )
 
     def again(self, parts: list[States]) -> States:
-        """The states of all `parts` as one."""
+        """Merge the states of all `parts` into one."""
         if len(parts) == 1:
             return parts[0]
         keys = [_joined([part.keys[i] for part in parts]) for i in range(len(self.select.groups))]
@@ -122,7 +123,7 @@ class Aggregation:
         return States([key.take(firsts) for key in keys], columns, counters, groups.count)
 
     def finish(self, states: States) -> pa.Table:
-        """The result: `select.names`, in the Arrow forms of `select.types`."""
+        """Return the result: columns `select.names`, in the Arrow forms of `select.types`."""
         computed = [
             aggregate.result(
                 [(states.counters if extra else states.columns)[i] for extra, i in places],
@@ -133,7 +134,7 @@ class Aggregation:
         return results.finish(self.select, states.keys, computed)
 
     def nothing(self) -> States:
-        """The states of no row: one group if the query has no GROUP BY."""
+        """Return the states of zero rows: one group if the query has no GROUP BY."""
         return self.first(self._no_rows())
 
     def _no_rows(self) -> pa.RecordBatch:
@@ -143,7 +144,7 @@ class Aggregation:
 
 
 class Partial:
-    """The states of some of the rows. Not for several threads."""
+    """The states of some of the rows. Not thread-safe."""
 
     def __init__(self, aggregation: Aggregation) -> None:
         self._aggregation = aggregation
@@ -153,10 +154,10 @@ class Partial:
         self._merged = 0
 
     def update(self, batch: pa.RecordBatch) -> int:
-        """Add the rows of `batch` (it has `select.columns`) that the WHERE wants.
+        """Add the rows of `batch` (it has `select.columns`) that match the WHERE.
 
-        Returns how many. Raises `QueryError` when a value cannot be computed, such as a product
-        beyond bigint.
+        Returns the number of added rows. Raises `QueryError` if a value cannot be computed, such as
+        a product beyond bigint.
         """
         select = self._aggregation.select
         kept = select.where.filter(batch)
@@ -172,7 +173,7 @@ class Partial:
         return int(kept.num_rows)
 
     def merge(self, other: Partial) -> None:
-        """Add the rows of `other`, which stays as it is."""
+        """Add the states of `other`, which keeps them too."""
         if other._aggregation.fingerprint != self._aggregation.fingerprint:
             raise ValueError("partials of different queries cannot be merged")
         other._reduce()
@@ -186,11 +187,11 @@ class Partial:
             self._merge()
 
     def pack(self) -> bytes:
-        """As compressed bytes; what `Aggregation.unpack` takes."""
+        """Return the states as compressed bytes, for `Aggregation.unpack`."""
         return packing.pack(self._states(), self._aggregation.fingerprint)
 
     def finish(self) -> pa.Table:
-        """The result so far: see `Aggregation.finish`."""
+        """Return the result so far: see `Aggregation.finish`."""
         return self._aggregation.finish(self._states())
 
     @property
@@ -199,7 +200,7 @@ class Partial:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the states and of rows not reduced yet, about: what this takes of the memory."""
+        """Approximate memory use: bytes of the states and of rows not reduced yet."""
         states = sum(array.nbytes for part in self._parts for array in part.arrays())
         return int(states) + self._bytes
 
@@ -224,7 +225,7 @@ class Partial:
         self._merged = self._parts[0].rows_count if self._parts else 0
 
 
-def _as_it_is(array: pa.Array) -> pa.Array:
+def _identity(array: pa.Array) -> pa.Array:
     return array
 
 

@@ -1,7 +1,7 @@
-"""The one error of this package."""
+"""The error class of this package."""
 
 from ringhaul.errors import UsageError
 
 
 class QueryError(UsageError):
-    """A WHERE or SELECT that cannot be read, or asks for what cannot be answered."""
+    """A WHERE or SELECT that cannot be parsed, or needs what is not supported."""

@@ -1,7 +1,7 @@
-"""varint and decimal columns, which are text in Arrow, as exact numbers.
+"""Exact numbers of varint and decimal columns, which are text in Arrow.
 
-Two speeds: Arrow's decimals of up to 76 digits when all values of an array fit in one of them at
-one scale, Python's `Decimal` otherwise. Both give the same numbers; nothing is ever rounded.
+Fast path: Arrow's decimals of up to 76 digits, if all values of an array fit one at a common scale.
+Slow path: Python's `Decimal`. Both give the same numbers without rounding.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from ringhaul.query.errors import QueryError
 
-#: Bound on the digits of any number we compute: 1E+999999999 + 1 must not fill the memory.
+#: Limit on the digits of a computed number: 1E+999999999 + 1 must not fill the memory.
 DIGITS_MAX = 100_000
 _DECIMAL128_DIGITS, _DECIMAL256_DIGITS = 38, 76
-#: Longer texts are brought to their canonical form by way of `Decimal`.
+#: Longer texts are converted to their canonical form through `Decimal`.
 _PLAIN_CHARACTERS_MAX = 37
 
 CONTEXT = decimal.Context(
@@ -50,7 +50,7 @@ KERNELS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Shape(NamedTuple):
-    """Most digits before and after the point of any value; `plain`: none has an exponent."""
+    """Most digits before and after the point of any value; `plain`: no value has an exponent."""
 
     whole_digits: int
     scale: int
@@ -63,19 +63,19 @@ def shape_of(texts: pa.Array) -> Shape:
     fractions = scales_of_plain(texts)
     lengths = pc.binary_length(texts).fill_null(0).to_numpy()
     fraction = int(fractions.max(initial=0))
-    # The point and the sign are counted as digits: a bound, not the exact number.
+    # The point and the sign count as digits, so this is an upper bound.
     return Shape(int((lengths - fractions).max(initial=0)), fraction, True)
 
 
 def scales_of_plain(texts: pa.Array) -> Any:
-    """Digits after the point, as numpy int32; 0 of nulls. No value has an exponent."""
+    """Return the digits after the point, as numpy int32; 0 for null. No value has an exponent."""
     dots = pc.find_substring(texts, ".").fill_null(-1).to_numpy()
     lengths = pc.binary_length(texts).fill_null(0).to_numpy()
     return np.where(dots >= 0, lengths - dots - 1, 0).astype(np.int32)
 
 
 def scales_of(texts: pa.Array) -> pa.Array:
-    """The scale of each value as int32, negative ones of such as 1E+3; null of null."""
+    """Return the scale of each value as int32, negative for values such as 1E+3; null for null."""
     if shape_of(texts).plain:
         found = pa.array(scales_of_plain(texts), pa.int32())
         return pc.if_else(texts.is_valid(), found, pa.scalar(None, pa.int32()))
@@ -83,9 +83,9 @@ def scales_of(texts: pa.Array) -> pa.Array:
 
 
 def as_decimals(texts: pa.Array, *, scale: int = 0, spare_digits: int = 0) -> pa.Array | None:
-    """As one of Arrow's decimal types, or None if no one holds all values.
+    """Return the values in an Arrow decimal type, or None if no such type holds all of them.
 
-    `scale`: at least so many digits after the point; `spare_digits`: left free before it.
+    `scale`: digits after the point, at least; `spare_digits`: extra digits to leave before it.
     """
     shape = shape_of(texts)
     if not shape.plain:
@@ -110,12 +110,12 @@ def scale_of(value: Decimal) -> int:
 
 
 def one_zero(value: Decimal) -> Decimal:
-    """`value`, but 0 for the -0 that only `Decimal` has; its scale stays."""
+    """Return `value`, with -0, which only `Decimal` has, changed to 0 of the same scale."""
     return value if value else value.copy_abs()
 
 
 def add(left: Decimal, right: Decimal) -> Decimal:
-    """Exact. Raises `QueryError` over `DIGITS_MAX` digits."""
+    """Return the exact sum. Raises `QueryError` over `DIGITS_MAX` digits."""
     try:
         return CONTEXT.add(left, right)
     except decimal.DecimalException:
@@ -123,7 +123,7 @@ def add(left: Decimal, right: Decimal) -> Decimal:
 
 
 def divide(value: Decimal, by: Decimal, scale: int) -> Decimal:
-    """`value / by`, rounded half to even to `scale` digits after the point."""
+    """Return `value / by`, rounded half to even to `scale` digits after the point."""
     # Whole numbers hold the quotient exactly, so that it is rounded once.
     numerator, denominator = _ratio(value)
     by_numerator, by_denominator = _ratio(by)
@@ -138,7 +138,7 @@ def divide(value: Decimal, by: Decimal, scale: int) -> Decimal:
 
 
 def rescaled(value: Decimal, scale: int) -> Decimal:
-    """The same number with `scale` digits after the point; it has no more."""
+    """Return the same number with `scale` digits after the point; it must not have more."""
     try:
         return value.quantize(Decimal((0, (1,), -scale)), context=CONTEXT)
     except decimal.DecimalException:
@@ -156,7 +156,7 @@ def _ratio(value: Decimal) -> tuple[int, int]:
 
 
 def canonical(texts: pa.Array) -> pa.Array:
-    """Texts that are equal exactly when their numbers are: without zeros after the last digit."""
+    """Return texts that are equal exactly if their numbers are: without trailing zeros."""
     lengths = pc.binary_length(texts)
     if shape_of(texts).plain and (pc.max(lengths).as_py() or 0) <= _PLAIN_CHARACTERS_MAX:
         if pc.any(pc.match_substring(texts, ".")).as_py():
@@ -185,7 +185,7 @@ def compare(operation: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.A
         digits = max(shape.whole_digits, other_shape.whole_digits)
         scale = max(shape.scale, other_shape.scale)
         if _cast(other[:0], digits, scale) is not None:
-            # One width for both: Arrow would try to make room for a sum of both.
+            # Both get the same type: otherwise Arrow would make room for the sum of both.
             first, second = _cast(left, digits, scale), _cast(other, digits, scale)
             assert second is not None
             return KERNELS[operation](first, second[0] if other is not right else second)

@@ -1,4 +1,4 @@
-"""Aggregate functions: what they take, keep of a group, and give."""
+"""Aggregate functions: their arguments, the states that they keep of a group, and their results."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Aggregate:
 
     #: `count`, `count_distinct`, `sum`, ...
     function: str
-    #: None of count(*).
+    #: None for count(*).
     argument: Scalar | None
-    #: What stands in a result as its name: `sum(total)`.
+    #: The name of its column in a result: `sum(total)`.
     label: str
-    #: Of `quantile`.
+    #: The second argument of `quantile`.
     share: Decimal = Decimal("0.5")
 
     @property
@@ -79,7 +79,7 @@ class Aggregate:
         return DOUBLE
 
     def measures(self) -> list[Measure | Counters]:
-        """What is kept of the argument's values."""
+        """Return the states to keep of the argument's values."""
         if self.argument is None:
             return [Rows()]
         of = self.argument.type
@@ -99,7 +99,7 @@ class Aggregate:
         return [Spread()]
 
     def result(self, states: list[list[pa.Array]], groups_count: int) -> pa.Array:
-        """One value a group, of `type`; `states` are those of `measures`."""
+        """Return one value per group, of `type`; `states` are those of `measures`."""
         match self.function:
             case "count":
                 return states[0][0]
@@ -119,7 +119,7 @@ class Aggregate:
         return Spread.values(states[0], less, root=self.function.startswith("stddev"))
 
     def _sums(self, states: list[list[pa.Array]]) -> list[Any]:
-        """int, Decimal or float a group; None of no value."""
+        """Return an int, Decimal or float for each group; None for a group without a value."""
         measure = self.measures()[0]
         columns = [column.to_pylist() for column in states[0]]
         counts = states[1][0].to_pylist()
@@ -171,7 +171,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
-    """The aggregate that `node` calls. Raises `QueryError` for what it cannot take."""
+    """Return the aggregate that `node` calls. Raises `QueryError` for an invalid argument."""
     function = AGGREGATES[function_name(node)]
     argument = node.this
     extra = node.args.get("expressions") or node.args.get("accuracy")
@@ -201,7 +201,8 @@ def aggregate_of(node: exp.Expr, scope: TableScope) -> Aggregate:
 
 
 def _name_in_label(operand: Scalar) -> str:
-    """Labels tell aggregates apart: sum(a + b) is not that of a column called "a + b"."""
+    """Return the operand's name in a label. Labels must be distinct: sum(a + b) differs from the
+    sum of a column named "a + b"."""
     column = operand.column
     if column is None:
         return operand.label
@@ -249,7 +250,8 @@ def _each_group(
     value_of: Callable[[pa.Array, pa.Array], Any],
     data_type: pa.DataType,
 ) -> pa.Array:
-    """`value_of` the two columns of each group's counters; of a group without any 0 or null."""
+    """Apply `value_of` to the two counter columns of each group; a group without counters gives 0
+    (integers) or null."""
     ids, first, second = states
     order = pc.array_sort_indices(ids)
     sizes = np.bincount(ids.to_numpy(), minlength=groups_count)

@@ -1,4 +1,4 @@
-"""Rows by group: numbered from 0 in the order they come up, then reduced a column at a time."""
+"""Group rows: number the groups from 0 in order of appearance, then reduce column by column."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Groups:
-    """`ids`: the group of each row. `firsts`: a row of each group."""
+    """Rows by group. `ids`: the group of each row. `firsts`: a row of each group."""
 
     ids: Ids
     firsts: NDArray[np.int64]
 
     @classmethod
     def of(cls, keys: Sequence[pa.Array], rows_count: int) -> Groups:
-        """By all `keys`, null being a value of its own; without keys all rows are one group.
+        """Group by all `keys`, with null as a separate value; without keys all rows are one group.
 
-        Keys that are equal must be the same bytes; see `normaliser`.
+        Equal keys must have equal bytes; see `normaliser`.
         """
         if not keys:
             return cls(np.zeros(rows_count, np.int32), np.zeros(1, np.int64))
@@ -45,7 +45,7 @@ class Groups:
 
     @classmethod
     def of_pairs(cls, ids: Ids, values: pa.Array) -> Groups:
-        """By group and value together."""
+        """Group by pairs of group and value."""
         return cls.of([pa.array(ids), values], len(ids))
 
     @property
@@ -56,8 +56,9 @@ class Groups:
         return np.bincount(self.ids, minlength=self.count).astype(np.int64)
 
     def reduce(self, *columns: tuple[pa.Array, str]) -> list[pa.Array]:
-        """One array a column, a value a group: `count` (of what is not null), `sum`, `min`,
-        `max`, `mean` or `variance` (of the whole population); null of a group without a value.
+        """Return one array per column, with one value per group: `count` (of values that are not
+        null), `sum`, `min`, `max`, `mean` or `variance` (of the whole population); null for a group
+        without a value.
         """
         if not len(self.ids):
             return [pa.nulls(self.count, _empty_type(array.type, how)) for array, how in columns]
@@ -69,13 +70,13 @@ class Groups:
         arrays = [_one(found.column(f"{name}_{how}")) for name, how in wanted]
         if len(order) == self.count and (order == np.arange(self.count)).all():
             return arrays
-        places = np.full(self.count, -1, np.int64)  # a group that has no row in `ids`
+        places = np.full(self.count, -1, np.int64)  # -1: a group without a row in `ids`
         places[order] = np.arange(len(order))
         taken = pa.array(places, mask=places < 0)
         return [array.take(taken) for array in arrays]
 
     def fold(self, values: Sequence[Any], combine: Callable[[Any, Any], Any]) -> list[Any]:
-        """Python values, a value a group; None is left out, and is what is left of nothing."""
+        """Combine Python values to one per group, ignoring None; None for a group without any."""
         found: list[Any] = [None] * self.count
         for group, value in zip(self.ids.tolist(), values, strict=True):
             if value is not None:
@@ -85,7 +86,7 @@ class Groups:
 
 
 def _bits(key: pa.Array) -> pa.Array:
-    """Floats as whole numbers: 0.0 equals -0.0, and a NaN another, but they are not the same."""
+    """View floats as integers, so that 0.0 and -0.0, and NaNs with other bits, stay distinct."""
     if not pa.types.is_floating(key.type):
         return key
     return key.view(pa.int32() if key.type.bit_width == 32 else pa.int64())

@@ -1,4 +1,4 @@
-"""Literals in a query, and what they are as values of a CQL type."""
+"""Literals in a query, and their conversion to values of a CQL type."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TEXTS = ("text", "varchar", "ascii")
 _WHOLE = re.compile(r"-?[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _BLOB = re.compile(r"0x(?:[0-9a-f]{2})*", re.IGNORECASE)
-#: More of a second than its milliseconds.
+#: A fraction of a second finer than milliseconds.
 _FINER = re.compile(r"[.,][0-9]{3}[0-9]*[1-9]")
 _DATE_BIAS = 2**31
 #: Kinds that are also names of CQL types.
 MOMENTS = ("date", "time", "timestamp")
-#: Types whose cast makes a literal of a text: DATE '...' is one, and `sql` casts bare UUIDs.
+#: Types whose cast of a text is a literal: DATE '...' parses as one, and `sql` casts bare UUIDs.
 _CASTS = {
     exp.DataType.Type.DATE: "date",
     exp.DataType.Type.TIME: "time",
@@ -49,15 +49,15 @@ _CASTS = {
 
 @dataclass(frozen=True)
 class Literal:
-    """`kind`: number, string, boolean, date, time, timestamp, uuid, blob or null. `text`: without
-    quotes.
+    """A literal of a query. `kind`: number, string, boolean, date, time, timestamp, uuid, blob or
+    null. `text`: without quotes.
     """
 
     kind: str
     text: str
 
     def __str__(self) -> str:
-        """As messages show it."""
+        """The literal as messages show it."""
         text = self.text
         if len(text) > SHOWN_CHARACTERS_MAX:
             text = f"{text[:SHOWN_CHARACTERS_MAX]}..."
@@ -68,16 +68,16 @@ class Literal:
 
 @dataclass(frozen=True)
 class Typed:
-    """A literal as a value of a type."""
+    """A literal converted to a value of a type."""
 
-    #: As the driver binds it: int for timestamp (ms) and time (ns) and date (wire form).
+    #: The value for the driver to bind: int for timestamp (ms), time (ns) and date (wire form).
     bound: Any
-    #: In the Arrow form of the type.
+    #: The value in the Arrow form of the type.
     scalar: pa.Scalar
 
 
 def literal_of(node: exp.Expr) -> Literal | None:
-    """The literal that `node` is, if it is one."""
+    """Return `node` as a literal, or None if it is not one."""
     node = without_parentheses(node)
     match node:
         case exp.Literal():
@@ -103,13 +103,13 @@ def literal_of(node: exp.Expr) -> Literal | None:
 
 
 def _is_plain(cast: exp.Cast) -> bool:
-    """Is it no more than value and type? TRY_CAST, TIME(3) and formats would change the value."""
+    """Whether a cast has only a value and type: TRY_CAST, TIME(3) and formats change the value."""
     extra = {key for key, value in cast.args.items() if value} - {"this", "to", "_type"}
     return type(cast) is exp.Cast and not extra and not cast.to.expressions
 
 
 def typed(literal: Literal, cql_type: CqlType, what: str) -> Typed:
-    """`literal`, not null, as a value of `cql_type`. `what`: whose type it is, for messages.
+    """Convert `literal`, not null, to `cql_type`. `what`: what has that type, for messages.
 
     Raises `QueryError` that names `what`, the type and the value.
     """
@@ -136,7 +136,7 @@ def _integer(literal: Literal, name: str) -> tuple[Any, Any]:
 
 
 def _whole(text: str) -> int:
-    """The number, or 2 ** 64 with its sign if it has more digits than any of 64 bits."""
+    """Return the number, or 2 ** 64 with its sign if it has too many digits for 64 bits."""
     digits = text.lstrip("-").lstrip("0")
     value = int(digits or "0") if len(digits) < 20 else 2**64
     return -value if text.startswith("-") else value
@@ -183,7 +183,7 @@ def _boolean(literal: Literal, _: str) -> tuple[Any, Any]:
 def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
     if literal.kind not in ("number", "string", "date", "timestamp"):
         raise ValueError(f"{literal} is not a timestamp such as '2024-05-31T23:59:59.123Z'")
-    if literal.kind == "date":  # the midnight at which it begins
+    if literal.kind == "date":  # stands for its first midnight
         parse_date(literal.text)
     if _WHOLE.fullmatch(literal.text):  # milliseconds since 1970, as in CQL
         value = _whole(literal.text)
@@ -198,7 +198,7 @@ def _timestamp(literal: Literal, _: str) -> tuple[Any, Any]:
     else:
         value = parse_timestamp(literal.text, TextFormat())
         if _FINER.search(literal.text):
-            # Of a load that is floored; a bound must not move.
+            # A load floors such a timestamp, but a bound of a query must not move.
             raise ValueError(f"{literal} is finer than a timestamp, which has milliseconds")
     return value, value
 
@@ -236,7 +236,7 @@ def _blob(literal: Literal, _: str) -> tuple[Any, Any]:
 
 
 def _quoted(literal: Literal, example: str, kind: str = "string") -> str:
-    """The text in quotes, alone or after the name of its `kind`."""
+    """Return the text of a quoted literal, with or without its `kind` in front."""
     if literal.kind not in ("string", kind):
         raise ValueError(f"{literal} is not {example}")
     return literal.text

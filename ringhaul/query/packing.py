@@ -1,4 +1,4 @@
-"""States as bytes: three-part frames of Arrow's IPC, compressed; small ones stay small.
+"""Serialize states as compressed Arrow IPC streams in a small frame.
 
 Layout: magic, crc32 of the query's fingerprint (uint32, little-endian), number of tables and the
 length of each (uint32), then the tables as IPC streams: the groups, and each set of counters.
@@ -26,9 +26,10 @@ def pack(states: States, fingerprint: str) -> bytes:
 
 
 def unpack(data: bytes, fingerprint: str, like: States) -> States:
-    """`like`: states of the same query, of which the types are taken. Raises `ValueError`."""
+    """Read packed states. `like`: states of the same query, which give the types. Raises
+    `ValueError`."""
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
-        raise ValueError("this is no partial result")
+        raise ValueError("this is not a partial result")
     _, checksum, tables_count, groups_count = _HEAD.unpack_from(data)
     if checksum != zlib.crc32(fingerprint.encode()) or tables_count != 1 + len(like.counters):
         raise ValueError("this is a partial result of another query")

@@ -1,7 +1,7 @@
 """Conditions: true, false or NULL for each row, by SQL's three-valued logic.
 
-Numbers compare by worth whatever their types (a float or double on either side: as doubles), text
-and blobs by bytes, NaN is equal to itself and greater than every other number. UUIDs and addresses
+Numbers compare by value whatever their types (as doubles if either side is a float or double), text
+and blobs by bytes. NaN equals itself and is greater than every other number. UUIDs and addresses
 have no order here: only = != IN.
 """
 
@@ -51,16 +51,16 @@ Evaluate = Callable[[pa.RecordBatch], pa.Array]
 
 @dataclass(frozen=True)
 class Predicate:
-    """`evaluate` takes a batch that has `fetches` and gives a bool or null a row."""
+    """A condition. `evaluate` takes a batch with `fetches` and returns a bool or null per row."""
 
     fetches: tuple[Fetch, ...]
     evaluate: Evaluate
 
 
 def predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
-    """Raises `QueryError` for what cannot be answered."""
+    """Return the predicate of a condition. Raises `QueryError` for what is not supported."""
     node = without_parentheses(node)
-    # sqlglot says NOT LIKE, NOT IN, IS NOT by a flag or by a NOT around, by its version.
+    # sqlglot marks NOT LIKE, NOT IN, IS NOT by a flag or by a NOT around, depending on its version.
     return _inverted(_predicate_of(node, scope), is_negated(node))
 
 
@@ -96,14 +96,14 @@ def _predicate_of(node: exp.Expr, scope: Scope) -> Predicate:
 
 
 def all_of(parts: list[Predicate]) -> Predicate:
-    """Of several; true of none."""
+    """Return the conjunction of `parts`; true if there are none."""
     if not parts:
         return _constant(True)
     return _joined(pc.and_kleene, parts)
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that must all hold."""
+    """Yield the conditions that are joined by AND."""
     node = without_parentheses(node)
     if isinstance(node, exp.And):
         for part in node.flatten():
@@ -142,8 +142,8 @@ def comparison(
     computed = left.column is None or not left.column.is_column
     exact = left.type.name in NUMBERS and left.type.name != "float"
     if computed and exact and right.kind == "number":
-        # What is computed is no column with a type to keep to: 2.5 is fine beside a sum. But only
-        # the least and the greatest of a column are float: 0.1 is the one that the column holds.
+        # A computed value need not keep to a column's type: a sum may be compared with 2.5. But
+        # min and max of a float column are floats, for which 0.1 means the float nearest to it.
         return _pair(operation, left, as_number(right, left.type), label)
     value = typed(right, left.type, left.label).scalar
     compare = _comparator(left.type, left.type)
@@ -157,7 +157,7 @@ def _pair(operation: str, left: Scalar, right: Scalar, label: str) -> Predicate:
     if len(kinds) > 1:
         raise QueryError(
             f"{label}: {left.label} is {left.type.name} and {right.label} is {right.type.name}, "
-            "which do not compare"
+            "which cannot be compared"
         )
     compare = _comparator(left.type, right.type)
     return Predicate(
@@ -167,7 +167,7 @@ def _pair(operation: str, left: Scalar, right: Scalar, label: str) -> Predicate:
 
 
 def _kind(cql_type: CqlType) -> str:
-    """Types of one kind compare."""
+    """Return the kind of a type; types of the same kind can be compared."""
     name = cql_type.name
     if name in NUMBERS:
         return "number"
@@ -208,7 +208,7 @@ def _compare_floats(operation: str, left: Any, right: Any) -> pa.Array:
         not _is_array(right_nan) and right_nan.as_py()
     ):
         return found
-    # Where one is NaN, the answer is that of comparing who is NaN.
+    # Where either side is NaN, compare which of them are NaN instead.
     by_nan = exact.KERNELS[operation](left_nan.cast(pa.int8()), right_nan.cast(pa.int8()))
     return pc.if_else(pc.or_(left_nan, right_nan), by_nan, found)
 
@@ -218,11 +218,11 @@ def _is_array(value: Any) -> bool:
 
 
 def _constants(operation: str, left: Literal, right: Literal, label: str) -> Predicate:
-    """Literal against literal, such as the 1 = 1 of generated queries."""
+    """Compare two literals, such as the 1 = 1 of generated queries."""
     if "null" in (left.kind, right.kind):
         return _constant(None)
     if left.kind != right.kind:
-        raise QueryError(f"{label}: {left} and {right} do not compare")
+        raise QueryError(f"{label}: {left} and {right} cannot be compared")
     if left.kind == "number":
         first, second = typed_number(left), typed_number(right)
     elif left.kind in MOMENTS:
@@ -275,19 +275,19 @@ def _in(node: exp.In, scope: Scope) -> Predicate:
         array = normal(value.evaluate(batch))
         found = pc.is_in(array, value_set=wanted)
         missing = array.is_null()
-        if has_null:  # not among the others: it may be the unknown one
+        if has_null:  # a value not in the list may equal the unknown one
             missing = pc.or_(missing, pc.invert(found))
         return pc.if_else(missing, _NULL, found)
 
     return Predicate(value.fetches, evaluate)
 
 
-#: Python's own values of these are narrower than the type.
+#: Types whose Python values have a narrower range than CQL's.
 _AS_INTEGERS = ("timestamp", "date", "time")
 
 
 def normaliser(cql_type: CqlType) -> Callable[[pa.Array], pa.Array]:
-    """Makes values that are equal the same: for IN, groups and distinct values."""
+    """Return a function that makes equal values identical: for IN, groups and distinct values."""
     if cql_type.name in EXACT_TEXTS:
         return _each_once(exact.canonical)
     if cql_type.name in FLOATS:
@@ -296,7 +296,7 @@ def normaliser(cql_type: CqlType) -> Callable[[pa.Array], pa.Array]:
 
 
 def _one_zero(array: pa.Array) -> pa.Array:
-    """-0.0 is 0.0, and there is one NaN."""
+    """Replace -0.0 by 0.0, and every NaN by the same one."""
     nan = pa.scalar(float("nan"), array.type)
     return pc.if_else(pc.is_nan(array), nan, pc.add(array, pa.scalar(0.0, array.type)))
 
@@ -354,7 +354,8 @@ def _like(node: exp.Expr, scope: Scope, escape: str) -> Predicate:
 
 
 def _pattern_expression(pattern: str, escape: str) -> str:
-    """% is any text, _ any one character, each as itself after the escape character."""
+    """Return the regular expression of a LIKE pattern: % is any text, _ any one character, each
+    literal after the escape character."""
     pieces, characters = [""], iter(pattern)
     for character in characters:
         if character == escape:
@@ -365,13 +366,13 @@ def _pattern_expression(pattern: str, escape: str) -> str:
             pieces.append(re.escape(following))
         else:
             piece = {"%": ".*", "_": "."}.get(character) or re.escape(character)
-            if piece != ".*" or pieces[-1] != ".*":  # %% is %, and the longer pattern costs more
+            if piece != ".*" or pieces[-1] != ".*":  # %% equals %, but costs more
                 pieces.append(piece)
     return rf"(?s)\A{''.join(pieces)}\z"
 
 
 def _truth(node: exp.Expr, scope: Scope) -> Predicate:
-    """A boolean column, or TRUE, FALSE, NULL."""
+    """Return the predicate of a boolean column, or of TRUE, FALSE, NULL."""
     literal = literal_of(node)
     if literal is not None:
         if literal.kind not in ("boolean", "null"):

@@ -1,4 +1,4 @@
-"""The part of a WHERE that Cassandra answers itself: token ranges and partition keys."""
+"""The part of a WHERE that Cassandra evaluates itself: token ranges and partition keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ringhaul.query.scope import TableScope, function_name
 from ringhaul.query.sql import said, without_parentheses
 
 TOKEN_MIN, TOKEN_MAX = -(2**63), 2**63 - 1
-#: More partition keys than this are not looked up one by one: the table is scanned.
+#: With more partition keys than this the table is scanned instead of looking up each key.
 KEYS_MAX = 10_000
-#: Equal values of these may be different keys: 1.5 and 1.50, 0.0 and -0.0.
+#: Types whose equal values may be different keys: 1.5 and 1.50, 0.0 and -0.0.
 _UNLIKE_KEYS = ("decimal", "float", "double")
 
-#: Operation -> (lo, hi] of the tokens that it lets through.
+#: Operation -> range (lo, hi] of the tokens that satisfy it.
 _BOUNDS: dict[type[exp.Expr], Callable[[int], tuple[int, int]]] = {
     exp.EQ: lambda value: (value - 1, value),
     exp.LT: lambda value: (TOKEN_MIN, value - 1),
@@ -41,9 +41,9 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
 
 
 def token_bound(node: exp.Expr, scope: TableScope) -> tuple[int, int] | None:
-    """(lo, hi] of tokens of a condition on token(); None if `node` is none.
+    """Return the range (lo, hi] of a condition on token(); None if `node` is not one.
 
-    Bounds are within int64, and lo >= hi if no token passes. No partition has the token -2^63.
+    Bounds are within int64; lo >= hi means an empty range. No partition has the token -2^63.
     """
     if is_negated(node):
         return None
@@ -64,7 +64,7 @@ def token_bound(node: exp.Expr, scope: TableScope) -> tuple[int, int] | None:
 
 
 def refuse_token(node: exp.Expr) -> None:
-    """token() in a condition that is no bound."""
+    """Raise `QueryError` if a condition that is not a bound contains token()."""
     if any(_is_token(part) for part in node.walk()):
         raise QueryError(
             f"{said(node)}: token() can only be compared with whole numbers by = < <= > >= or "
@@ -73,7 +73,7 @@ def refuse_token(node: exp.Expr) -> None:
 
 
 def intersection(bounds: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """What all `bounds` let through; None of none."""
+    """Return the intersection of `bounds`; None if there are none."""
     if not bounds:
         return None
     low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
@@ -81,9 +81,9 @@ def intersection(bounds: list[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def partition_keys(parts: list[exp.Expr], scope: TableScope) -> list[tuple[Any, ...]] | None:
-    """Every partition key that `parts`, which must all hold, let through.
+    """Return every partition key that satisfies `parts`, which are joined by AND.
 
-    None when they do not restrict the whole key by = or IN, or to more than `KEYS_MAX` keys.
+    None if they do not restrict the whole key by = or IN, or leave more than `KEYS_MAX` keys.
     """
     table = scope.table
     allowed: dict[str, dict[Any, None]] = {}
@@ -113,7 +113,7 @@ def _restricted(table: TableSchema, allowed: dict[str, dict[Any, None]]) -> bool
 
 
 def _values(node: exp.Expr, scope: TableScope) -> tuple[str, dict[Any, None]] | None:
-    """The column and its values of `column = value` or `column IN (values)`."""
+    """Return the column and the values of `column = value` or `column IN (values)`."""
     if is_negated(node):
         return None
     if isinstance(node, exp.In) and node.expressions:

@@ -1,4 +1,4 @@
-"""From groups to the result: HAVING, ORDER BY, LIMIT, and the columns that were asked for."""
+"""Turn groups into the result: HAVING, ORDER BY, LIMIT, and the selected columns."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _DECIMAL_DIGITS = ((38, pa.decimal128), (76, pa.decimal256))
 
 
 def _timeuuid_key(value: bytes) -> tuple[int, list[int]]:
-    """As Cassandra's TimeUUIDType: by the moment, and the rest by signed bytes."""
+    """Sort key as in Cassandra's TimeUUIDType: by timestamp, then by signed bytes."""
     return uuid.UUID(bytes=value).time, [(byte ^ 0x80) - 0x80 for byte in value[8:]]
 
 
 def _uuid_key(value: bytes) -> tuple[int, int, bytes]:
-    """As Cassandra's UUIDType: by version, those with a moment by that, and by bytes."""
+    """Sort key as in Cassandra's UUIDType: by version, then by timestamp if any, then by bytes."""
     found = uuid.UUID(bytes=value)
     version = value[6] >> 4
     return version, found.time if version == 1 else 0, value if version != 1 else value[8:]
 
 
-#: Types whose values sort otherwise than what Arrow has for them.
+#: Types whose values sort differently from their Arrow form.
 _KEYS: dict[str, Callable[[Any], Any]] = {
     "inet": lambda text: ipaddress.ip_address(text).packed,
     "timeuuid": _timeuuid_key,
@@ -39,9 +39,9 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
 
 
 def finish(select: Select, keys: list[pa.Array], computed: list[pa.Array]) -> pa.Table:
-    """The result of groups with `keys` and the aggregates `computed`.
+    """Return the result of groups with `keys` and the aggregates `computed`.
 
-    Rows that ORDER BY leaves equal come in the order of the groups' keys, nulls last.
+    Rows that ORDER BY does not distinguish are in the order of the groups' keys, nulls last.
     """
     names = [fetch.name for fetch in select.groups]
     names += [aggregate.label for aggregate in select.aggregates]
@@ -63,7 +63,7 @@ def finish(select: Select, keys: list[pa.Array], computed: list[pa.Array]) -> pa
 def _sort(
     order: list[int], values: pa.Array, cql_type: CqlType, descending: bool, nulls_first: bool
 ) -> None:
-    """Sort the places in `order` by `values`; equal ones stay as they are."""
+    """Sort the places in `order` by `values`, keeping the order of equal ones."""
     found = sortable(values, cql_type)
     nulls = [row for row in order if found[row] is None]
     known = [(found[row] or (0, 0), row) for row in order if found[row] is not None]
@@ -73,8 +73,8 @@ def _sort(
 
 
 def sortable(values: pa.Array, cql_type: CqlType) -> list[tuple[int, Any] | None]:
-    """Python values that sort as CQL's do: NaN last, text by its bytes, exact numbers by worth,
-    addresses by theirs, UUIDs by their moment."""
+    """Return Python values that sort as CQL's do: NaN last, text and addresses by bytes, exact
+    numbers by value, UUIDs by version and timestamp."""
     name = cql_type.name
     if name in _KEYS:
         key = _KEYS[name]
@@ -94,10 +94,10 @@ def sortable(values: pa.Array, cql_type: CqlType) -> list[tuple[int, Any] | None
 
 
 def numeric(table: pa.Table, types: tuple[CqlType, ...]) -> pa.Table:
-    """`table` with varint and decimal columns as numbers, for files that others read.
+    """Return `table` with varint and decimal columns as numbers, for files that other tools read.
 
-    varint: int64 if all values fit. Otherwise, and decimal: decimal128 or decimal256 at the
-    greatest scale of the column. What fits in none stays text.
+    A varint column becomes int64 if all values fit; otherwise it, and a decimal column, becomes
+    decimal128 or decimal256 at the greatest scale of the column, or stays text if it fits neither.
     """
     for place, cql_type in enumerate(types):
         if cql_type.name in EXACT_TEXTS:

@@ -1,9 +1,9 @@
-"""Expressions that give one value a row: columns, and arithmetic on numbers.
+"""Expressions with one value per row: columns, and arithmetic on numbers.
 
-Whole numbers are computed as bigint, checked; varint and decimal exactly; float and double as
-double. Whole divided by whole is a double, as is anything with a double in it; a quotient with a
-decimal in it has 6 digits more after the point than its operands, rounded half to even.
-Division by zero is NULL.
+Whole numbers are computed as bigint with overflow checks; varint and decimal exactly; float and
+double as double. A quotient of whole numbers is a double, as is anything with a double in it; a
+quotient with a decimal in it has 6 digits more after the point than its operands, rounded half to
+even. Division by zero is NULL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BIGINT, VARINT, DECIMAL, DOUBLE = map(CqlType, ("bigint", "varint", "decimal", "
 EXACT_TEXTS = ("varint", "decimal")
 FLOATS = ("float", "double")
 NUMBERS = (*INTEGER_BITS, *EXACT_TEXTS, *FLOATS)
-#: Digits that a quotient of decimals has after the point beyond those of its operands.
+#: Extra digits after the point of a quotient of decimals, beyond those of its operands.
 QUOTIENT_DIGITS = 6
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -44,13 +44,13 @@ _CONSTANTS = ("nan", "infinity")
 
 @dataclass(frozen=True)
 class Scalar:
-    """A value a row. `evaluate` takes a batch and gives an array of `type`'s Arrow form."""
+    """An expression. `evaluate` takes a batch and returns an array in the Arrow form of `type`."""
 
     type: CqlType
     label: str
     fetches: tuple[Fetch, ...]
     evaluate: Callable[[pa.RecordBatch], pa.Array]
-    #: The column, if it is one as it is.
+    #: The column, if the expression is just a column.
     column: Fetch | None = None
 
 
@@ -61,7 +61,7 @@ def column_scalar(fetch: Fetch) -> Scalar:
 
 
 def operand_of(node: exp.Expr, scope: Scope) -> Scalar | Literal:
-    """A side of a comparison. Raises `QueryError` for what cannot be computed."""
+    """Return one side of a comparison. Raises `QueryError` if it cannot be computed."""
     node = without_parentheses(node)
     literal = literal_in(node, scope)
     if literal is not None:
@@ -79,19 +79,20 @@ def operand_of(node: exp.Expr, scope: Scope) -> Scalar | Literal:
 
 
 def literal_in(node: exp.Expr, scope: Scope) -> Literal | None:
-    """The literal that `node` is, if it is one: also CQL's NaN and Infinity."""
+    """Return `node` as a literal, including CQL's NaN and Infinity; None if it is not one."""
     node = without_parentheses(node)
     return literal_of(node) or _constant(node, scope)
 
 
 def scalar_of(node: exp.Expr, scope: Scope) -> Scalar:
-    """As `operand_of`; a number alone is a value for every row."""
+    """Like `operand_of`, but a number literal becomes a value for every row."""
     operand = operand_of(node, scope)
     return as_number(operand) if isinstance(operand, Literal) else operand
 
 
 def as_number(literal: Literal, beside: CqlType | None = None) -> Scalar:
-    """A number literal of the smallest type that holds it; a double beside a double."""
+    """Return a number literal in the smallest type that holds it, or as a double if `beside` is a
+    float or double."""
     if literal.kind != "number":
         raise QueryError(f"{literal} is not a number")
     if beside is not None and beside.name in FLOATS:
@@ -105,7 +106,7 @@ def as_number(literal: Literal, beside: CqlType | None = None) -> Scalar:
 
 
 def cannot(node: exp.Expr) -> str:
-    """Why an expression cannot be answered."""
+    """Return the message for an unsupported expression."""
     if isinstance(node, exp.Window):
         return f"{said(node)}: window functions (OVER) cannot be answered"
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
@@ -123,7 +124,7 @@ def cannot(node: exp.Expr) -> str:
 
 
 def as_doubles(array: Any) -> pa.Array:
-    """Any number as double: the nearest one. `array` may be a scalar."""
+    """Return numbers of any type as the nearest doubles. `array` may be a scalar."""
     try:
         return array.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:  # text such as 1E+999
@@ -133,12 +134,12 @@ def as_doubles(array: Any) -> pa.Array:
 
 
 def as_texts(array: pa.Array) -> pa.Array:
-    """A whole or exact number as text."""
+    """Return whole or exact numbers as text."""
     return array if pa.types.is_string(array.type) else array.cast(pa.string())
 
 
 def _constant(node: exp.Expr, scope: Scope) -> Literal | None:
-    """CQL's NaN and Infinity, unless a column has that name."""
+    """Return CQL's NaN or Infinity as a literal, unless a column has that name."""
     sign = ""
     if isinstance(node, exp.Neg):
         node, sign = node.this, "-"
@@ -220,7 +221,7 @@ def _double(operation: str, left: pa.Array, right: pa.Array, label: str) -> pa.A
 
 
 def _quotient(left: pa.Array, right: pa.Array) -> pa.Array:
-    """Whole by whole: the double nearest to the exact quotient."""
+    """Divide whole numbers: return the doubles nearest to the exact quotients."""
     if pa.types.is_string(left.type) or pa.types.is_string(right.type):
         pairs = zip(exact.values_of(as_texts(left)), exact.values_of(as_texts(right)), strict=True)
     else:
@@ -229,7 +230,7 @@ def _quotient(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def true_quotient(value: Any, by: Any) -> float | None:
-    """The double nearest to the quotient of two whole numbers; None for none."""
+    """Return the double nearest to the quotient of whole numbers; None for NULL or a zero `by`."""
     if value is None or not by:
         return None
     try:

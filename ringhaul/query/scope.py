@@ -1,4 +1,4 @@
-"""What names mean: the columns of a table, and what CQL computes from them."""
+"""Resolve names: the columns of a table, and the values that CQL computes from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringhaul.query.errors import QueryError
 from ringhaul.query.sql import name_of, said
 
 _BIGINT, _INT = CqlType("bigint"), CqlType("int")
-#: What the server computes from a column: name -> type.
+#: Functions that the server computes from columns: name -> type.
 _SELECTORS = {"writetime": _BIGINT, "ttl": _INT, "token": _BIGINT}
 
 #: sqlglot's names of aggregate functions -> ours.
@@ -38,12 +38,12 @@ AGGREGATES = {
 class Fetch:
     """One column of a batch."""
 
-    #: The batch's name of it: `total`, `writetime(total)`, `token(id)`.
+    #: Its name in the batch: `total`, `writetime(total)`, `token(id)`.
     name: str
-    #: What CQL selects to get it.
+    #: The CQL expression that selects it.
     cql: str
     type: CqlType
-    #: Is it a column of the table, and not computed from one?
+    #: Whether it is a column of the table, not computed from one.
     is_column: bool = True
 
     @property
@@ -52,17 +52,17 @@ class Fetch:
 
     @property
     def selector(self) -> str:
-        """For the server's SELECT, under the batch's name."""
+        """The item of the server's SELECT, under the batch's name."""
         return self.cql if self.is_column else f"{self.cql} AS {quote_identifier(self.name)}"
 
 
 class Scope(Protocol):
-    """Where an expression stands decides what its names are."""
+    """The names that an expression may use, which depend on its clause."""
 
     def find(self, node: exp.Expr) -> Fetch | None:
-        """What `node` names; None if it is no name but an expression.
+        """Return what `node` names; None if it is not a name but an expression.
 
-        Raises `QueryError` for a name that is not known, or cannot be used here.
+        Raises `QueryError` for an unknown name, or one that cannot be used here.
         """
 
 
@@ -94,7 +94,7 @@ class TableScope:
         )
 
     def name(self, node: exp.Expr) -> str:
-        """The name of the column that `node` is."""
+        """Return the column name in `node`. Raises `QueryError` if it is not a column."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             raise QueryError(f"{said(node)} is not a column")
         qualifiers = [name_of(part) for part in node.parts[:-1]]
@@ -124,7 +124,8 @@ class TableScope:
             )
 
     def _check_cell(self, function: str, column: Fetch) -> None:
-        """Only cells have a write time, and those of collections have many."""
+        """Raise `QueryError` for a column without a single writetime or ttl: primary keys have
+        none, collections one per element."""
         if column.name in self.table.primary_key:
             raise QueryError(f"{function}({column.name}): a primary key column has none")
         frozen = self.table.type_of(column.name).lower().startswith("frozen")
@@ -135,7 +136,7 @@ class TableScope:
 
 
 def function_name(node: exp.Expr) -> str:
-    """The name of the function that `node` calls, in lower case; empty if it calls none."""
+    """Return the name of the function that `node` calls, in lower case; empty if it is no call."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""

@@ -1,4 +1,4 @@
-"""A SELECT over one table: what is read, what is made of it, and what cannot be answered."""
+"""A SELECT over one table: the columns to read, the result to compute, and what is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ringhaul.query.scope import Fetch, TableScope
 from ringhaul.query.sql import label_of, name_of, parse_statement, said, without_parentheses
 from ringhaul.query.where import Where, each_once, where_of
 
-#: Parts of a statement that can be answered; any other is refused by its name.
+#: Supported parts of a statement; any other is refused by name.
 _ANSWERED = ("expressions", "from", "where", "group", "having", "order", "limit", "distinct")
 _SAID = {
     "joins": "joins",
@@ -42,7 +42,7 @@ _SAID = {
 }
 
 
-#: Of a number of rows: within an int64.
+#: Digits of a number of rows, which must fit in an int64.
 _LIMIT_DIGITS_MAX = 18
 
 
@@ -56,7 +56,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Order:
-    """`scalar` is of the result's groups and aggregates."""
+    """An item of ORDER BY. `scalar` is computed from the result's groups and aggregates."""
 
     scalar: Scalar
     descending: bool
@@ -65,20 +65,20 @@ class Order:
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT that can be answered. Without aggregates: `project` each batch."""
+    """A supported SELECT. Without aggregates, `project` each batch."""
 
     table: TableSchema
-    #: What batches must hold, by name, each once; empty when rows are only counted.
+    #: Columns that batches must hold, with distinct names; empty if rows are only counted.
     fetches: tuple[Fetch, ...]
     where: Where
     is_aggregate: bool
-    #: Over the batches' columns, or over `groups` and `aggregates` by their labels.
+    #: Computed from the batches' columns, or from `groups` and `aggregates` by their labels.
     items: tuple[Item, ...]
     groups: tuple[Fetch, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     having: Predicate | None = None
     order: tuple[Order, ...] = ()
-    #: Rows of the result at most; the caller's to apply if there are no aggregates.
+    #: Most rows of the result; without aggregates the caller must apply it.
     limit: int | None = None
 
     @cached_property
@@ -97,14 +97,14 @@ class Select:
         return tuple(item.scalar.type for item in self.items)
 
     def project(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that the WHERE wants, with the result's columns. Not for aggregates."""
+        """Return the rows that match the WHERE, with the result's columns. Not for aggregates."""
         kept = self.where.filter(batch)
         return pa.RecordBatch.from_arrays(
             [item.scalar.evaluate(kept) for item in self.items], list(self.names)
         )
 
     def project_marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """As `project`, with columns that hold empty values in their marked forms, for files."""
+        """Like `project`, for files: columns that hold empty values are in their marked forms."""
         kept = self.where.filter(batch)
         return pa.RecordBatch.from_arrays(
             [
@@ -118,8 +118,8 @@ class Select:
 
 
 def parse_select(sql: str, tables: Callable[[str, str], TableSchema], keyspace: str = "") -> Select:
-    """Read `sql`. `tables` finds a table by keyspace and name, and raises what it likes if there
-    is none; `keyspace` is that of a table without one. Raises `QueryError`.
+    """Parse `sql`. `tables` returns a table by keyspace and name, or raises its own error;
+    `keyspace` is the default keyspace. Raises `QueryError`.
     """
     tree = parse_statement(sql)
     if isinstance(tree, exp.SetOperation):
@@ -163,15 +163,15 @@ def _scope(
 
 
 class _Reader:
-    """Reads one SELECT; the scope of its results is this object too."""
+    """Reads one SELECT; also the scope of names in its results."""
 
     def __init__(self, tree: exp.Select, scope: TableScope) -> None:
         self._tree = tree
         self._scope = scope
         self._aggregates: dict[str, Aggregate] = {}
         self._groups: dict[str, Fetch] = {}
-        #: (name or None, expression) of each item, * being spread out.
-        self._wanted = list(self._spread_out())
+        #: (name or None, expression) of each item, with * expanded.
+        self._wanted = list(self._expanded())
         self._aliases = {name: node for name, node in self._wanted if name is not None}
 
     def select(self) -> Select:
@@ -198,7 +198,7 @@ class _Reader:
         )
 
     def find(self, node: exp.Expr) -> Fetch | None:
-        """A name or an aggregate over groups."""
+        """Resolve a name or an aggregate over groups."""
         if is_aggregate(node):
             aggregate = aggregate_of(node, self._scope)
             aggregate = self._aggregates.setdefault(aggregate.label, aggregate)
@@ -238,7 +238,7 @@ class _Reader:
             limit=self._limit(),
         )
 
-    def _spread_out(self) -> Iterator[tuple[str | None, exp.Expr]]:
+    def _expanded(self) -> Iterator[tuple[str | None, exp.Expr]]:
         for node in self._tree.expressions:
             if isinstance(node, exp.Alias):
                 yield name_of(node.args["alias"]), node.this
@@ -292,14 +292,14 @@ class _Reader:
             yield column
 
     def _column_or_alias(self, node: exp.Column) -> exp.Expr:
-        """The item that `node` names, unless the table has a column of that name."""
+        """Return the item with the alias `node`, unless the table has a column of that name."""
         name = self._alias(node)
         if name is not None and name not in self._scope.table.column_names:
             return self._aliases[name]
         return node
 
     def _alias(self, node: exp.Expr) -> str | None:
-        """The alias that `node` reads as."""
+        """Return the name in `node` if it is an alias of an item."""
         if not isinstance(node, exp.Column) or len(node.parts) > 1:
             return None
         if not isinstance(node.this, exp.Identifier):
@@ -313,8 +313,8 @@ class _Reader:
         )
 
     def _alone(self, node: exp.Column) -> exp.Expr:
-        """What `node` stands for, in parentheses where it would mingle with what is around it:
-        aggregates are told apart by how they are spelt."""
+        """Return the expression that `node` names, in parentheses if its operators could combine
+        with the surroundings: aggregates are identified by their text."""
         meant = self._column_or_alias(node)
         return exp.paren(meant) if isinstance(meant, exp.Binary | exp.Unary) else meant
 
@@ -352,7 +352,7 @@ class _Reader:
         place, alias = self._place(node.this, "ORDER BY"), self._alias(node.this)
         if place is not None:
             target = self._wanted[place][1]
-        elif alias is not None:  # also where the table has a column of that name
+        elif alias is not None:  # even if the table has a column of that name
             target = self._aliases[alias]
         else:
             target = self._without_aliases(node.this)
@@ -361,7 +361,7 @@ class _Reader:
         )
 
     def _place(self, node: exp.Expr, clause: str) -> int | None:
-        """The item that a number in `clause` means, from 0."""
+        """Return the index, from 0, of the item that a number in `clause` means."""
         literal = literal_of(node)
         if literal is None:
             return None

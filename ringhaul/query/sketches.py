@@ -1,7 +1,7 @@
 """Sketches: distinct values and quantiles in bounded space, as columns of counters.
 
-Both are sums or maxima of counters that depend on nothing but the set of values, so that the
-result is the same however the rows were split and in whatever order the parts were merged.
+Both are sums or maxima of counters that depend only on the set of values, so that the result is the
+same however the rows were split and in whatever order the parts were merged.
 
 `approx_distinct` is a HyperLogLog of 2^12 registers, read by Ertl's estimator (O. Ertl, "New
 cardinality estimation algorithms for HyperLogLog sketches", 2017): relative standard error
@@ -9,7 +9,8 @@ cardinality estimation algorithms for HyperLogLog sketches", 2017): relative sta
 
 `quantile` counts values in buckets whose bounds grow by a factor (the idea of C. Masson, J. Rim,
 H. Lee, "DDSketch", 2019): the result is within 0.5 % of a value that has the rank, whatever the
-rank. Rank errors, which other sketches have, are of little use for the 99th percentile.
+rank. Bounds on the rank's error, which other sketches give, are of little use for the 99th
+percentile.
 """
 
 from __future__ import annotations
@@ -33,24 +34,26 @@ QUANTILE_ERROR = 0.005
 _HASH_BITS = 64 - REGISTER_BITS
 _GAMMA = (1 + QUANTILE_ERROR) / (1 - QUANTILE_ERROR)
 _LOG_GAMMA = math.log(_GAMMA)
-#: Doubles have buckets -74,500..71,000; shifted, those of positive numbers are positive.
+#: Added to the bucket numbers of doubles, -74,500..71,000, so that those of positive doubles are
+#: positive.
 _SHIFT = 100_000
 _INFINITE, _NAN = 200_000, 300_000
 
 
 def registers_of(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """For each value, none null: its register (int16), and the rank that it sets there (int8)."""
+    """Return the register (int16) of each value, and the rank that it sets there (int8). No value
+    is null."""
     hashes = murmur3_tokens(_as_binary(values)).view(np.uint64)
     registers = (hashes >> np.uint64(_HASH_BITS)).astype(np.int16)
     rest = hashes & np.uint64((1 << _HASH_BITS) - 1)
-    # 52 bits are exact in a double, whose exponent is the place of the highest one.
+    # 52 bits are exact in a double, whose exponent gives the position of the highest set bit.
     _, exponents = np.frexp(rest.astype(np.float64))
     ranks = (_HASH_BITS + 1 - exponents).astype(np.int8)
     return pa.array(registers), pa.array(ranks)
 
 
 def _as_binary(values: pa.Array) -> pa.BinaryArray:
-    """The values' bytes; what hashing needs and no more."""
+    """Return the values' bytes, for hashing."""
     if pa.types.is_string(values.type):
         return values.view(pa.binary())
     if pa.types.is_binary(values.type):
@@ -69,7 +72,7 @@ def _as_binary(values: pa.Array) -> pa.BinaryArray:
 
 
 def estimate_distinct(ranks: NDArray[np.int8]) -> int:
-    """How many values set `ranks`, those of all registers that were set."""
+    """Estimate the number of distinct values from the `ranks` of all registers that are set."""
     top = _HASH_BITS + 1
     counts = np.bincount(ranks, minlength=top + 1).tolist()
     counts[0] = REGISTERS - len(ranks)
@@ -77,13 +80,13 @@ def estimate_distinct(ranks: NDArray[np.int8]) -> int:
     for rank in range(top - 1, 0, -1):
         total = 0.5 * (total + counts[rank])
     total += REGISTERS * _sigma(counts[0] / REGISTERS)
-    if not total:  # every register at its greatest: more than can be told
+    if not total:  # every register is at its maximum: beyond the estimator's range
         return 2**63 - 1
     return round(REGISTERS * REGISTERS / (2 * math.log(2)) / total)
 
 
 def _sigma(share: float) -> float:
-    """x + sum over k of x^(2^k) 2^(k-1): what registers that are not set stand for."""
+    """Return x + sum over k of x^(2^k) 2^(k-1): the term for registers that are not set."""
     if share == 1:
         return math.inf
     total, weight = share, 1.0
@@ -96,7 +99,7 @@ def _sigma(share: float) -> float:
 
 
 def _tau(share: float) -> float:
-    """(1 - x - sum over k of (1 - x^(2^-k))^2 2^-k) / 3: full registers."""
+    """Return (1 - x - sum over k of (1 - x^(2^-k))^2 2^-k) / 3: the term for full registers."""
     if share in (0, 1):
         return 0.0
     total, weight = 1 - share, 1.0
@@ -109,7 +112,7 @@ def _tau(share: float) -> float:
 
 
 def buckets_of(values: pa.Array) -> pa.Array:
-    """The bucket (int32) of each double, none null. Buckets are in the order of the values."""
+    """Return the bucket (int32) of each double, none null. Buckets sort as the values do."""
     numbers = values.to_numpy()
     magnitudes = np.abs(numbers)
     finite = (magnitudes > 0) & np.isfinite(magnitudes)
@@ -123,9 +126,9 @@ def buckets_of(values: pa.Array) -> pa.Array:
 
 
 def value_of_bucket(bucket: int, *, whole: bool) -> float:
-    """The number nearest, in proportion, to all of the bucket.
+    """Return the number with the least relative distance to all values of the bucket.
 
-    `whole`: whole numbers were counted; below 100 the result is then exact.
+    `whole`: the values are whole numbers; results below 100 are then exact.
     """
     if bucket == _NAN:
         return math.nan
@@ -134,7 +137,7 @@ def value_of_bucket(bucket: int, *, whole: bool) -> float:
         return 0.0
     if size == _INFINITE:
         return math.copysign(math.inf, bucket)
-    # By way of the logarithm: the factor itself leaves the doubles before the value does.
+    # Through the logarithm: the factor itself would overflow before the value does.
     log = (size - _SHIFT) * _LOG_GAMMA + math.log(2 / (_GAMMA + 1))
     value = math.exp(min(log, math.log(np.finfo(np.float64).max)))
     if whole and value < 100:
@@ -143,18 +146,17 @@ def value_of_bucket(bucket: int, *, whole: bool) -> float:
 
 
 def bucket_of_share(counts: NDArray[np.int64], share: Decimal) -> int:
-    """The place in `counts`, of buckets in order, of the value with `share` of all at or below it.
-
-    It is the smallest value whose rank is at least `share` of the number of values.
+    """Return the index in `counts`, of sorted buckets, of the value with `share` of all values at
+    or below it: the smallest value whose rank is at least `share` of the number of values.
     """
     up_to = np.cumsum(counts)
-    # A Decimal: 0.07 of 100 is 7, and not the 7.000000000000001 of doubles.
+    # `share` is a Decimal: 0.07 of 100 is 7, not the 7.000000000000001 of doubles.
     rank = max(math.ceil(share * int(up_to[-1])), 1)
     return int(np.searchsorted(up_to, rank))
 
 
 def not_null(*arrays: pa.Array) -> list[pa.Array]:
-    """The rows of `arrays` where the last one is not null."""
+    """Return the rows of `arrays` where the last one is not null."""
     last = arrays[-1]
     if not last.null_count:
         return list(arrays)

@@ -1,4 +1,4 @@
-"""SQL text to sqlglot's tree, with the spellings that only CQL has, and with plain errors."""
+"""Parse SQL text with sqlglot, including spellings that only CQL has, and with plain errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sqlglot.errors import SqlglotError
 from ringhaul.cql.column import shown
 from ringhaul.query.errors import QueryError
 
-#: Strings, names and comments are stepped over; UUIDs and blobs without quotes are no SQL.
+#: Strings, names and comments match to be skipped; unquoted UUIDs and blobs, which are not SQL,
+#: are rewritten.
 _PIECES = re.compile(
     r"""'(?:[^']++|'')*+' | "(?:[^"]++|"")*+" | --[^\n]* | /\*.*?(?:\*/|\Z)
     | (?P<uuid>\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b)
@@ -22,18 +23,18 @@ _PIECES = re.compile(
 _ALLOW_FILTERING = re.compile(r"(?<!\s)\s++allow\s++filtering\s*+;?\s*+\Z", re.IGNORECASE)
 
 
-#: Of a piece of SQL in a message.
+#: Length limit of a piece of SQL in a message.
 SAID_CHARACTERS_MAX = 200
 
 
 class CqlDialect(Dialect):
-    """Standard SQL, with nulls last unless the query says otherwise."""
+    """Standard SQL, with nulls last by default."""
 
     NULL_ORDERING = "nulls_are_last"
 
 
 def parse_statement(text: str) -> exp.Expr:
-    """The tree of one statement. ALLOW FILTERING at its end is dropped. Raises `QueryError`."""
+    """Parse one statement, dropping ALLOW FILTERING at its end. Raises `QueryError`."""
     if not text.strip():
         raise QueryError("the query is empty")
     plain = _PIECES.sub(_as_sql, _ALLOW_FILTERING.sub("", text))
@@ -49,10 +50,10 @@ def parse_statement(text: str) -> exp.Expr:
 
 
 def parse_condition(text: str) -> exp.Expr | None:
-    """The tree of what stands after WHERE; None of empty text. Raises `QueryError`."""
+    """Parse the text that follows WHERE; None if it is empty. Raises `QueryError`."""
     if not text.strip():
         return None
-    # The line end keeps a comment in the text from reaching further.
+    # The line end terminates a comment at the end of the text.
     tree = parse_statement(f"{_CONDITION_START}{text}\n")
     where = tree.args.get("where")
     extra = [key for key, value in tree.args.items() if value and key.rstrip("_") not in _CONDITION]
@@ -67,24 +68,25 @@ _CONDITION_START = "SELECT 1 FROM t WHERE "
 
 
 def name_of(identifier: exp.Expr) -> str:
-    """A CQL name: quoted keeps its case, unquoted is lower case."""
+    """Return a CQL name: a quoted one keeps its case, an unquoted one becomes lower case."""
     text = str(identifier.this)
     return text if identifier.args.get("quoted") else text.lower()
 
 
 def said(node: exp.Expr) -> str:
-    """The piece of SQL as messages show it: its beginning, if it is long."""
+    """Return a piece of SQL for a message: only its beginning if it is long."""
     text = label_of(node)
     return text if len(text) <= SAID_CHARACTERS_MAX else f"{text[:SAID_CHARACTERS_MAX]}..."
 
 
 def label_of(node: exp.Expr) -> str:
-    """The piece of SQL, whole: what names a column of the result, and tells expressions apart."""
+    """Return a whole piece of SQL, to name a column of the result and to identify expressions."""
     return node.sql(dialect=CqlDialect, normalize_functions="lower")
 
 
 def spelt(condition: exp.Expr) -> str:
-    """A condition as text that reads as the same tree, whatever follows it. Raises `QueryError`."""
+    """Return a condition as text that parses to the same tree, whatever follows it. Raises
+    `QueryError`."""
     try:
         return condition.sql(dialect=CqlDialect, normalize_functions="lower", comments=False)
     except RecursionError:

@@ -1,16 +1,16 @@
-"""What is kept of a group: columns of states, a row a group, that merge by reducing them again.
+"""States of groups: columns with one row per group, merged by reducing them again.
 
-A measure makes its columns of the rows of a batch (`first`), and of the rows of several sets of
-states alike (`again`). Both are associative and commutative, so that it does not matter how rows
-are split and states are merged: exactly for whole numbers, varint and decimal, extremes and
-counts; for sums of floats and for spreads up to what doubles round.
+A measure computes its columns from the rows of a batch (`first`), and likewise from the rows of
+several sets of states (`again`). Both are associative and commutative, so it does not matter how
+rows are split and states are merged: exactly for whole numbers, varint and decimal, extremes and
+counts; up to the rounding of doubles for sums of floats and for spreads.
 
-Floats: a sum is two doubles, the first summed without any rounding error, the second of what is
-left; it is within 1e-11 of the sum of the magnitudes, most often the nearest double. A spread is
-count, mean and sum of squared differences from it, merged as by Chan, Golub and LeVeque: of 20,000
-values variances were within 1e-14 of the true ones, and within 1e-16 times the mean in standard
-deviations (1e-8 where that is 10^8). What leaves the doubles is infinite; a
-spread of what is not finite is NaN, as in DuckDB.
+Floats: a sum is two doubles, the first summed without any rounding error, the second the remainder;
+it is within 1e-11 of the sum of the magnitudes, mostly the nearest double. A spread is the count,
+mean and sum of squared differences from the mean, merged as by Chan, Golub and LeVeque: for 20,000
+values, variances were within 1e-14 of the true ones, and within 1e-16 times the mean in standard
+deviations (1e-8 where that is 10^8). A result beyond the doubles is infinite; a spread of values
+that are not finite is NaN, as in DuckDB.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ringhaul.query.scalars import EXACT_TEXTS, FLOATS, as_doubles
 from ringhaul.query.sketches import buckets_of, not_null, registers_of
 
 _LIMB = np.int64(0xFFFFFFFF)
-#: Beyond it a sum of squares may leave the doubles: such numbers count as multiples of 2^600.
+#: Beyond it a sum of squares may overflow: such numbers are stored as multiples of 2^600.
 _LARGE, _LARGE_EXPONENT = 2.0**480, 600
 Doubles = NDArray[np.float64]
 
 
 class Measure(Protocol):
-    """Columns of states, a row a group."""
+    """Computes columns of states, with one row per group."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]: ...
 
@@ -48,7 +48,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows."""
+    """The number of rows."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         del values
@@ -60,7 +60,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Present:
-    """How many values that are not null."""
+    """The number of values that are not null."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         if not values.null_count:
@@ -109,7 +109,7 @@ def _carried(
 
 @dataclass(frozen=True)
 class ExactSum:
-    """Exact sum of varint or decimal: its text, and the greatest scale of a value."""
+    """Exact sum of varint or decimal, as text, and the greatest scale of a value."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         return self.again([values, exact.scales_of(values)], groups)
@@ -125,7 +125,7 @@ class ExactSum:
 
 @dataclass(frozen=True)
 class ExactExtreme:
-    """`how` min or max, of varint or decimal: as `ExactSum`."""
+    """Minimum or maximum (`how`) of varint or decimal, in the form of `ExactSum`."""
 
     how: str
 
@@ -144,7 +144,7 @@ class ExactExtreme:
 
 @dataclass(frozen=True)
 class Extreme:
-    """`how` min or max, of anything that Arrow orders as CQL does: text by its bytes."""
+    """Minimum or maximum (`how`) of a type that Arrow orders as CQL does: text by its bytes."""
 
     how: str
 
@@ -157,7 +157,7 @@ class Extreme:
             return [groups.reduce((values.cast(pa.int8()), self.how))[0].cast(pa.bool_())]
         if not pa.types.is_string(values.type) and not pa.types.is_binary(values.type):
             return groups.reduce((values, self.how))
-        # By the place of each distinct text among all, which is a number.
+        # Reduce the ranks of the distinct texts, which are numbers.
         encoded = pc.dictionary_encode(values)
         order = pc.array_sort_indices(encoded.dictionary)
         places = np.empty(len(order), np.int32)
@@ -168,7 +168,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class FloatExtreme:
-    """`how` min or max, of float or double: of those that are numbers, and how many are NaN."""
+    """Minimum or maximum (`how`) of float or double without NaNs, and the number of NaNs."""
 
     how: str
 
@@ -186,7 +186,8 @@ class FloatExtreme:
         return [found[0], *_zero_of_none(found[1:])]
 
     def value(self, number: float | None, nans: int) -> float | None:
-        """NaN is the greatest of all, and -0.0 is 0.0: which of the two is kept is by chance."""
+        """Return the extreme. NaN is the greatest value. -0.0 becomes 0.0, as which of the two is
+        kept is arbitrary."""
         if nans and (self.how == "max" or number is None):
             return float("nan")
         return None if number is None else number + 0.0
@@ -194,7 +195,8 @@ class FloatExtreme:
 
 @dataclass(frozen=True)
 class FloatSum:
-    """Sum of float or double: a part without rounding errors, the rest, and what is no number."""
+    """Sum of float or double: a part without rounding errors, the remainder, and the sum of values
+    that are not finite."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         numbers = as_doubles(values).fill_null(0.0).to_numpy()
@@ -224,7 +226,7 @@ class FloatSum:
             back = total - main
             error = (main - (total - back)) + (left - back)
         specials = found[2] if special is not None else np.zeros(groups.count)
-        # A sum that left the doubles is infinite for good, unless what was added is so itself.
+        # A sum that overflowed stays infinite, unless a value that is not finite was added.
         left_range = ~np.isfinite(total)
         specials = np.where(left_range & (specials == 0), total, specials)
         total, error = (np.where(left_range, 0.0, part) for part in (total, error))
@@ -236,10 +238,10 @@ class FloatSum:
 
 
 def _split(numbers: Doubles) -> tuple[Doubles, Doubles]:
-    """Each number as a multiple of a unit so coarse that no sum of them is rounded, and the rest.
+    """Split each number into a multiple of a unit so coarse that sums are exact, and the remainder.
 
-    Adding and taking away 1.5 x 2^e leaves a multiple of 2^(e - 52). With 2^e above the sum of all
-    magnitudes every partial sum is such a multiple, of less than 53 bits.
+    Adding and subtracting 1.5 x 2^e leaves a multiple of 2^(e - 52). With 2^e above the sum of all
+    magnitudes, every partial sum is such a multiple, of less than 53 bits.
     """
     greatest = float(np.abs(numbers).max(initial=0.0))
     exponent = int(np.frexp(greatest)[1]) + len(numbers).bit_length() + 1
@@ -252,8 +254,8 @@ def _split(numbers: Doubles) -> tuple[Doubles, Doubles]:
 
 @dataclass(frozen=True)
 class Spread:
-    """Count, mean, and sum of squared differences from the mean; the exponent of the unit that the
-    latter two are in, 0 but for large numbers."""
+    """Count, mean, and sum of squared differences from the mean; and the exponent of the unit of
+    the latter two, which is 0 except for large numbers."""
 
     def first(self, values: pa.Array, groups: Groups) -> list[pa.Array]:
         numbers = as_doubles(values)
@@ -277,7 +279,7 @@ class Spread:
             units = _zero_of_none(groups.reduce((states[3], "max")))[0].to_numpy()
             less = exponents - units[groups.ids]
             means, squares = np.ldexp(means, less), np.ldexp(squares, 2 * less)
-        # Differences from one of the group's own means are small beside the means.
+        # Differences from one of the group's means are small compared with the means.
         near = means[groups.firsts]
         moved = means - near[groups.ids]
         sums = _zero_of_none(
@@ -292,7 +294,7 @@ class Spread:
 
     @staticmethod
     def values(states: list[pa.Array], less: int, *, root: bool) -> pa.Array:
-        """The variance of each group, of which `less` than all values count, or its root."""
+        """Return the variance of each group, divided by count - `less`, or its root."""
         counts, _, squares, exponents = (state.to_numpy() for state in states)
         enough = counts > less
         variances = squares / np.where(enough, counts - less, 1)
@@ -306,8 +308,7 @@ class Spread:
 
 
 def _scaled(numbers: pa.Array, groups: Groups, exponents: NDArray[np.int32]) -> pa.Array:
-    """Groups with large numbers in their own unit, of which `exponents` is told; what is infinite
-    is NaN."""
+    """Scale groups with large numbers, and set their `exponents`; infinity becomes NaN."""
     present = numbers.is_valid().to_numpy(zero_copy_only=False)
     doubles = numbers.fill_null(0.0).to_numpy()
     finite = np.isfinite(doubles)
@@ -326,7 +327,7 @@ def _texts(values: list[Decimal | None]) -> pa.Array:
 
 @dataclass(frozen=True)
 class Counters:
-    """Rows of (group, value) or (group, counter, figure) beside the groups: their number varies.
+    """Rows of (group, value) or (group, counter, figure), any number per group.
 
     `kind`: distinct, registers or buckets.
     """
@@ -344,7 +345,7 @@ class Counters:
         return self.again([ids, buckets, pa.array(np.ones(len(buckets), np.int64))])
 
     def again(self, states: list[pa.Array]) -> list[pa.Array]:
-        """Each pair of group and value once; `states[0]` are group numbers."""
+        """Reduce to one row per pair of group and value; `states[0]` are group numbers."""
         ids: Ids = states[0].to_numpy()
         pairs = Groups.of_pairs(ids, states[1])
         firsts = pa.array(pairs.firsts)
@@ -357,11 +358,11 @@ class Counters:
 
 @dataclass(frozen=True)
 class States:
-    """Groups: their keys, the columns of each measure, and the rows of each set of counters."""
+    """States of groups: keys, the columns of each measure, and the rows of each set of counters."""
 
     keys: list[pa.Array]
     columns: list[list[pa.Array]]
-    #: The first column of each is the place of the group, int32.
+    #: The first column of each is the index of the group, int32.
     counters: list[list[pa.Array]]
     groups_count: int
 

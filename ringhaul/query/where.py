@@ -1,4 +1,4 @@
-"""A WHERE over one table: what Cassandra is asked, and what is filtered here."""
+"""A WHERE over one table: the part that Cassandra evaluates, and the part that is filtered here."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ringhaul.query.sql import parse_condition
 
 @dataclass(frozen=True)
 class Where:
-    """Which rows are wanted. Read the ranges of `tokens`, or the partitions of `keys`, `filter`."""
+    """The rows to select: read the range `tokens`, or the partitions `keys`, then `filter`."""
 
-    #: What `filter` needs in its batches, by name, each once.
+    #: Columns that `filter` needs in its batches, with distinct names.
     fetches: tuple[Fetch, ...]
-    #: Only tokens in (lo, hi] can hold rows that are wanted; none at all if lo >= hi.
+    #: Only tokens in (lo, hi] can hold matching rows; no token if lo >= hi. None: any token.
     tokens: tuple[int, int] | None
-    #: The only partitions that can hold such rows, as values to bind in the order of the
-    #: partition key; None: any. Never beside `tokens`.
+    #: The only partitions that can hold matching rows, as values to bind in the order of the
+    #: partition key; None: any. Never set together with `tokens`.
     keys: list[tuple[Any, ...]] | None
-    #: What is left to test on each row; None: nothing.
+    #: The remaining condition to test on each row, if any.
     predicate: Predicate | None
 
     @cached_property
@@ -38,13 +38,13 @@ class Where:
 
     @property
     def nothing(self) -> bool:
-        """Is it known that no row is wanted?"""
+        """Whether no row can match."""
         return self.keys == [] or (self.tokens is not None and self.tokens[0] >= self.tokens[1])
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of `batch` for which the rest of the condition is true.
+        """Return the rows of `batch` for which the remaining condition is true.
 
-        The bound of `tokens` is not tested again.
+        The range `tokens` is not tested again.
         """
         if self.predicate is None:
             return batch
@@ -52,12 +52,12 @@ class Where:
 
 
 def parse_where(text: str, table: TableSchema) -> Where:
-    """`text`: what follows WHERE; every row is wanted if it is empty. Raises `QueryError`."""
+    """Parse `text`, which follows WHERE; if empty, every row matches. Raises `QueryError`."""
     return where_of(parse_condition(text), TableScope(table))
 
 
 def where_of(condition: exp.Expr | None, scope: TableScope) -> Where:
-    """From the tree of a condition. Raises `QueryError`."""
+    """Return the `Where` of a parsed condition. Raises `QueryError`."""
     if condition is None:
         return Where((), None, None, None)
     try:
@@ -82,13 +82,14 @@ def _where(condition: exp.Expr, scope: TableScope) -> Where:
 
 
 def each_once(fetches: tuple[Fetch, ...]) -> tuple[Fetch, ...]:
-    """Raises `QueryError` for two of one name: batches know columns by their names."""
+    """Return distinct fetches. Raises `QueryError` if two different ones share a name, as batches
+    identify columns by name."""
     found: dict[str, Fetch] = {}
     for fetch in fetches:
         other = found.setdefault(fetch.name, fetch)
         if other.cql != fetch.cql:
             raise QueryError(
                 f"{other.cql} and {fetch.cql} cannot be read together: the table has a column "
-                "that is called like the function"
+                "with the name of the function"
             )
     return tuple(found.values())

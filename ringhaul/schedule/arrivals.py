@@ -1,11 +1,11 @@
-"""Which files have arrived whole and are not loaded yet.
+"""Find the files that have arrived completely and are not loaded yet.
 
-A file is known by its path. What it held when it was loaded is remembered: size, stamp (its time of
-change, or the ETag of an object) and checksum. A file of the same size and stamp is the same; one
-that differs in either is read for its checksum, and is loaded again only if that differs, too.
+A file is identified by its path. Its size, stamp (modification time, or the ETag of an object) and
+checksum are remembered when it is loaded. A file with the same size and stamp counts as unchanged;
+one that differs in either is read for its checksum, and loaded again only if that differs, too.
 
-A file is taken once its size and stamp have been the same for a while, at two looks at least: one
-that is still being written waits.
+A file is loaded once its size and stamp have been the same for a while, in at least two listings,
+so that a file still being written waits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Listed(NamedTuple):
-    """A file as a folder lists it."""
+    """A file in the listing of a folder."""
 
     path: str
     size_bytes: int
@@ -25,7 +25,7 @@ class Listed(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """A file that is to be loaded, as it was when its checksum was taken."""
+    """A file to load, as it was when its checksum was computed."""
 
     path: str
     size_bytes: int
@@ -34,21 +34,21 @@ class Arrived(NamedTuple):
 
     @property
     def listed(self) -> Listed:
-        """As the folder listed it."""
+        """The file as in the folder's listing."""
         return Listed(self.path, self.size_bytes, self.stamp)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remembered:
-    """What the ledger knows of a file; a hash field of the path."""
+    """The ledger's record of a file, in a hash with the path as field."""
 
     size_bytes: int
     stamp: str
     checksum: str
     state: str  #: LOADED, FAILED or ALONE
-    run: str  #: The run that says so.
-    ms: int  #: When it did.
-    gone_ms: int | None = None  #: Since when it is not listed any more, as far as anybody saw.
+    run: str  #: The run that set the state.
+    ms: int  #: When it was set.
+    gone_ms: int | None = None  #: When the file was first found missing from the listing.
 
     def pack(self) -> str:
         words = {name: value for name, value in asdict(self).items() if value is not None}
@@ -59,26 +59,26 @@ class Remembered:
         return cls(**json.loads(text))
 
     def is_of(self, file: Listed) -> bool:
-        """Whether the file looks as it did then."""
+        """Whether the file still has the recorded size and stamp."""
         return (self.size_bytes, self.stamp) == (file.size_bytes, file.stamp)
 
 
-#: A file that is not there any more is forgotten when it was gone for so long.
+#: A file that no longer exists is forgotten after this time.
 REMEMBER_MS = 90 * 86_400_000
-#: Loaded, and not to be loaded again while it is the same.
+#: Loaded; not loaded again while unchanged.
 LOADED = "loaded"
-#: Could not be loaded: not tried again by itself while it is the same.
+#: Could not be loaded; not tried again automatically while unchanged.
 FAILED = "failed"
-#: Was in a run of several files that failed: the next run of it has no other file.
+#: Was in a run of several files that failed; its next run has no other file.
 ALONE = "alone"
 
 
 def remember(
     files: Iterable[Arrived], run: str, now_ms: int, *, loaded: bool
 ) -> dict[str, Remembered]:
-    """What is to be remembered of the files of a run, by path.
+    """Return the records to store for the files of a run, by path.
 
-    Of several that could not be loaded, one may be to blame: each is tried alone then.
+    If several files could not be loaded, one of them may be the cause, so each is then tried alone.
     """
     files = list(files)
     state = LOADED if loaded else ALONE if len(files) > 1 else FAILED
@@ -96,16 +96,16 @@ def remember(
 
 
 class Settling:
-    """Remembers since when files have been as they are. One for each schedule and beat."""
+    """Remembers since when each file is unchanged. One for each schedule and beat."""
 
     def __init__(self, settle_ms: int) -> None:
         self._settle_ms = settle_ms
         self._since: dict[str, tuple[Listed, int]] = {}
 
     def look(self, listed: Iterable[Listed], now_ms: int) -> list[Listed]:
-        """The files that have been the same for long enough. `now_ms`: a clock that only goes on.
+        """Return the files that have been unchanged for long enough. `now_ms`: a monotonic clock.
 
-        Files that are not listed any more are forgotten.
+        Files that are no longer listed are forgotten.
         """
         settled = []
         seen: dict[str, tuple[Listed, int]] = {}
@@ -124,9 +124,9 @@ class Settling:
 def candidates(
     listed: Iterable[Listed], known: Mapping[str, Remembered], *, failed_too: bool = False
 ) -> list[Listed]:
-    """The files that may have to be loaded: new ones, and those that look otherwise than they did.
+    """Return the files that may have to be loaded: new and changed ones, and those to try alone.
 
-    `failed_too`: and those that could not be loaded, although they are the same.
+    `failed_too`: also unchanged files that could not be loaded.
     """
     return [
         file
@@ -139,7 +139,7 @@ def candidates(
 
 
 def same_content(before: Remembered | None, file: Listed, checksum: str) -> bool:
-    """Whether a file that looks otherwise holds what was loaded, or failed, before."""
+    """Whether a file with another size or stamp holds the content that was loaded, or failed."""
     return (
         before is not None
         and before.state in (LOADED, FAILED)
@@ -155,11 +155,11 @@ def batch(
     *,
     alone_first: bool = False,
 ) -> list[Listed]:
-    """The files of the next run: several, or one that is to be tried alone; of those the one whose
+    """Return the files of the next run: several, or a single one to try alone, namely the one whose
     last try is the longest ago.
 
-    `alone_first`: it is the turn of one that is to be tried alone. With turns neither kind waits
-    until there is none of the other, which may be never.
+    `alone_first`: this run prefers a file to try alone. Callers alternate, so that neither kind
+    waits until the other is used up, which may be never.
     """
     ordered = sorted(files)
     together = [file for file in ordered if not is_alone(file, known)][:files_max]
@@ -169,6 +169,6 @@ def batch(
 
 
 def is_alone(file: Listed, known: Mapping[str, Remembered]) -> bool:
-    """Whether the file is to be tried alone."""
+    """Whether the file must be tried alone."""
     before = known.get(file.path)
     return before is not None and before.state == ALONE and before.is_of(file)

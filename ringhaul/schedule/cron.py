@@ -1,8 +1,8 @@
-"""The five fields of cron: minute, hour, day of month, month, day of week.
+"""Cron expressions of five fields: minute, hour, day of month, month, day of week.
 
-As cron(5) has it: `*`, numbers, ranges `a-b`, steps `*/n` and `a-b/n`, lists of these; months and
-days of the week also by their first three letters; 0 and 7 are Sunday. Where both days are
-restricted (neither field begins with `*`) either of them will do.
+As in cron(5): `*`, numbers, ranges `a-b`, steps `*/n` and `a-b/n`, lists of these; months and days
+of the week also by their first three letters; 0 and 7 are Sunday. If both day fields are restricted
+(neither begins with `*`), a day matches if either does.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import NamedTuple
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _PART = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]{1,4}))?", re.IGNORECASE)
-#: The longest that each month gets.
+#: Days of each month, in a leap year.
 _DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -21,7 +21,7 @@ class _Field(NamedTuple):
     name: str
     lowest: int
     highest: int
-    names: tuple[str, ...] = ()  #: of the numbers from `lowest` on
+    names: tuple[str, ...] = ()  #: names of the numbers from `lowest` on
 
 
 _FIELDS = (
@@ -35,7 +35,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cron:
-    """A cron expression, read."""
+    """A parsed cron expression."""
 
     text: str
     minutes: tuple[int, ...]
@@ -43,14 +43,14 @@ class Cron:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]  #: 0 is Sunday
-    #: The hour field begins with `*`: in autumn the hour that comes twice counts twice.
+    #: The hour field begins with `*`: an hour that the clocks repeat in autumn counts twice.
     hour_is_free: bool
-    #: Both days are restricted: either of them will do.
+    #: Both day fields are restricted: a day matches if either does.
     either_day: bool
 
     @classmethod
     def parse(cls, text: str) -> "Cron":
-        """Raises `ValueError` naming the field at fault and what it may hold."""
+        """Parse an expression. Raises `ValueError` naming the bad field and what it may hold."""
         words = text.split()
         if len(words) != len(_FIELDS):
             raise ValueError(
@@ -73,11 +73,11 @@ class Cron:
         if not cron.either_day and all(
             min(days) > _DAYS_IN_MONTH[month - 1] for month in cron.months
         ):
-            raise ValueError("never comes: no month of the fourth field has such a day")
+            raise ValueError("is never due: no month of the fourth field has such a day")
         return cron
 
     def on(self, day: date) -> bool:
-        """Whether the day is one of its days."""
+        """Whether the expression matches the day."""
         if day.month not in self.months:
             return False
         in_month, in_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays

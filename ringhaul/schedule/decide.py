@@ -1,8 +1,7 @@
-"""What to do about the due times of a schedule that have come.
+"""Decide what to do about the due times of a schedule that have passed.
 
-Nothing is stored of due times to come: they follow from the timing. The ledger holds one number,
-the due time up to which everything is settled (`settled_ms`), and moves it forward for one beat
-only.
+Future due times are not stored: they follow from the timing. The ledger holds one number, the due
+time up to which everything is settled (`settled_ms`), and lets only one beat move it forward.
 """
 
 from typing import NamedTuple
@@ -12,10 +11,10 @@ from ringhaul.schedule.timing import LOOK_BACK_MS
 
 
 class Begin(NamedTuple):
-    """Start the run of this due time; those before it are settled with it."""
+    """Start the run of this due time; earlier due times are settled with it."""
 
     due_ms: int
-    #: The first of the due times before it that get no run, else None.
+    #: The first of the earlier due times that get no run, if any.
     missed_from_ms: int | None = None
 
 
@@ -24,16 +23,16 @@ class PassOver(NamedTuple):
 
     due_ms: int
     reason: str
-    #: The first of them, where there are several.
+    #: The first of these due times, if there are several.
     missed_from_ms: int | None = None
 
 
 def decide(
     schedule: Schedule, *, settled_ms: int, now_ms: int, busy_since_ms: int | None
 ) -> Begin | PassOver | None:
-    """What is to be done now; None: nothing.
+    """Return what to do now; None: nothing.
 
-    `busy_since_ms`: when the run of the schedule began that is not over; None: there is none.
+    `busy_since_ms`: when the schedule's unfinished run began; None if no run is unfinished.
     """
     timing = schedule.timing
     last = timing.due_last(settled_ms, now_ms)
@@ -52,12 +51,12 @@ def decide(
         return PassOver(last, reason, missed_before_last)
     first = first_since(now_ms - late_max_ms) if late_max_ms else missed
     if busy_since_ms is not None:
-        # One that was missed before that run began has its turn after it, and so have those behind
-        # it: what is settled is one number.
+        # A due time missed before that run began gets its run afterwards, and so do all after it:
+        # settled due times are stored as a single number.
         if schedule.overlap is Overlap.SKIP and first > busy_since_ms:
             return PassOver(last, "the run before it was not over", missed_before_last)
         return None
     if not timing.in_window(now_ms):
-        return None  # late, and it waits for the window
-    begun = first if schedule.catch_up is CatchUp.ALL else last
-    return Begin(begun, missed_from_ms=missed if missed < begun else None)
+        return None  # late: it waits for the window
+    due_ms = first if schedule.catch_up is CatchUp.ALL else last
+    return Begin(due_ms, missed_from_ms=missed if missed < due_ms else None)

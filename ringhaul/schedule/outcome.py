@@ -1,15 +1,15 @@
-"""What the end of a run says of the files that have arrived for it: loaded, to blame, or neither.
+"""Decide at the end of a run whether its files are loaded, caused its failure, or neither.
 
-A step may fail for what its files hold, or because the cluster, the broker or a worker was away,
-or a worker's host does not see what this one sees. The first is the same at the next try; the
-second is nothing that the files are to blame for. Its exit codes are those that are tried again.
-Then the files stay as they were, and no run of the schedule begins before a pause that grows with
-each such end in a row.
+A step may fail because of its files' content, or because the cluster, the broker or a worker was
+unavailable, or because a worker's host cannot see this host's files. The first would fail again;
+in the other cases, which have the exit codes that are retried, the files are not the cause. Then
+the files' records stay unchanged, and the next run of the schedule waits for a pause that grows
+with each such failure in a row.
 
-The codes do not tell all: a damaged file ends with one of them, too, and so does a file that is too
-large for a worker. Such a file must not hold up others for ever. So after a few such ends the files
-are tried alone, each in its turn. One that fails alone although the run before it went well is to
-blame after all.
+Exit codes are not conclusive: a damaged file ends with one of these, too, and so does a file that
+is too large for a worker. Such a file must not block others for ever. So after a few such failures
+the files are tried alone, in turn. A file that fails alone although the run before it succeeded is
+the cause after all.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ringhaul.errors import EXIT_CRASH, EXIT_FATAL
 from ringhaul.schedule.arrivals import ALONE, Remembered, is_alone, remember
 from ringhaul.schedule.runs import Run, RunState, Step
 
-#: Ends in a row that nobody is to blame for, until the files are tried alone. With the pauses of
-#: the default backoff, a minute and two, an outage of three minutes goes by without that.
+#: Failures in a row that were not caused by the files, until these are tried alone. With the pauses
+#: of the default backoff, one and two minutes, an outage of three minutes does not lead to that.
 TOGETHER_TRIES = 3
-#: The cluster, the broker or a host was not as it should be, or there is a defect; below 0: a
-#: signal.
+#: Exit codes of trouble with the cluster, the broker or a host, or of a defect. A code below 0, a
+#: signal, counts likewise.
 _NOT_THE_FILES = frozenset({EXIT_FATAL, EXIT_CRASH})
 
 
 def files_end(
     run: Run, known: Mapping[str, Remembered], now_ms: int
 ) -> tuple[Run, dict[str, Remembered]]:
-    """After a step has ended: the run with its `troubles`, and what to remember of its files.
+    """Return the run with its `troubles` updated, and the records of its files, after a step ended.
 
-    `known`: what was remembered of them before. Nothing changes for a run without files, and for a
-    step that says nothing of them.
+    `known`: the files' records so far. Nothing changes for a run without files, or if the step does
+    not concern them.
     """
     index = run.files_step
     if index is None:
@@ -46,7 +46,7 @@ def files_end(
             return run, {}
         return replace(run, troubles=0), remember(run.files, run.id, now_ms, loaded=True)
     if last > index:
-        return run, {}  # loaded they are
+        return run, {}  # the files are loaded
     if _is_to_blame(run.steps[last]):
         return replace(run, troubles=0), remember(run.files, run.id, now_ms, loaded=False)
     after = replace(run, troubles=run.troubles + 1)

@@ -1,7 +1,7 @@
 """Read and check a schedule file: TOML, one table `[schedule.NAME]` for each.
 
-What is said here about a key is all that the file may hold; that the steps are commands which
-`ringhaul` takes is checked by the caller, who knows them.
+This module checks all keys that the file may hold. The caller checks that the steps are valid
+`ringhaul` commands.
 """
 
 import difflib
@@ -22,21 +22,21 @@ from ringhaul.schedule.times import FAR_MS, parse_duration_s
 from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
 
-#: What a step may run.
+#: Commands that a step may run.
 STEP_COMMANDS = ("load", "verify", "unload", "count", "query", "lookup", "exec")
-#: A job's id has room for this, the due time and the number of the step.
+#: A job id has room for a name of this length, the due time and the number of the step.
 NAME_CHARS_MAX = 32
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{NAME_CHARS_MAX - 1}}}")
 _DAY_S = 86_400
 _SCHEMES = ("https", "http")
-#: More than Python makes a number of.
+#: More digits than Python converts to a number.
 _MANY_DIGITS = re.compile(r"[0-9][0-9_]{4300,}")
 
 Check = Callable[[Any], Any]
 
 
 def parse_schedules(text: str, file: str) -> Schedules:
-    """The schedules of a file by their names, in its order.
+    """Parse a file's schedules and return them by name, in the file's order.
 
     Raises `UsageError` that names the file, the schedule, the key and what was expected.
     """
@@ -44,7 +44,7 @@ def parse_schedules(text: str, file: str) -> Schedules:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    except ValueError as error:  # of int(), whose digits are limited
+    except ValueError as error:  # from int(), which limits the number of digits
         digits = _MANY_DIGITS.search(text)
         line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
         raise UsageError(f"{file}{line}: a number has thousands of digits") from error
@@ -52,7 +52,7 @@ def parse_schedules(text: str, file: str) -> Schedules:
         raise UsageError(f"{file}: brackets or braces are nested hundreds deep") from error
     unknown = [key for key in tables if key != "schedule"]
     if unknown:
-        raise UsageError(f"{file}: {unknown[0]} is no key of it: give tables [schedule.NAME]")
+        raise UsageError(f"{file}: unknown key {unknown[0]}: expected tables [schedule.NAME]")
     found = tables.get("schedule", {})
     if not isinstance(found, dict):
         raise UsageError(f"{file}: schedule: expected tables [schedule.NAME]")
@@ -60,18 +60,18 @@ def parse_schedules(text: str, file: str) -> Schedules:
 
 
 class _Table:
-    """A table of the file; what is wrong with it is told with its place."""
+    """A table of the file; its errors name the file and the table."""
 
     def __init__(self, file: str, place: str, values: object) -> None:
         self.file, self.place = file, place
         if not isinstance(values, dict):
             raise self.wrong("expected a table")
         self._values: dict[str, Any] = values
-        self._asked: list[str] = []
+        self._known: list[str] = []
 
     def take(self, key: str, check: Check, default: Any = None) -> Any:
-        """The checked value of a key, or the default where it is not given."""
-        self._asked.append(key)
+        """Return the checked value of a key, or the default if the key is absent."""
+        self._known.append(key)
         if key not in self._values:
             return default
         try:
@@ -80,12 +80,12 @@ class _Table:
             raise self.wrong(f"{key} = {_shown(self._values[key])}: {error}") from None
 
     def finish(self) -> None:
-        """Refuse what nobody asked for."""
+        """Raise `UsageError` if the table has a key that no `take` named."""
         for key in self._values:
-            if key not in self._asked:
-                close = difflib.get_close_matches(key, self._asked, n=1)
+            if key not in self._known:
+                close = difflib.get_close_matches(key, self._known, n=1)
                 guess = f"; did you mean {close[0]}?" if close else ""
-                raise self.wrong(f"there is no key {key}{guess}")
+                raise self.wrong(f"unknown key {key}{guess}")
 
     def given(self, key: str) -> bool:
         return key in self._values
@@ -97,8 +97,8 @@ class _Table:
 def _schedule(table: _Table, name: str) -> Schedule:
     if not _NAME.fullmatch(name):
         raise table.wrong(
-            f"a name has letters, digits, - and _, at most {NAME_CHARS_MAX}, and begins with none "
-            "of the last two"
+            f"a name has letters, digits, - and _, at most {NAME_CHARS_MAX}, and begins with a "
+            "letter or a digit"
         )
     arrive = table.take("arrive", _texts, ())
     timing = _timing(table, arrives=bool(arrive))
@@ -119,7 +119,7 @@ def _schedule(table: _Table, name: str) -> Schedule:
     )
     table.finish()
     if not schedule.steps:
-        raise table.wrong('steps is missing: expected such as [["load", "/in/a.csv", "-t", "k.t"]]')
+        raise table.wrong('steps is missing: for example [["load", "/in/a.csv", "-t", "k.t"]]')
     _check_arrival(table, schedule)
     try:
         for due_ms in (0, FAR_MS):
@@ -130,21 +130,21 @@ def _schedule(table: _Table, name: str) -> Schedule:
 
 
 def _timing(table: _Table, *, arrives: bool) -> Timing:
-    """When; a schedule of arriving files looks every 10 s unless it says otherwise."""
+    """Return when the schedule is due; every 10 s by default if it waits for arriving files."""
     zone = table.take("timezone", _zone, ZoneInfo("UTC"))
     window = table.take("window", _text_of(Window.parse))
     cron = table.take("cron", _text_of(Cron.parse))
     every_s = table.take("every", _every, 10 if arrives else 0)
     if arrives and cron is not None:
-        raise table.wrong("cron: files that arrive are looked for every so often: give every")
+        raise table.wrong("cron: a schedule with arrive checks at intervals: give every instead")
     if not arrives and (cron is None) == (every_s == 0):
         raise table.wrong("give either cron or every")
     if window is not None and cron is not None:
         times = ((hour, minute) for hour in cron.hours for minute in cron.minutes)
         if not any(window.holds(time(hour, minute)) for hour, minute in times):
-            raise table.wrong(f'cron = "{cron.text}": none of its times is within the window')
+            raise table.wrong(f'cron = "{cron.text}": no due time is within the window')
     if window is not None and every_s > window.length_s:
-        raise table.wrong("every: longer than the window, so that some windows would have none")
+        raise table.wrong("every: longer than the window, so some windows would have no due time")
     return Timing(zone=zone, cron=cron, every_s=every_s, window=window)
 
 
@@ -152,22 +152,22 @@ def _check_arrival(table: _Table, schedule: Schedule) -> None:
     takes = [step for step in schedule.steps if FILES in step]
     if not schedule.arrive:
         if takes:
-            raise table.wrong(f"steps: {FILES} needs arrive, which says what files")
+            raise table.wrong(f"steps: {FILES} needs arrive, which says which files")
         for key in ("settle", "files_max"):
             if table.given(key):
                 raise table.wrong(f"{key} is about files that arrive: give arrive too")
         return
-    # After the load they may be verified; it is by the first that takes them that they are loaded.
+    # The first step that takes the files loads them; later ones may verify them.
     commands = [step[0] for step in takes]
     once = all(step.count(FILES) == 1 for step in takes)
     if commands[:1] != ["load"] or not {"verify"}.issuperset(commands[1:]) or not once:
         raise table.wrong(
-            f'steps: expected one load of the files: ["load", "{FILES}", ...]; behind it, each '
-            f'["verify", "{FILES}", ...] compares them with the table'
+            f'steps: expected one load of the files: ["load", "{FILES}", ...], then optionally '
+            f'["verify", "{FILES}", ...] to compare them with the table'
         )
     for key in ("overlap", "catch_up", "late_max"):
         if table.given(key):
-            raise table.wrong(f"{key} is about due times, and files that arrive are looked for")
+            raise table.wrong(f"{key} is about due times, which a schedule with arrive lacks")
 
 
 def _notify(table: _Table) -> tuple[Notify, ...]:
@@ -194,12 +194,13 @@ def _notify_one(table: _Table) -> Notify:
     if sum(ways) != 1:
         raise table.wrong("give one of command, webhook and webhook_file")
     if notify.authorization_file and notify.command:
-        raise table.wrong("authorization_file is of webhooks")
+        raise table.wrong("authorization_file is only for webhooks")
     return notify
 
 
 def check_webhook(url: str) -> str:
-    """The address if a POST may go there. Raises `ValueError`; the address is not in its words."""
+    """Return the address if it is valid for a POST. Raises `ValueError` without the address in its
+    message."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
@@ -208,7 +209,7 @@ def check_webhook(url: str) -> str:
     if not usable or any(ord(character) <= 32 for character in url):
         raise ValueError("expected an address that begins with https:// or http://")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a user or a password: give authorization_file")
+        raise ValueError("contains a user or a password: give authorization_file instead")
     return url
 
 
@@ -247,7 +248,7 @@ def _steps(value: object) -> tuple[tuple[str, ...], ...]:
 
 
 def _argument(value: object) -> str:
-    """A step's argument; numbers may be written as such."""
+    """Return a step's argument as text; the file may write numbers without quotes."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return str(value)
@@ -271,7 +272,7 @@ def _duration(value: object) -> int:
 
 def _late_max(value: object) -> int:
     seconds = parse_duration_s(value)
-    if seconds < 1:  # which stands for no limit, and no look is quick enough for it
+    if seconds < 1:  # 0 means no limit, and no poll would be quick enough for less than 1 s
         raise ValueError('expected "1s" or more; without late_max there is no limit')
     return seconds
 
@@ -328,7 +329,7 @@ def _text_of(parse: Callable[[str], Any]) -> Check:
 
 
 def _shown(value: object) -> str:
-    """A value as the file has it, cut where it is long. The caller masks passwords in it."""
+    """Return a value as the file has it, shortened. The caller masks passwords in it."""
     try:
         text = f'"{value}"' if isinstance(value, str) else str(value)
     except (ValueError, RecursionError):  # a hexadecimal number, tables by a key of many dots

@@ -1,14 +1,14 @@
-"""The run of one due time: its steps, in order, each with its tries. Kept in the ledger as JSON.
+"""The run of one due time: its steps, in order, each with its tries. Stored in the ledger as JSON.
 
     RUNNING -> DONE      every step is done
-            -> FAILED    a step failed for good; those behind it do not run
-    SKIPPED              a due time without a run: passed over
+            -> FAILED    a step failed for good; later steps do not run
+    SKIPPED              a due time without a run
 
-The job of a step is named by schedule, due time and number of the step, so that whoever goes on
-with a run goes on with its jobs, too.
+The job id of a step is made of the schedule, the due time and the number of the step, so that a
+beat that takes over a run continues its jobs, too.
 
-A record holds no command line: what a step runs comes from the schedule file alone, each time
-(`step_arguments`). Whoever can write to Redis can repeat or skip steps, and cannot change them.
+A record holds no command line: what a step runs comes only from the schedule file, each time
+(`step_arguments`). With write access to Redis one can repeat or skip steps, but not change them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.templates import FILES
 from ringhaul.schedule.times import FAR_MS, run_id
 
-#: A start this much after its due time is told as late. Beats look every second.
+#: A start this much after its due time is reported as late. Beats poll every second.
 LATE_MS = 5000
-#: A job whose command went away goes on; the next command that follows it starts after this.
+#: A job continues when its command has ended; the next command to follow it starts after this.
 GO_ON_MS = 1000
-#: Nothing that was asked for is wrong: it may work the next time.
+#: Exit codes of a failure that is not due to the request: the step is tried again.
 _RETRIED = frozenset({EXIT_FATAL, EXIT_CRASH})
-#: The command let go of its job, or somebody interrupted the command.
+#: Exit codes of a command that detached from its job, or was interrupted.
 _LET_GO = frozenset({EXIT_STILL_RUNNING, EXIT_INTERRUPTED})
-#: Of a record that is read: more steps, files or characters than any schedule leads to.
+#: Limits for reading a record: more steps, files or characters than any schedule leads to.
 _STEPS_MAX = 10_000
 _FILES_MAX = 1000
 _CHARS_MAX = 100_000
@@ -50,11 +50,11 @@ _FINGERPRINT_CHARS = 16
 
 
 class BadRecord(ValueError):
-    """A record in Redis that no ringhaul wrote. Its text says what is wrong with it."""
+    """A record in Redis that ringhaul cannot have written. The message says what is wrong."""
 
 
 class RunState(StrEnum):
-    """Where a run stands; the value is what Redis holds."""
+    """The state of a run; Redis holds the value."""
 
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -64,66 +64,66 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of a run: what became of it. What it runs: `step_arguments`."""
+    """The progress of one step of a run. `step_arguments` gives its command line."""
 
     command: str  #: Such as `load`; for people.
     job: str
-    #: Of the step as the schedule file had it when the run began: see `fingerprint`.
+    #: Fingerprint of the step in the schedule file when the run began: see `fingerprint`.
     fingerprint: str = ""
-    takes_files: bool = False  #: It has the files that have arrived among its arguments.
+    takes_files: bool = False  #: The arrived files are among its arguments.
     code: int | None = None  #: Exit code of the last try that ended; below 0: a signal.
-    tries: int = 0  #: Tries that ended or are under way; going on with a job is none.
+    tries: int = 0  #: Tries that ended or are under way; continuing a job does not count.
     under_way: bool = False
     started_ms: int | None = None
-    ended_ms: int | None = None  #: Of the step, once it is done or given up.
-    rows: int | None = None  #: Of its job.
-    state: str = ""  #: Of its job, when the step ended.
+    ended_ms: int | None = None  #: When the step was done or given up.
+    rows: int | None = None  #: Rows of its job.
+    state: str = ""  #: State of its job when the step ended.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One due time's run."""
+    """The run of one due time."""
 
     schedule: str
     due_ms: int
     state: RunState = RunState.RUNNING
     by_hand: bool = False  #: Started by `ringhaul schedule run`.
     host: str = ""  #: "host:pid" of the beat that runs it, or ran it.
-    started_ms: int | None = None  #: Of one that failed and is gone on with: when that began.
-    #: When it started first, where it failed and was gone on with.
+    started_ms: int | None = None  #: Of the latest start, if a failed run was continued.
+    #: Of the first start, if a failed run was continued.
     first_ms: int | None = None
     ended_ms: int | None = None
-    takeovers: int = 0  #: Beats that went on with it after another one.
-    reason: str = ""  #: Why it failed, or was passed over.
-    missed_from_ms: int | None = None  #: Due times from here on were passed over for this one.
+    takeovers: int = 0  #: How often a beat took the run over from another one.
+    reason: str = ""  #: Why it failed, or was skipped.
+    missed_from_ms: int | None = None  #: First of the due times that were skipped for this one.
     not_before_ms: int = 0  #: The next try waits until then.
-    notified: tuple[str, ...] = ()  #: How telling somebody of it went, one for each.
-    files: tuple[Arrived, ...] = ()  #: That are loaded by it.
+    notified: tuple[str, ...] = ()  #: The outcome of each notification.
+    files: tuple[Arrived, ...] = ()  #: The files that it loads.
     alone: bool = False  #: Its file was in a run that failed, and is tried alone.
-    troubles: int = 0  #: Runs in a row, up to this one, that failed by no fault of their files.
+    troubles: int = 0  #: Runs in a row, up to this one, whose failure the files did not cause.
     steps: tuple[Step, ...] = field(default_factory=tuple)
 
     @property
     def id(self) -> str:
-        """Such as `20261120T013000Z`."""
+        """The id of the run, such as `20261120T013000Z`."""
         return run_id(self.due_ms)
 
     @property
     def late_ms(self) -> int:
-        """How long after its due time it started first; 0 if that is within what is usual."""
+        """How long after its due time it first started; 0 if less than `LATE_MS`."""
         late = (self.first_ms or self.started_ms or self.due_ms) - self.due_ms
         return late if late >= LATE_MS else 0
 
     @property
     def files_step(self) -> int | None:
-        """Index of the step that loads the files that have arrived; None: none does."""
+        """Index of the step that loads the arrived files; None if no step does."""
         if not self.files:
             return None
         return next((i for i, step in enumerate(self.steps) if step.takes_files), None)
 
     @property
     def current(self) -> int | None:
-        """Index of the step that is to be worked on; None: there is none left."""
+        """Index of the step to work on; None if all steps have ended."""
         return next((i for i, step in enumerate(self.steps) if step.ended_ms is None), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -131,9 +131,10 @@ class Run:
 
     @classmethod
     def from_json(cls, data: Any) -> Run:
-        """Raises `BadRecord` for what `to_json` never gives: a record is data from elsewhere.
+        """Read a run. Raises `BadRecord` for data that `to_json` never returns, as a record is
+        untrusted input.
 
-        The job of a step is not read: it follows from schedule, due time and number.
+        The job id of a step is not read: it follows from schedule, due time and number.
         """
         record = _Record(data)
         name, due_ms = record.text("schedule"), record.whole("due_ms")
@@ -142,7 +143,7 @@ class Run:
         try:
             state = RunState(record.text("state"))
         except ValueError:
-            raise BadRecord("state is none of a run") from None
+            raise BadRecord("state is not a state of a run") from None
         return cls(
             schedule=name,
             due_ms=due_ms,
@@ -168,34 +169,34 @@ class Run:
 
 
 class _Record:
-    """A table of a record; a value of another type than ringhaul writes is a `BadRecord`."""
+    """A JSON object of a record; a value of an unexpected type raises `BadRecord`."""
 
     def __init__(self, data: Any) -> None:
         if not isinstance(data, dict):
-            raise BadRecord("it is no table")
+            raise BadRecord("it is not a JSON object")
         self._data: Mapping[str, Any] = data
 
     def text(self, key: str) -> str:
         value = self._data.get(key, "")
         if not _is_text(value):
-            raise BadRecord(f"{key} is no text")
+            raise BadRecord(f"{key} is not a text")
         return str(value)
 
     def whole(self, key: str, default: int | None = None) -> int:
-        """From 0 to the year 2100 in milliseconds."""
+        """Return a number from 0 to the year 2100 in milliseconds."""
         value = self._data.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= FAR_MS:
-            raise BadRecord(f"{key} is no number of a run")
+            raise BadRecord(f"{key} is not a valid number")
         return value
 
     def maybe(self, key: str) -> int | None:
         return None if self._data.get(key) is None else self.whole(key)
 
     def code(self, key: str) -> int | None:
-        """An exit code, or a signal below 0."""
+        """Return an exit code; a signal is below 0."""
         value = self._data.get(key)
         if value is not None and (type(value) is not int or not -256 <= value <= 255):
-            raise BadRecord(f"{key} is no exit code")
+            raise BadRecord(f"{key} is not an exit code")
         return value
 
     def flag(self, key: str) -> bool:
@@ -207,31 +208,31 @@ class _Record:
     def list(self, key: str, length_max: int) -> Sequence[Any]:
         value = self._data.get(key, [])
         if not isinstance(value, list) or len(value) > length_max:
-            raise BadRecord(f"{key} is no list of a run")
+            raise BadRecord(f"{key} is not a valid list")
         return value
 
     def command(self) -> str:
-        """Of a step; records of before have its whole command line, of which nothing is run."""
+        """Return a step's command. Older records hold a whole command line, which is not run."""
         before = self.list("arguments", _CHARS_MAX)
         return before[0] if before and _is_text(before[0]) else self.text("command")
 
 
 def _is_text(value: object) -> bool:
-    """Whether a value can be shown, and be part of a command line."""
+    """Whether a value is text that can be shown and be part of a command line."""
     if not isinstance(value, str) or len(value) > _CHARS_MAX or "\0" in value:
         return False
     try:
         value.encode()
-    except UnicodeEncodeError:  # half of a character, which JSON can spell
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON allows
         return False
     return True
 
 
 def _arrived(data: Any) -> Arrived:
     if not isinstance(data, list) or [type(value) for value in data] != [str, int, str, str]:
-        raise BadRecord("files has what is no file")
+        raise BadRecord("files has an entry that is not a file")
     if not all(_is_text(value) for value in data if isinstance(value, str)):
-        raise BadRecord("files has what is no text")
+        raise BadRecord("files has an entry that is not text")
     return Arrived(*data)
 
 
@@ -258,20 +259,20 @@ def _job(schedule: str, due_ms: int, number: int) -> str:
 
 
 def fingerprint(schedule: Schedule, index: int) -> str:
-    """What tells a step of the schedule file from another one in its place: of its arguments, and
-    of the time zone that its dates are in."""
+    """Return a hash of a step's arguments and of the time zone of its dates, to detect that the
+    schedule file now has another step in its place."""
     text = json.dumps([schedule.steps[index], schedule.timing.zone.key])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_FINGERPRINT_CHARS]
 
 
 def step_arguments(schedule: Schedule, run: Run, index: int) -> list[str]:
-    """The command line of a step: from the schedule file, with the run's due time and files in its
-    templates. Raises `ValueError` for a bad template."""
+    """Return the command line of a step, from the schedule file, with its templates filled with the
+    run's due time and files. Raises `ValueError` for a bad template."""
     return schedule.arguments(run.due_ms, tuple(file.path for file in run.files))[index]
 
 
 def is_changed(schedule: Schedule, run: Run, index: int) -> bool:
-    """Whether the schedule file has another step now than it had when the run began."""
+    """Whether the step in the schedule file has changed since the run began."""
     was = run.steps[index].fingerprint
     return bool(was) and was != fingerprint(schedule, index)
 
@@ -287,7 +288,7 @@ def new_run(
     missed_from_ms: int | None = None,
     troubles: int = 0,
 ) -> Run:
-    """The run of a due time, none of its steps begun. Raises `ValueError` for a bad template."""
+    """Return a new run of a due time. Raises `ValueError` for a bad template."""
     schedule.arguments(due_ms, tuple(file.path for file in files))
     return Run(
         schedule=schedule.name,
@@ -311,7 +312,7 @@ def new_run(
 
 
 def begin_step(run: Run, now_ms: int) -> Run:
-    """The current step is being tried."""
+    """Return the run with a try of its current step under way."""
     index = _current(run)
     step = run.steps[index]
     step = replace(step, tries=step.tries + 1, started_ms=step.started_ms or now_ms, under_way=True)
@@ -327,7 +328,7 @@ def end_step(
     job_state: str = "",
     rows: int | None = None,
 ) -> Run:
-    """The try of the current step has ended with an exit code (below 0: by a signal)."""
+    """Return the run after the try of its current step ended with `code` (below 0: a signal)."""
     index = _current(run)
     step = replace(run.steps[index], code=code, state=job_state, rows=rows, under_way=False)
     if code == EXIT_COMPLETE or (code == EXIT_REJECTS and schedule.rejects_ok):
@@ -343,10 +344,10 @@ def end_step(
 
 
 def take_over(run: Run, schedule: Schedule) -> Run:
-    """The run, to be gone on with by another beat than the one that began it.
+    """Return the run for another beat than the one that began it to continue.
 
-    Steps that are done stay. From there on the steps are those of the file as it is now: of one
-    that was begun the tries count on.
+    Steps that are done stay. The later ones are those of the current schedule file; a step already
+    begun keeps its count of tries.
     """
     run = replace(run, takeovers=run.takeovers + 1)
     if run.state is RunState.RUNNING:
@@ -359,13 +360,13 @@ def take_over(run: Run, schedule: Schedule) -> Run:
 
 
 def try_again(run: Run, schedule: Schedule, now_ms: int) -> Run:
-    """A run that failed, to be gone on with now at the step that did.
+    """Return a failed run ready to continue now at the step that failed.
 
-    From there on the steps are those of the schedule as it is now. One whose job is there goes on
-    with that job; its command refuses a job that is about something else. Raises `ValueError` for a
-    bad template.
+    From that step on the steps are those of the current schedule. A step whose job exists continues
+    that job; its command refuses a job with another request. Raises `ValueError` for a bad
+    template.
 
-    It starts anew: due times that passed since it failed were not beside it.
+    The run gets a new start time, since it was not running at the due times since its failure.
     """
     done = max(_ended(run) - (run.state is RunState.FAILED), 0)
     first_ms = run.first_ms or run.started_ms
@@ -379,8 +380,8 @@ def _ended(run: Run) -> int:
 
 
 def _with_steps_of(run: Run, schedule: Schedule, done: int, before: Sequence[Step]) -> Run:
-    """The run with its first `done` steps as they are, and those of the schedule behind them.
-    `before`: by number, steps whose tries count on."""
+    """Return the run with its first `done` steps kept and the schedule's steps after them.
+    `before`: by number, steps whose count of tries is kept."""
     steps = run.steps[:done]
     for index, new in enumerate(new_run(schedule, run.due_ms, 0, files=run.files).steps):
         if index < done:

@@ -1,5 +1,5 @@
-"""Whether a text that due times are put into, such as the name of a folder, comes back: at the next
-one, after a week, a month, a year, or in the hour that a zone's clocks show twice."""
+"""Check whether a text made from due times, such as a folder's name, repeats: at the next due time,
+after a week, a month or a year, or in the hour that a zone's clocks show twice."""
 
 from calendar import isleap
 from collections.abc import Callable, Iterator
@@ -15,17 +15,17 @@ from ringhaul.schedule.windows import offset_changes, wall_moments
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
-#: Of 61 in a row two are in one hour at intervals of up to 59 minutes, and on one day at those of
-#: up to 23.6 hours, wherever the row begins.
+#: Due times in a row. Of 61, two fall in one hour at intervals of up to 59 minutes, and on one day
+#: at intervals of up to 23.6 hours, wherever the row begins.
 _IN_A_ROW = 61
-#: Of rare ones: February and March, of a year with 28 days and of one with 29.
+#: Length of a row of rare due times: covers February and March of a leap and of a common year.
 _ROW_MS = 2 * 366 * _DAY_MS
-#: Two on one day, if that ever happens around a change.
+#: Due times after a change of the clocks: enough for two on one day, if that ever happens.
 _AT_A_CHANGE = 3
-#: Of a zone's offset: one forward and one back, where there are any.
+#: Changes of a zone's offset to check: one forward and one back, if it has any.
 _CHANGES = 2
-#: Of due times that are looked for again later: of three in a row one is no 29 February, and with
-#: `mon-fri` one has its day of the month on a working day of the next month, too.
+#: Due times whose text is compared with later ones: of three in a row one is not a 29 February, and
+#: with `mon-fri` one has its day of the month on a working day of the next month, too.
 _FIRSTS = 3
 
 
@@ -35,16 +35,16 @@ class Repeat:
 
     first_ms: int
     again_ms: int
-    #: No other due time is between them, or the zone's clocks show the same at both.
+    #: No other due time is between them, or the zone's clocks show the same time at both.
     at_once: bool
 
 
 def find_repeat(timing: Timing, now_ms: int, text: Callable[[int], str]) -> Repeat | None:
-    """Two due times from `now_ms` on that give the same `text`: next to each other if there are
-    such, else the closest. None: those that were looked at all differ.
+    """Return two due times from `now_ms` on with the same `text`: neighbours if any are found, else
+    the closest two. None if the texts of all checked due times differ.
 
-    Whether there are such next to each other is the same at any `now_ms`: what only a leap year or
-    a change of the clocks brings about is looked for where the next one is.
+    Whether neighbours are found does not depend on `now_ms`: the checks include the next leap year
+    and the next changes of the clocks, for repeats that only these cause.
     """
     text = cache(text)
     row = list(_row(timing, now_ms))
@@ -70,7 +70,7 @@ def find_repeat(timing: Timing, now_ms: int, text: Callable[[int], str]) -> Repe
 
 
 def _row(timing: Timing, after_ms: int) -> Iterator[int]:
-    """Due times in a row. Two at least, if so many ever come."""
+    """Yield due times in a row: at least two, if the schedule has so many."""
     first_ms = None
     for number in range(_IN_A_ROW):
         due_ms = timing.due_after(after_ms)
@@ -82,7 +82,7 @@ def _row(timing: Timing, after_ms: int) -> Iterator[int]:
 
 
 def _leap_year(now_ms: int) -> int:
-    """The beginning of the next leap year."""
+    """Return the beginning of the next leap year, in ms."""
     year = moment(now_ms).year + 1
     while not isleap(year):
         year += 1
@@ -90,22 +90,22 @@ def _leap_year(now_ms: int) -> int:
 
 
 def _around_changes(timing: Timing, now_ms: int) -> Iterator[tuple[int, int]]:
-    """Due times next to each other, and those at which the clocks show the same, around the zone's
-    next changes of its clocks."""
+    """Yield pairs of due times around the next changes of the zone's clocks: neighbours, and those
+    at which the clocks show the same time."""
     for at_ms, by_ms in islice(offset_changes(now_ms, timing.zone), _CHANGES):
         last_ms = timing.due_last(0, at_ms - 1)
         if last_ms is None:
-            continue  # so rarely due that the row has what is around the change, if it ever is
+            continue  # so rarely due that the row includes any due time around the change
         after = list(islice(_row(timing, at_ms - 1), _AT_A_CHANGE))
         yield from pairwise([last_ms, *after])
-        # What the clocks show in a stretch so long before a change back they show again after it
+        # When the clocks go back, they show the last `by_ms` before the change again after it.
         for due_ms in islice(_row(timing, at_ms - abs(by_ms) - 1), _AT_A_CHANGE):
             if due_ms < at_ms and due_ms - by_ms in after:
                 yield due_ms, due_ms - by_ms
 
 
 def _later(timing: Timing, first_ms: int) -> Iterator[int]:
-    """The due times that come first an hour, a day, a week, a month and so on after another."""
+    """Yield the first due time that is at least an hour, a day, a week, a month and so on later."""
     first = moment(first_ms).astimezone(timing.zone)
     same = [wall_moments(day, first.time(), timing.zone)[0] for day in _days_later(first.date())]
     due_ms: int | None = first_ms
@@ -117,7 +117,7 @@ def _later(timing: Timing, first_ms: int) -> Iterator[int]:
 
 
 def _days_later(day: date) -> list[date]:
-    """A day, a week, a month and a year later; of months those that have such a day."""
+    """Return the dates a day, a week, a month and a year later, skipping months without the day."""
     months = []
     for ahead in range(day.month, day.month + 12):
         with suppress(ValueError):

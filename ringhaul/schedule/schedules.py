@@ -1,4 +1,4 @@
-"""A schedule, as its file has it: when, what, and what else is to be done about it."""
+"""A schedule as defined in its file: when it is due, what it runs, and how failures are handled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from enum import StrEnum
 from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.timing import Timing
 
-#: A step that fails again and again is left alone for this long at most.
+#: Longest pause between the tries of a failing step.
 BACKOFF_S_MAX = 3600
 
 
 class Overlap(StrEnum):
-    """What becomes of a due time that comes while a run of the schedule is not over."""
+    """What to do with a due time that comes while a run of the schedule is unfinished."""
 
     SKIP = "skip"
-    QUEUE = "queue"  #: It starts when that run is over, late.
+    QUEUE = "queue"  #: Start it late, when that run has ended.
 
 
 class CatchUp(StrEnum):
-    """Which of several due times that could not start are made up for."""
+    """Which of several missed due times get a run."""
 
     LATEST = "latest"
     ALL = "all"  #: Each, in order.
@@ -27,15 +27,15 @@ class CatchUp(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Notify:
-    """Who is told of a run's end. `command` gets a JSON document on its standard input, a webhook
-    in the body of a POST."""
+    """A notification about a run's end. `command` gets a JSON document on its standard input, a
+    webhook in the body of a POST."""
 
-    on: frozenset[str]  #: of "success" and "failure"
+    on: frozenset[str]  #: "success", "failure", or both
     command: tuple[str, ...] = ()
     webhook: str = ""
-    #: Its first line is the address, where that is a secret.
+    #: A file whose first line is the address, if that is a secret.
     webhook_file: str = ""
-    #: Its first line is the value of the Authorization header.
+    #: A file whose first line is the value of the Authorization header.
     authorization_file: str = ""
     timeout_s: int = 10
 
@@ -48,18 +48,18 @@ class Schedule:
     timing: Timing
     #: Arguments of `ringhaul`, the command first; templates are not filled yet.
     steps: tuple[tuple[str, ...], ...]
-    #: Globs and folders whose new files are loaded; a schedule with them is due to look for files.
+    #: Globs and folders whose new files are loaded; the due times are then checks for new files.
     arrive: tuple[str, ...] = ()
-    #: How long a file must not have changed.
+    #: How long a file must be unchanged before it is loaded.
     settle_s: int = 10
-    #: In one run.
+    #: Most files in one run.
     files_max: int = 100
     overlap: Overlap = Overlap.SKIP
     catch_up: CatchUp = CatchUp.LATEST
-    #: A due time that could not start within this is passed over; 0: it may be as late as it is.
+    #: A due time that could not start within this is skipped; 0: no limit.
     late_max_s: int = 0
-    #: Of a step, beyond the first try, and the pause before the first of them; each next is twice
-    #: as long.
+    #: Tries of a step beyond the first, and the pause before the first of them; each later pause is
+    #: twice as long.
     retries: int = 0
     backoff_s: int = 60
     #: A step with rejected records counts as done.
@@ -67,13 +67,13 @@ class Schedule:
     notify: tuple[Notify, ...] = ()
 
     def arguments(self, due_ms: int, files: tuple[str, ...] = ()) -> list[list[str]]:
-        """The steps of the run of a due time. Raises `ValueError` for a template that is none."""
+        """Return the steps for a run of a due time. Raises `ValueError` for a bad template."""
         facts = Facts(name=self.name, due_ms=due_ms, zone=self.timing.zone, files=files)
         return [fill(step, facts) for step in self.steps]
 
     def backoff_ms(self, tries: int) -> int:
-        """The pause after so many failed tries of a step."""
-        doublings = min(max(tries - 1, 0), 32)  # far beyond the bound, whatever a record says
+        """Return the pause after so many failed tries of a step."""
+        doublings = min(max(tries - 1, 0), 32)  # enough for any bound; `tries` may be any number
         return int(min(self.backoff_s * 2**doublings, max(BACKOFF_S_MAX, self.backoff_s)) * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Durations as people write them, and the names that due times have."""
+"""Durations as people write them, and ids of due times."""
 
 import re
 from datetime import UTC, datetime
@@ -7,12 +7,12 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}) ?([smhd])")
 _RUN_ID = "%Y%m%dT%H%M%SZ"
 
-#: The year 2100: what is right for due times up to then is taken to be right.
+#: The year 2100, the latest due time that templates and records are checked for.
 FAR_MS = 4_102_444_800_000
 
 
 def parse_duration_s(text: object) -> int:
-    """Seconds of `"90s"`, `"15m"`, `"2h"` or `"1d"`. Raises `ValueError` saying what it
+    """Return the seconds of `"90s"`, `"15m"`, `"2h"` or `"1d"`. Raises `ValueError` saying what was
     expected."""
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -21,7 +21,7 @@ def parse_duration_s(text: object) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """`90s` as `1m30s`; below a minute with a tenth of a second, above an hour without seconds."""
+    """Format seconds, 90 as `1m30s`: below a minute with tenths, above an hour without seconds."""
     if seconds < 60:
         return f"{seconds:.1f}s".replace(".0s", "s")
     whole = int(seconds)
@@ -33,20 +33,20 @@ def duration_text(seconds: float) -> str:
 
 
 def run_id(due_ms: int) -> str:
-    """The name of the run of a due time, such as `20261120T013000Z`; to the second."""
+    """Return the id of the run of a due time, to the second, such as `20261120T013000Z`."""
     return moment(due_ms).strftime(_RUN_ID)
 
 
 def due_ms_of(run: str) -> int:
-    """The due time of `run_id`. Raises `ValueError` for what is no such name."""
+    """Return the due time in a `run_id`. Raises `ValueError` if `run` is not one."""
     return int(datetime.strptime(run, _RUN_ID).replace(tzinfo=UTC).timestamp()) * 1000
 
 
 def moment(ms: int) -> datetime:
-    """The moment in UTC."""
+    """Return the datetime in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def to_ms(when: datetime) -> int:
-    """Milliseconds since 1970 of an aware moment, rounded down to a second."""
+    """Return an aware datetime as milliseconds since 1970, rounded down to a second."""
     return int(when.timestamp() // 1) * 1000

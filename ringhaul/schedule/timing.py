@@ -1,7 +1,7 @@
-"""When a schedule is due: by cron in its time zone, or at even intervals.
+"""When a schedule is due: by cron in its time zone, or at equal intervals.
 
-Due times outside the window are none. An interval is counted from 1970 in UTC (`every = "15m"` is
-due at :00, :15, :30 and :45), so that every beat has the same due times whenever it was started.
+Times outside the window are not due. Intervals are counted from 1970 in UTC (`every = "15m"` is due
+at :00, :15, :30 and :45), so that every beat has the same due times, whenever it was started.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,18 +14,18 @@ from ringhaul.schedule.cron import Cron
 from ringhaul.schedule.windows import Window, local_day, wall_moments
 
 _DAY = timedelta(days=1)
-#: 29 February comes after eight years at the latest; with a day of the week 40 may pass.
+#: 29 February comes within eight years; on a given day of the week, within 40.
 _DAYS_AHEAD_MAX = 41 * 366
 #: No interval is longer than its window, so one of the next few windows has a due time.
 _WINDOWS_AHEAD_MS = 4 * 86_400_000
 _FOREVER_MS = 2**62
-#: How far back due times are looked for that passed while no beat ran.
+#: How far back to search for due times that passed while no beat ran.
 LOOK_BACK_MS = 31 * 86_400_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Either `cron` or `every_s` is given; `every_s` is no longer than a day and the window."""
+    """Either `cron` or `every_s` is set; `every_s` is at most a day and at most the window."""
 
     zone: ZoneInfo
     cron: Cron | None = None
@@ -33,9 +33,9 @@ class Timing:
     window: Window | None = None
 
     def due_after(self, after_ms: int) -> int | None:
-        """The first due time after a moment; None: there is none within decades."""
+        """Return the first due time after `after_ms`; None: not within decades."""
         if self.cron is not None:
-            day = local_day(after_ms, self.zone) - _DAY  # a jump may put a time into the next day
+            day = local_day(after_ms, self.zone) - _DAY  # a jump may move a time to the next day
             for ahead in range(_DAYS_AHEAD_MAX):
                 for due in _cron_day(self, day + ahead * _DAY):
                     if due > after_ms:
@@ -49,9 +49,9 @@ class Timing:
         return None
 
     def due_last(self, after_ms: int, until_ms: int) -> int | None:
-        """The last due time that is after `after_ms` and not after `until_ms`, if there is one.
+        """Return the last due time after `after_ms` and not after `until_ms`, if any.
 
-        One that is more than 31 days before `until_ms` counts as forgotten.
+        Due times more than 31 days before `until_ms` are ignored.
         """
         after_ms = max(after_ms, until_ms - LOOK_BACK_MS)
         if self.cron is not None:
@@ -75,19 +75,19 @@ class Timing:
         return _within(self._open(ms, ms), ms)
 
     def opens_after(self, ms: int) -> int | None:
-        """When the window opens next; None: there is no window."""
+        """Return when the window opens next; None without a window."""
         later = (opens for opens, _ in self._open(ms, ms + _WINDOWS_AHEAD_MS) if opens > ms)
         return next(later, None) if self.window is not None else None
 
     @property
     def text(self) -> str:
-        """What tells this timing from others, for people and programs."""
+        """Canonical text of this timing; equal texts mean equal timings."""
         when = self.cron.text if self.cron is not None else f"every {self.every_s}s"
         where = f" {self.zone.key}" if self.cron is not None or self.window is not None else ""
         return when + where + (f" {self.window.text}" if self.window is not None else "")
 
     def _open(self, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]]:
-        """When the window is open: all stretches that touch the given one, in order."""
+        """Yield the periods in which the window is open that overlap the given one, in order."""
         if self.window is None:
             yield 0, _FOREVER_MS
             return
@@ -102,10 +102,10 @@ class Timing:
 
 @lru_cache(maxsize=256)
 def _cron_day(timing: Timing, day: date) -> tuple[int, ...]:
-    """The due times of a day of the zone, in order. Asked for at every look, hence remembered.
+    """Return the due times of a day in the zone, in order. Cached, as every poll needs them.
 
-    Both the time of the day and the moment that stands for it are within the window: a time that is
-    jumped over may be put to where the window closes, and one that comes twice be behind it.
+    Both the time of day and its moment must be within the window: a time that the clocks skip may
+    move to where the window closes, and a repeated one may come after it.
     """
     cron, window = timing.cron, timing.window
     assert cron is not None

@@ -1,7 +1,7 @@
-"""Wall-clock times in a time zone, as moments; and the window of the day in which runs may start.
+"""Wall-clock times of a time zone as moments, and the daily window in which runs may start.
 
-Twice a year a zone's clocks jump. A wall-clock time that is jumped over stands for the moment of
-the jump; one that comes twice stands for the first of the two, unless both are asked for.
+Twice a year a zone's clocks jump. A wall-clock time that is skipped stands for the moment of the
+jump; one that comes twice stands for the first of the two, unless both are requested.
 """
 
 import re
@@ -18,7 +18,7 @@ _WINDOW = re.compile(r"(\d\d):(\d\d) ?- ?(\d\d):(\d\d)")
 
 
 def wall_moments(day: date, at: time, zone: ZoneInfo, *, both: bool = False) -> list[int]:
-    """The moments (ms, one or two) at which the zone's clocks show `at` on `day`, in order.
+    """Return the moments (ms, one or two) at which the clocks show `at` on `day`, in order.
 
     `both`: a time that comes twice counts twice.
     """
@@ -27,13 +27,13 @@ def wall_moments(day: date, at: time, zone: ZoneInfo, *, both: bool = False) -> 
     )
     if first == second:
         return [to_ms(first)]
-    if first > second:  # jumped over: `second` is before the jump, `first` behind it
+    if first > second:  # skipped: `second` is before the jump, `first` after it
         return [_jump(to_ms(second) // 1000, to_ms(first) // 1000, zone) * 1000]
     return [to_ms(first), to_ms(second)] if both else [to_ms(first)]
 
 
 def _jump(before_s: int, after_s: int, zone: ZoneInfo) -> int:
-    """The first second after `before_s` with the offset that the zone has at `after_s`."""
+    """Return the first second after `before_s` with the offset that the zone has at `after_s`."""
     old = moment(before_s * 1000).astimezone(zone).utcoffset()
     while after_s - before_s > 1:
         middle = (before_s + after_s) // 2
@@ -45,7 +45,7 @@ def _jump(before_s: int, after_s: int, zone: ZoneInfo) -> int:
 
 
 def offset_changes(after_ms: int, zone: ZoneInfo) -> Iterator[tuple[int, int]]:
-    """The moments within two years at which the zone's clocks jump, and how far; both in ms."""
+    """Yield the moments within two years at which the clocks jump, and by how much; both in ms."""
     before = moment(after_ms).astimezone(UTC)
     for _ in range(2 * 366):
         after = before + _DAY
@@ -57,20 +57,20 @@ def offset_changes(after_ms: int, zone: ZoneInfo) -> Iterator[tuple[int, int]]:
 
 
 def local_day(ms: int, zone: ZoneInfo) -> date:
-    """The day that the zone has at a moment."""
+    """Return the date in the zone at a moment."""
     return moment(ms).astimezone(zone).date()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """From `start` to `end`, which is out of it; over midnight if `end` is not after `start`."""
+    """The time of day from `start` to before `end`; across midnight if `end` is not later."""
 
     start: time
     end: time
 
     @classmethod
     def parse(cls, text: str) -> "Window":
-        """Read `"01:00-05:00"`. Raises `ValueError` saying what it expected."""
+        """Parse `"01:00-05:00"`. Raises `ValueError` saying what was expected."""
         match = _WINDOW.fullmatch(text.strip())
         numbers = [int(part) for part in match.groups()] if match else [99, 0, 0, 0]
         if max(numbers[0::2]) > 23 or max(numbers[1::2]) > 59 or numbers[:2] == numbers[2:]:
@@ -78,23 +78,23 @@ class Window:
         return cls(start=time(numbers[0], numbers[1]), end=time(numbers[2], numbers[3]))
 
     def holds(self, at: time) -> bool:
-        """Whether a time of the day is within."""
+        """Whether a time of day is within the window."""
         if self.start < self.end:
             return self.start <= at < self.end
         return at >= self.start or at < self.end
 
     def on(self, day: date, zone: ZoneInfo) -> tuple[int, int]:
-        """The moments at which the window of a day opens and closes."""
+        """Return the moments at which the window of a day opens and closes."""
         last = day if self.start < self.end else day + _DAY
         return wall_moments(day, self.start, zone)[0], wall_moments(last, self.end, zone)[0]
 
     @property
     def length_s(self) -> int:
-        """Seconds from start to end, on a day without a jump."""
+        """Seconds from start to end, on a day without a clock change."""
         minutes = (self.end.hour - self.start.hour) * 60 + self.end.minute - self.start.minute
         return minutes % 1440 * 60
 
     @property
     def text(self) -> str:
-        """As `parse` reads it."""
+        """The window as `parse` reads it."""
         return f"{self.start:%H:%M}-{self.end:%H:%M}"

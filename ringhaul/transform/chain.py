@@ -1,11 +1,11 @@
-"""Transforms at work: batches of records through the functions of a job, in slices. Pure.
+"""Run batches of records through the transforms of a job, in slices. Pure.
 
-A function may change the number of rows and raise on some, and still each row must be known to be
-of its record: by the column `RECORD`, which every batch has and which filters and joins carry
-along, or by position where as many rows come out as went in. On a batch that makes it raise, a
-function is run again on halves until the records at fault are alone.
+A function may change the number of rows and raise on some, yet each row must stay traceable to its
+record: by the column `RECORD`, which every batch has and which filters and joins carry along, or by
+position if the function returns as many rows as it was given. When a function raises on a batch, it
+runs again on halves, until each record at fault is alone.
 
-A function must treat each record by itself: which records come together is chance.
+A function must treat each record independently: which records share a batch is arbitrary.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from ringhaul.transform.forms import in_form, unchanged
 Function = Callable[[pa.RecordBatch], Any] | EachRow
 Rows = NDArray[np.int64]
 
-#: What a slice of records should become: enough that a call's own cost vanishes, little enough that
-#: some of them fit into memory beside each other, and that a lease is renewed in time.
+#: Target size of a slice's output: large enough that the cost of a call vanishes, small enough that
+#: several fit into memory and that a lease is renewed in time.
 SLICE_ROWS = 32 * 1024
 SLICE_BYTES = 16 << 20
 SLICE_S = 1.0
-#: Nobody knows how many rows a record becomes: the first slice is small, the next ones grow.
+#: How many rows a record becomes is unknown: the first slice is small, the next ones grow.
 FIRST_RECORDS = 64
 GROWTH = 4
 
 
 @dataclass(frozen=True)
 class Transform:
-    """A function and the name by which it was asked for, `module:function`."""
+    """A function and its name in the job's options, `module:function`."""
 
     name: str
     function: Function
 
 
 class Piece(NamedTuple):
-    """Rows that came out, all in the same form."""
+    """Output rows that all have the same columns and types."""
 
-    columns: dict[str, Any]  #: Arrow arrays; from a function of rows lists of Python values
-    rows: Rows  #: the row of the batch that went in that each is of
+    columns: dict[str, Any]  #: Arrow arrays; lists of Python values if from a function of rows
+    rows: Rows  #: for each row, the row of the input batch that it comes from
 
 
 class Applied(NamedTuple):
-    """What became of the rows first..end-1 of a batch.
+    """The result for the rows first..end-1 of a batch.
 
-    Rows without an error and without a row in a piece were left out by a function. Rows with an
-    error may have rows in pieces, which are not to be used.
+    A function left out the rows that have neither an error nor a row in a piece. Rows with an error
+    may have rows in pieces, which must not be used.
     """
 
     first: int
@@ -67,16 +67,16 @@ class Applied(NamedTuple):
 
 
 def declared_columns(transforms: Sequence[Transform]) -> list[str] | None:
-    """The columns that a last function of rows says it gives; None: it does not say."""
+    """Return the columns declared by the last transform; None if it declares none."""
     function = transforms[-1].function
     return list(function.columns or ()) or None if isinstance(function, EachRow) else None
 
 
 class Chain:
-    """Functions in their order. Belongs to one unit: it learns how much the functions give."""
+    """The transforms of one unit, in order. Learns how much output the functions produce."""
 
     def __init__(self, transforms: Sequence[Transform], names: Sequence[str] | None = None) -> None:
-        """`names`: the only columns that a last function of rows may give; None: any."""
+        """`names`: the only columns that a last function of rows may return; None: any."""
         self._transforms, self._names = list(transforms), names
         self._slice_records = FIRST_RECORDS
 
@@ -86,7 +86,7 @@ class Chain:
         """Run a batch slice by slice; `tick` is called between calls of functions, and
         between rows of a slow one.
 
-        Raises `TransformError` for a result that is none, and what `tick` raises.
+        Raises `TransformError` for an invalid result, and whatever `tick` raises.
         """
         first = 0
         while first < batch.num_rows:
@@ -106,7 +106,7 @@ class Chain:
     def apply(
         self, batch: pa.RecordBatch, tick: Callable[[], None] = lambda: None
     ) -> tuple[list[Piece], dict[int, str]]:
-        """Run a batch as it is, which may be one without rows; `tick` as for `run`."""
+        """Run a whole batch, which may have no rows; `tick` as for `run`."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         pieces = [Piece(columns, np.arange(batch.num_rows, dtype=np.int64))]
         errors: dict[int, str] = {}
@@ -118,7 +118,7 @@ class Chain:
                 if not isinstance(function, EachRow):
                     piece = self._by_column(piece, number, kinds, errors)
                 if batch.num_rows and not len(piece.rows):
-                    continue  # nothing is left to call the function for
+                    continue  # no rows are left to call the function for
                 if number:
                     tick()
                 if isinstance(function, EachRow):
@@ -137,7 +137,7 @@ class Chain:
         return pieces, errors
 
     def _allowed(self, number: int) -> Sequence[str] | None:
-        """The only columns that a function of rows may give; None: any."""
+        """Return the only columns that a function of rows may return; None: any."""
         if number == len(self._transforms) - 1:
             return self._names
         return declared_columns(self._transforms[: number + 1])
@@ -145,9 +145,9 @@ class Chain:
     def _by_column(
         self, piece: Piece, number: int, kinds: Mapping[str, pa.DataType], errors: dict[int, str]
     ) -> Piece:
-        """A piece with Arrow's columns alone. They are of the types that the function of rows
-        before says, of those that they had before it (`kinds`), or of that of their values; rows
-        whose values are not of the types that are said go to `errors`."""
+        """Return the piece with Arrow columns only. A column's type is the one declared by the
+        preceding function of rows, else the one before that function (`kinds`), else inferred
+        from the values. Rows whose values do not fit a declared type go to `errors`."""
         before = self._transforms[number - 1]
         said = before.function.columns if number and isinstance(before.function, EachRow) else None
         columns: dict[str, pa.Array] = {}
@@ -157,8 +157,8 @@ class Chain:
                 column, bad = in_form(column, arrow)
                 for row, reason in bad.items():
                     good[row] = False
-                    told = f"{before.name}: column {name!r}: {reason}"
-                    errors.setdefault(int(piece.rows[row]), told)
+                    message = f"{before.name}: column {name!r}: {reason}"
+                    errors.setdefault(int(piece.rows[row]), message)
             elif isinstance(column, list):
                 column = unchanged(column, kinds.get(name))
             columns[name] = column
@@ -170,7 +170,7 @@ class Chain:
     def _call(
         self, transform: Transform, piece: Piece, tick: Callable[[], None]
     ) -> tuple[list[Piece], dict[int, str]]:
-        """One function by column on a batch, or on parts of it if it raises."""
+        """Call one function of columns on a batch, or on parts of it if it raises."""
         batch = pa.RecordBatch.from_arrays(list(piece.columns.values()), list(piece.columns))
         pieces: list[Piece] = []
         errors: dict[int, str] = {}
@@ -186,7 +186,7 @@ class Chain:
                     if not batch.num_rows:
                         raise TransformError(
                             f"transform {transform.name} raises {reason_of(error)} on a batch "
-                            "without rows, which is how its columns are asked for"
+                            "without rows, on which it is run to learn its columns"
                         ) from error
                     errors[first] = reason_of(error)
                 else:
@@ -201,7 +201,7 @@ class Chain:
         return pieces, errors
 
     def _learn(self, records: int, pieces: Sequence[Piece], seconds: float) -> None:
-        """How many records the next slice has."""
+        """Set how many records the next slice has."""
         rows = sum(len(piece.rows) for piece in pieces)
         share = max(rows / SLICE_ROWS, _bytes_count(pieces) / SLICE_BYTES, seconds / SLICE_S, 1e-9)
         most = max(self._slice_records, GROWTH * records)
@@ -209,7 +209,7 @@ class Chain:
 
 
 def _kinds(pieces: Sequence[Piece]) -> dict[str, pa.DataType]:
-    """The types of the columns that are Arrow's."""
+    """Return the types of the Arrow columns."""
     return {
         name: column.type
         for piece in pieces
@@ -224,9 +224,9 @@ def _numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _taken_apart(name: str, result: Any, records: int) -> tuple[dict[str, pa.Array], Rows]:
-    """The columns of a function's result, and the row that went in of each of its rows.
+    """Return the columns of a function's result and, for each of its rows, the input row.
 
-    Raises `TransformError` for what is no result.
+    Raises `TransformError` for an invalid result.
     """
     if not isinstance(result, pa.RecordBatch):
         raise TransformError(
@@ -265,7 +265,7 @@ def _checked_numbers(name: str, numbers: pa.Array, records: int) -> Rows:
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece]:
-    """Neighbours that have the same columns, as one."""
+    """Join neighbouring pieces that have the same columns and types."""
     runs: list[list[Piece]] = []
     for piece in pieces:
         if runs and _form(runs[-1][0]) == _form(piece):
@@ -294,7 +294,7 @@ def _joined(run: Sequence[Piece]) -> Piece:
 
 
 def _bytes_count(pieces: Sequence[Piece]) -> int:
-    """About; Python's values count as what a small one takes."""
+    """Estimate the size in bytes; each Python value counts as a small one (64 bytes)."""
     return sum(
         64 * len(column) if isinstance(column, list) else int(column.nbytes)
         for piece in pieces

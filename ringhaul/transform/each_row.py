@@ -1,4 +1,4 @@
-"""Functions of one row, as transforms: simple to write, and as slow as Python is per row."""
+"""Transforms that are functions of one row: simple to write, and slow, as Python is per row."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ Row = Mapping[str, Any]
 RowFunction = Callable[[dict[str, Any]], "Row | Iterable[Row] | None"]
 Columns = Sequence[str] | Mapping[str, pa.DataType]
 
-#: What one record may become. A function that never ends is more likely than so many rows.
+#: Most rows from one record. A function that never ends is more likely than so many rows.
 RECORD_ROWS_MAX = 1_000_000
-#: How often a slow function's rows are interrupted: the shortest lease is renewed every 0.25 s.
+#: Seconds between ticks in a slow function's rows: the shortest lease is renewed every 0.25 s.
 TICK_S = 0.2
 
 
 class RowsOut(NamedTuple):
-    """What became of the rows of a batch."""
+    """The output rows of a batch."""
 
     columns: dict[str, list[Any]]  #: Python values by column
-    rows: list[int]  #: the row of the batch that each row is of
-    errors: dict[int, str]  #: row of the batch -> why it became nothing
+    rows: list[int]  #: for each output row, the row of the batch that it comes from
+    errors: dict[int, str]  #: row of the batch -> why it has no output
 
 
 class EachRow:
-    """A function of one row. Calling it calls that function, as a test of it would."""
+    """A transform made of a function of one row. Calling it calls the function, as a test would."""
 
     def __init__(self, function: RowFunction, columns: Columns | None) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        #: Names and, where they were said, types of the columns; None: those of its rows.
+        #: Names and, if declared, types of the columns; None: those found in its rows.
         self.columns: dict[str, pa.DataType | None] | None = None
         if isinstance(columns, Mapping):
             self.columns = dict(columns)
@@ -55,9 +55,9 @@ class EachRow:
     ) -> RowsOut:
         """Call the function for each row. `names`: the only columns that rows may have; None: any.
 
-        `batch`: the columns, of Python values where another function of rows gave them. What the
-        function raises, and what it gives that is no row, is an error of its row. `tick` is called
-        between rows while they take long; what it raises ends the run.
+        `batch`: the columns, as Python values if they come from another function of rows. An
+        exception of the function, or a result that is not a row, becomes an error of that row.
+        `tick` is called between rows that take long; an exception from it ends the run.
         """
         found: list[Row] = []
         rows: list[int] = []
@@ -89,12 +89,12 @@ def each_row(*, columns: Columns | None = None) -> Callable[[RowFunction], EachR
 def each_row(
     function: RowFunction | None = None, *, columns: Columns | None = None
 ) -> EachRow | Callable[[RowFunction], EachRow]:
-    """Make a transform of a function from one row to what becomes of it.
+    """Make a transform of a function that takes one row.
 
-    The function takes a dict by column name and gives a dict, several of them (a list, or by
-    `yield`), or None to leave the row out. `columns`: the names of all columns that it can give, or
-    their Arrow types by name. Without them a load takes those of its first rows, and an unload the
-    columns that it reads.
+    The function takes a dict by column name and returns a dict, several of them (a list, or by
+    `yield`), or None to leave the row out. `columns`: the names of all columns that it can return,
+    or their Arrow types by name. Without them a load uses the columns of its first rows, and an
+    unload the columns that it reads.
     """
     if function is not None:
         return EachRow(function, columns)
@@ -102,7 +102,7 @@ def each_row(
 
 
 def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
-    """The rows that the function gave. Raises `TypeError` or `ValueError` for what is none."""
+    """Return the rows in a function's result. Raises `TypeError` or `ValueError` for a bad one."""
     if result is None:
         return []
     rows: list[Row] = []
@@ -122,7 +122,7 @@ def _rows_of(result: Any, allowed: frozenset[str] | None) -> list[Row]:
 
 
 def _names(rows: Iterable[Row]) -> list[str]:
-    """The columns of all rows, in the order in which they come up."""
+    """Return the columns of all rows, in order of first appearance."""
     names: dict[str, None] = {}
     for row in rows:
         if row.keys() - names.keys():
@@ -133,7 +133,7 @@ def _names(rows: Iterable[Row]) -> list[str]:
 def _python_rows(
     batch: Mapping[str, pa.Array | list[Any]],
 ) -> tuple[list[dict[str, Any] | None], dict[int, str]]:
-    """Each row as a dict; None where Python has no such value (a date before the year 1)."""
+    """Return each row as a dict; None where Python has no such value (a date before year 1)."""
     errors: dict[int, str] = {}
     columns = [
         column if isinstance(column, list) else _python_values(name, column, errors)
@@ -148,8 +148,8 @@ def _python_rows(
 
 
 def _python_values(name: str, column: pa.Array, errors: dict[int, str]) -> list[Any]:
-    """Python knows microseconds: a moment that is finer is floored, as one of Python's is where it
-    is finer than its column, and a time of day that is finer is its text."""
+    """Convert a column to Python values, which have microseconds. A finer timestamp is floored, as
+    Python's are where finer than their column; a finer time of day becomes its text."""
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         floored = column.view(pa.int64()).fill_null(0).to_numpy() // 1000
         absent = column.is_null().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""What users' code raises, told in a line; and what only came up while it ran."""
+"""Describe errors of users' code in one line, and let interrupts of the worker through."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import signal
 from ringhaul.errors import EXIT_FATAL, Terminal
 from ringhaul.plain_text import as_line
 
-#: Of a reason: an exception may hold a whole record.
+#: Length limit of a reason: an exception may hold a whole record.
 REASON_CHARACTERS_MAX = 300
 
-#: Packages that raise into whatever runs, from handlers of signals: time limits, the word to stop.
+#: Packages whose signal handlers raise into the running code: time limits, requests to stop.
 _WORKER_PACKAGES = ("billiard", "celery", "kombu", "tasks")
-#: What billiard puts in the place of `sys.exit` in the processes of a worker.
+#: billiard's replacement for `sys.exit` in the processes of a worker.
 _SYS_EXIT = ("billiard.pool", "exit")
 
 
 class TransformError(Terminal):
-    """A transform cannot be used: not allowed, not found, or it gives what is no result."""
+    """A transform cannot be used: not allowed, not found, or its result is invalid."""
 
     exit_code = EXIT_FATAL
 
 
 def reason_of(error: BaseException) -> str:
-    """The exception's type and text, on one line and not longer than a line should be."""
+    """Return the exception's type and text on one line, cut to REASON_CHARACTERS_MAX."""
     try:
         text = " ".join(str(error).split())
     except Exception:
-        text = "(its text cannot be had)"
+        text = "(its text is unavailable)"
     if len(text) > REASON_CHARACTERS_MAX:
         text = text[:REASON_CHARACTERS_MAX] + "..."
     printable = as_line(text)
@@ -36,10 +36,10 @@ def reason_of(error: BaseException) -> str:
 
 
 def rethrow_interrupt(error: BaseException) -> None:
-    """Raise `error` again if it is not of the code that ran but of the process around it.
+    """Raise `error` again if it comes from the surrounding process, not from the user's code.
 
-    That is Ctrl-C, a time limit, or a worker that is being stopped. SystemExit and the like are
-    otherwise an error as any: no function of a user's ends a worker.
+    That is Ctrl-C, a time limit, or the stop of a worker. Otherwise SystemExit and the like are
+    ordinary errors: a user's function cannot end a worker.
     """
     if isinstance(error, KeyboardInterrupt):
         # In the processes of workers, where it is ignored, it can only come from the function.

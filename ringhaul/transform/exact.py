@@ -1,9 +1,9 @@
-"""Values of Python and of Arrow to Arrow types, but none that a type would change. Pure.
+"""Convert Python and Arrow values to Arrow types, refusing values that would change. Pure.
 
-Arrow makes 3 of 3.7 where an int32 is wanted, infinity of 1e300 for a float, and a date of any
-time: a file would have another value than a function gave, and nobody would know. A date is its
-midnight in UTC, so that one of these, and no other time, is a date. As in a load, a moment of
-Python that is finer than the milliseconds of a timestamp is floored.
+Arrow silently makes 3 of 3.7 for an int32, infinity of 1e300 for a float, and a date of any time:
+a file would hold another value than the function returned, unnoticed. A date equals its midnight in
+UTC, so only a timestamp at midnight becomes a date. As in a load, a Python datetime finer than the
+milliseconds of a timestamp is floored.
 """
 
 from __future__ import annotations
@@ -18,46 +18,47 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: From here on a number becomes infinity as a float: halfway between the greatest one and 2**128.
+#: The least number that a float rounds to infinity: halfway from the greatest float to 2**128.
 _FLOAT_END = 2.0**128 - 2.0**103
 _FRACTIONS = (float, Decimal, np.floating)
 
 
 def exact_array(values: Sequence[Any], arrow: pa.DataType) -> pa.Array:
-    """Python values as an array of a type.
+    """Return Python values as an array of a type.
 
-    Raises `ValueError`, `TypeError`, `ArithmeticError` or Arrow's exceptions if one has no form.
+    Raises `ValueError`, `TypeError`, `ArithmeticError` or Arrow's exceptions if a value cannot be
+    represented.
     """
     _refuse_loss(values, arrow)
     return pa.array(values, arrow)
 
 
 def exact_cast(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """An array as one of another type. Raises `ValueError` or Arrow's exceptions as above."""
+    """Cast an array to another type. Raises `ValueError` or Arrow's exceptions as `exact_array`."""
     values = _decoded(values)
     if _has_views(values.type):
-        raise ValueError(f"a {values.type} is no {arrow}: cast it")
+        raise ValueError(f"a {values.type} is not a {arrow}: cast it")
     found = values.cast(arrow)
     _refuse_changed(values, arrow)
     return found
 
 
 def _has_views(arrow: pa.DataType) -> bool:
-    """Of views of lists Arrow makes lists that hold others' values."""
+    """Whether a type holds list views, which Arrow casts to lists with other lists' values."""
     if pa.types.is_list_view(arrow) or pa.types.is_large_list_view(arrow):
         return True
     return any(_has_views(arrow.field(place).type) for place in range(arrow.num_fields))
 
 
 def _decoded(values: pa.Array) -> pa.Array:
-    """The values themselves, where an array has each of them once."""
+    """Return the values of a dictionary-encoded or run-end-encoded array; others unchanged."""
     if pa.types.is_dictionary(values.type):
         return values.dictionary_decode()
     return pc.run_end_decode(values) if pa.types.is_run_end_encoded(values.type) else values
 
 
 def _refuse_changed(values: pa.Array, arrow: pa.DataType) -> None:
-    """Raise `ValueError` for the first value that a cast to the type changed without a word."""
+    """Raise `ValueError` for the first value that a cast to the type silently changed."""
     values = _decoded(values)
     if pa.types.is_nested(arrow):
         for inner, kind in _children(values, arrow):
@@ -75,12 +76,12 @@ def _refuse_changed(values: pa.Array, arrow: pa.DataType) -> None:
 
 
 def _is_small(arrow: pa.DataType) -> bool:
-    """Its numbers fit into a float, or Arrow says where they do not."""
+    """Whether all numbers of the type fit into a float, or Arrow reports those that do not."""
     return arrow in (pa.float16(), pa.float32()) or bool(pa.types.is_integer(arrow))
 
 
 def _children(values: pa.Array, arrow: pa.DataType) -> Iterator[tuple[pa.Array, pa.DataType]]:
-    """The values within nested ones that are not null, and the types that they are to have."""
+    """Yield the values inside nested ones that are not null, with their target types."""
     if pa.types.is_null(values.type):
         return
     if pa.types.is_map(arrow):
@@ -96,7 +97,7 @@ def _children(values: pa.Array, arrow: pa.DataType) -> Iterator[tuple[pa.Array, 
 
 
 def _more_than_dates(values: pa.Array) -> pa.BooleanArray:
-    """Which timestamps are no midnight (in UTC) of the date that Arrow makes of them."""
+    """Return which timestamps are not the midnight (UTC) of the date that Arrow makes of them."""
     dates = values.cast(pa.date32()).cast(pa.timestamp(values.type.unit))
     return pc.not_equal(dates, values.view(dates.type))
 
@@ -108,7 +109,7 @@ def _refuse_loss(values: Sequence[Any], arrow: pa.DataType) -> None:
             _refuse_loss(inner, kind)
         return
     for suspects, applies, refuse in _CHECKS:
-        # What a column's values are is asked first: most have none that needs a look.
+        # The set of types is checked first: most columns hold no value that needs a check.
         if applies(arrow) and any(issubclass(kind, suspects) for kind in set(map(type, values))):
             for value in values:
                 if isinstance(value, suspects):
@@ -118,7 +119,8 @@ def _refuse_loss(values: Sequence[Any], arrow: pa.DataType) -> None:
 def _inner(
     values: Sequence[Any], arrow: pa.DataType
 ) -> Iterator[tuple[Sequence[Any], pa.DataType]]:
-    """The values within values, by their types. Raises `TypeError` where there can be none."""
+    """Yield the inner values of nested ones, with their types. Raises `TypeError` for a value that
+    is not nested."""
     if pa.types.is_map(arrow):
         pairs = [pair for value in values for pair in _pairs(value)]
         yield [key for key, _ in pairs], arrow.key_type
@@ -159,7 +161,7 @@ def _refuse_time(value: datetime.datetime) -> None:
 
 def _refuse_zone(value: datetime.time) -> None:
     if value.tzinfo is not None:
-        raise ValueError(f"{value} has a zone, which a time of day has not: give it without")
+        raise ValueError(f"{value} has a time zone, but a time of day has none: remove it")
 
 
 def _refuse_infinity(value: Any) -> None:
@@ -168,11 +170,11 @@ def _refuse_infinity(value: Any) -> None:
 
 
 def _is_whole(arrow: pa.DataType) -> bool:
-    """Arrow's times and dates are whole numbers, too, and it takes numbers for them."""
+    """Whether a type stores whole numbers. Arrow's times and dates do, and accept numbers."""
     return bool(pa.types.is_integer(arrow) or pa.types.is_temporal(arrow))
 
 
-#: Python types, the Arrow types that may change values of these, and what raises if one does.
+#: Python types, a test for the Arrow types that may change them, a check that raises if one does.
 _CHECKS: Sequence[
     tuple[type | tuple[type, ...], Callable[[pa.DataType], bool], Callable[[Any], None]]
 ] = (

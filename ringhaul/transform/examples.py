@@ -1,13 +1,13 @@
-"""Transforms to use as they are: columns made unreadable, wide records taken apart.
+"""Ready-made transforms: mask columns, split wide records into rows.
 
-Each is made by a call, in a module of one's own that the host's settings allow:
+Each is made by a call in your own module, which the host's settings must allow:
 
     from ringhaul.transform.examples import hashed, split_wide
 
     mask = hashed("email", key_file="/etc/ringhaul/mask.key")
     census = split_wide(["logrecno"], dictionary="/etc/ringhaul/sf1.csv")
 
-All work by column: a batch costs a few calls, whatever it holds.
+All work on whole columns: a batch costs a few calls, however many rows it has.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ringhaul.transform import RECORD
 
 BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch]
 
-#: As long as BLAKE2b takes; shorter than this many bytes a key can be guessed.
+#: The longest key that BLAKE2b takes, and the shortest that cannot be guessed.
 KEY_BYTES_MAX, KEY_BYTES_MIN = 64, 16
-#: Of the hash: two of a billion values are the same with a chance of one in 10**20.
+#: Length of a hash: among a billion values two collide with a probability of 1 in 10**20.
 DIGEST_BYTES = 16
 
 
 def hashed(*columns: str, key_file: str) -> BatchFunction:
-    """Puts a keyed hash (BLAKE2b, 32 hexadecimal digits) in place of each value of text columns.
+    """Replace each value of text columns by a keyed hash (BLAKE2b, 32 hexadecimal digits).
 
-    The same value gives the same hash, so that what is masked can still be counted and joined;
-    without the key, the content of the file, nobody can tell which value it was by trying. Null
-    stays null. Raises `ValueError` for a key that is too short or too long.
+    Equal values give equal hashes, so that masked values can still be counted and joined; without
+    the key (the file's content) a value cannot be found by trying. Null stays null. Raises
+    `ValueError` for a key that is too short or too long.
     """
     key = Path(key_file).read_bytes().rstrip(b"\r\n")
     if not KEY_BYTES_MIN <= len(key) <= KEY_BYTES_MAX:
@@ -49,7 +49,7 @@ def hashed(*columns: str, key_file: str) -> BatchFunction:
 
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
         for name in columns:
-            # Each value that is there is hashed once.
+            # Each distinct value is hashed once.
             encoded = pc.dictionary_encode(_texts(batch, name))
             digests = pa.array(map(digest, encoded.dictionary.to_pylist()), pa.string())
             batch = _with(batch, name, digests.take(encoded.indices))
@@ -59,11 +59,11 @@ def hashed(*columns: str, key_file: str) -> BatchFunction:
 
 
 def starred(column: str, *, keep: int = 4) -> BatchFunction:
-    """Puts stars in place of all characters of a text column but the last `keep`; a value that is
-    not longer becomes stars altogether. Null stays null.
+    """Replace all characters of a text column but the last `keep` by stars; a value that is not
+    longer than `keep` becomes all stars. Null stays null.
     """
     if keep < 0:
-        raise ValueError(f"keep={keep}: how many characters stay as they are")
+        raise ValueError(f"keep={keep}: expected 0 or more, the number of characters to keep")
 
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
         texts = _texts(batch, column)
@@ -85,20 +85,20 @@ def split_wide(
     value: str = "value",
     keep_null: bool = False,
 ) -> BatchFunction:
-    """Makes of each wide record a row for each of its fields that a dictionary names.
+    """Split each wide record into rows, one for each of its fields that a dictionary names.
 
     `dictionary`: a CSV file with a header, whose first column names fields of the records; its
     other columns become columns of the rows, beside the fields `keys` of the record, the field's
-    name (`item`) and its value (`value`). Fields that are null give no row unless `keep_null`. The
-    rows of a batch come field by field.
+    name (`item`) and its value (`value`). Null fields give no row unless `keep_null`. The rows of a
+    batch are in the order of the fields.
     """
     names, columns_known = _read_dictionary(dictionary)
     fields = columns_known[0].to_pylist()
     looked_up = dict(zip([item, *names[1:]], columns_known, strict=True))
 
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # Field by field: neighbours are of different records, and so most often of different
-        # partitions. Cassandra takes 30 % more rows so, as those of one partition queue up.
+        # Field by field: neighbouring rows come from different records, so mostly from different
+        # partitions. Cassandra takes 30 % more rows this way, as rows of one partition queue up.
         of_record = pa.array(np.tile(np.arange(batch.num_rows), len(fields)))
         of_field = pa.array(np.repeat(np.arange(len(fields)), batch.num_rows))
         columns = {name: batch.column(name).take(of_record) for name in (*keys, RECORD)}
@@ -113,7 +113,7 @@ def split_wide(
 
 
 def _read_dictionary(path: str) -> tuple[list[str], list[pa.Array]]:
-    """The names and columns of a CSV file; all text, since a code such as 007 is no number."""
+    """Return the names and columns of a CSV file, all as text: a code like 007 is not a number."""
     with pyarrow.csv.open_csv(path) as reader:
         names = list(reader.schema.names)
     types = dict.fromkeys(names, pa.string())
@@ -124,7 +124,7 @@ def _read_dictionary(path: str) -> tuple[list[str], list[pa.Array]]:
 
 
 def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column that holds text. Raises `TypeError` for another one."""
+    """Return a column of text. Raises `TypeError` if it has another type."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

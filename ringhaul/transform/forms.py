@@ -1,4 +1,4 @@
-"""What functions give, in the types that columns are to have, or why it has no form there. Pure."""
+"""Convert results of functions to the types of their columns, or say why they do not fit. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ringhaul.transform.errors import reason_of
 from ringhaul.transform.exact import exact_array, exact_cast
 from ringhaul.transform.values import arrow_column
 
-#: What tells that a value has no form in the type of its column.
+#: Exceptions that mean that a value cannot be represented in the type of its column.
 _NO_FORM = (pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError)
-#: What a function of rows gets of times of day.
+#: Types that a function of rows gets for a time of day.
 _TIMES = {datetime.time, str, type(None)}
 
 
 def unchanged(values: Sequence[Any], arrow: pa.DataType | None) -> pa.Array:
-    """Python values as an array of the type that their column had before a function of rows, if
-    they are still values of it; else of the type that they have, see `arrow_column`."""
+    """Return Python values as an array of the type that their column had before a function of rows,
+    if they still fit it exactly; else of an inferred type, see `arrow_column`."""
     if arrow is None:
         return arrow_column(values)
     with suppress(*_NO_FORM):
@@ -37,12 +37,13 @@ def unchanged(values: Sequence[Any], arrow: pa.DataType | None) -> pa.Array:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # NaN is not itself.
+    # NaN is not equal to itself.
     return type(one) is type(other) and (one == other or one != one)
 
 
 def in_form(values: Any, arrow: pa.DataType) -> tuple[pa.Array, dict[int, str]]:
-    """Values as an array of a type, null where they cannot be, and why."""
+    """Return values as an array of a type, with null where one does not fit, and the reasons by
+    row."""
     convert: Callable[[Any, pa.DataType], pa.Array] = exact_cast
     if isinstance(values, list):
         values, convert = [_plain(value, arrow) for value in values], exact_array
@@ -59,7 +60,7 @@ def _one_by_one(
 ) -> tuple[pa.Array, dict[int, str]]:
     nothing = pa.nulls(1, arrow)
     arrays, bad = [], {}
-    # Arrow casts what is behind a slice of lists, too: one is taken out.
+    # Arrow also casts the values behind a slice of lists, so each element is copied out.
     taken = isinstance(values, pa.Array) and pa.types.is_nested(arrow)
     for row in range(len(values)):
         one = values.take(pa.array([row])) if taken else values[row : row + 1]
@@ -72,12 +73,12 @@ def _one_by_one(
 
 
 def _plain(value: Any, arrow: pa.DataType) -> Any:
-    """A Python value in a form that Arrow takes for its type."""
+    """Return a Python value in a form that Arrow accepts for the type."""
     if isinstance(value, uuid.UUID):
         return str(value) if pa.types.is_string(arrow) else value.bytes
     if pa.types.is_string(arrow) and isinstance(value, int | float | Decimal):
         return str(value)
-    if arrow == pa.time64("ns") and isinstance(value, str):  # as `each_row` tells nanoseconds
+    if arrow == pa.time64("ns") and isinstance(value, str):  # `each_row` passes nanoseconds as text
         with suppress(ValueError):
             return parse_time(value)
     return value

@@ -1,8 +1,8 @@
-"""Finding a transform by its name, where this host's settings allow it.
+"""Import a transform by name, if this host's settings allow it.
 
-A transform is code that runs with all that a worker may do. So which ones there are is said on
-the host that runs them, never in a job; and their modules come from the installed packages or from
-one folder, never from the current one.
+A transform is code that runs with all the rights of a worker. So the host that runs transforms
+lists which are allowed, never a job; and their modules come from the installed packages or from one
+folder, never from the current directory.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def check_names(names: Iterable[str]) -> None:
 def load_transforms(
     names: Sequence[str], allowed: Sequence[str], folder: Path | None
 ) -> tuple[Transform, ...]:
-    """The functions of these names.
+    """Return the transforms with these names.
 
-    `allowed`: patterns such as `etl:*`, of which each name must match one. `folder`: where modules
-    are looked for first. Raises `TransformError` that names this host and the setting to look at.
+    `allowed`: patterns such as `etl:*`; each name must match one. `folder`: searched for modules
+    first. Raises `TransformError` that names this host and the setting to check.
     """
     return tuple(_load(name, allowed, folder) for name in names)
 
@@ -50,8 +50,8 @@ def _load(name: str, allowed: Sequence[str], folder: Path | None) -> Transform:
     if found is None or not is_allowed(name, allowed):
         listed = ", ".join(allowed) if allowed else "none"
         raise TransformError(
-            f"{where} is not allowed: the setting transform.allowed, which lists what is, has "
-            f"{listed}; add it there and start the worker anew"
+            f"{where} is not allowed: the setting transform.allowed lists {listed}; add it there "
+            "and restart the worker"
         )
     try:
         module = _import(found[1], folder)
@@ -63,12 +63,12 @@ def _load(name: str, allowed: Sequence[str], folder: Path | None) -> Transform:
             f"{where} cannot be imported from {looked}the installed packages: {reason_of(error)}"
         ) from error
     if not callable(function):
-        raise TransformError(f"{where} is a {type(function).__name__} and no function")
+        raise TransformError(f"{where} is a {type(function).__name__}, not a function")
     return Transform(name, function)
 
 
 def is_allowed(name: str, allowed: Sequence[str]) -> bool:
-    """Does a pattern have this name? A * stands for any part of a module or of a function."""
+    """Whether a pattern matches the name. A * matches any part of a module's or function's name."""
     module, _, function = name.partition(":")
     for pattern in allowed:
         of_module, _, of_function = pattern.partition(":")
@@ -78,20 +78,20 @@ def is_allowed(name: str, allowed: Sequence[str]) -> bool:
 
 
 def _import(name: str, folder: Path | None) -> ModuleType:
-    """Import a module, its package from `folder` if it is there."""
+    """Import a module; its top-level package comes from `folder` if present there."""
     top = name.partition(".")[0]
     _find_siblings(folder)
     loaded = sys.modules.get(top)
     places = [str(folder)] if folder is not None else []
     spec = PathFinder.find_spec(top, places)
     if spec is not None and spec.origin is None and top == name:
-        spec = None  # a folder of that name without code, which anything may have
+        spec = None  # a folder of that name without code, such as one of data
     if spec is not None and loaded is not None and _file_of(loaded) != spec.origin:
-        raise ImportError(f"a module {top} is in use here that is not {spec.origin}: rename yours")
+        raise ImportError(f"another module {top} than {spec.origin} is in use: rename yours")
     if loaded is None:
         spec = spec or PathFinder.find_spec(top, _installed())
         if spec is None:
-            raise ModuleNotFoundError(f"there is no module {top}")
+            raise ModuleNotFoundError(f"no module named {top}")
         loaded = module_from_spec(spec)
         sys.modules[top] = loaded
         try:
@@ -104,7 +104,7 @@ def _import(name: str, folder: Path | None) -> ModuleType:
 
 
 def _installed() -> list[str]:
-    """Where modules are looked for, without the current folder."""
+    """Return the search path for modules without the current folder."""
     here = Path.cwd()
     return [entry for entry in sys.path if entry and Path(entry) != here]
 
@@ -114,8 +114,8 @@ def _file_of(module: ModuleType) -> str | None:
 
 
 class _Siblings(MetaPathFinder):
-    """Finds in the folder what its modules import of each other, and hides nothing: it is asked
-    last."""
+    """Finds modules of the folder for imports between them. It is the last finder, so that it hides
+    no other module."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,7 +1,7 @@
-"""Python values, as functions of rows give them, to cells and to Arrow columns.
+"""Convert Python values, as functions of rows return them, to cells and to Arrow columns.
 
-A `str` is read as a field of a CSV file is; anything else by what it is, whatever is said of the
-spelling of fields.
+A `str` is parsed like a field of a CSV file; any other value is converted by its type, whatever the
+options for the format of fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEXTS = ("ascii", "text", "varchar")
 def encode_values(
     kind: CqlType, values: Sequence[Any], fmt: TextFormat, *, null_length: int
 ) -> Column:
-    """Cells of a column of Python values; None becomes a cell of length `null_length`."""
+    """Encode a column of Python values; None becomes a cell of length `null_length`."""
     is_text = np.fromiter(
         (value is None or isinstance(value, str) for value in values), np.bool_, len(values)
     )
@@ -59,16 +59,16 @@ def encode_values(
 
 
 def arrow_column(values: Sequence[Any]) -> pa.Array:
-    """An Arrow array of the values: of their type where they have one in common, else text."""
+    """Return an Arrow array of the values: of their common type if they have one, else of text."""
     there = [value for value in values if value is not None]
     if not there:
         return pa.nulls(len(values), pa.string())
-    # Of several types Arrow would take one that changes values: 1 and 2.5 are not 1.0 and 2.5.
+    # For mixed types Arrow would choose one that changes values: 1 and 2.5 are not 1.0 and 2.5.
     forms = {frozenset(value) if isinstance(value, dict) else type(value) for value in there}
     if len(forms) == 1:
         with suppress(pa.ArrowException, OverflowError, TypeError, ValueError):
             return pa.array(values)
-    texts = [None if value is None else _told(value) for value in values]
+    texts = [None if value is None else _text_of(value) for value in values]
     return pa.array(texts, pa.string())
 
 
@@ -78,7 +78,7 @@ def _encode_texts(
     try:
         array = pa.array(values, pa.string()).cast(pa.binary())
     except UnicodeEncodeError:
-        # Half of a surrogate pair: its bytes are no UTF-8, and the value is refused for that.
+        # Half of a surrogate pair: its bytes are not UTF-8, and the value is refused for that.
         raw = [None if v is None else v.encode("utf-8", "surrogatepass") for v in values]
         array = pa.array(raw, pa.binary())
     return encode_column(kind, array, fmt, null_length=null_length)
@@ -105,10 +105,10 @@ def _plain_format(timezone: str) -> TextFormat:
 
 
 def json_value(value: Any, kind: CqlType | None) -> Any:
-    """The value in the form that `parse_json` gives: numbers are texts.
+    """Return the value in the form that `parse_json` returns: numbers are texts.
 
-    `kind`: the type that it is for, which decides what bytes mean. Raises `TypeError` or
-    `ValueError` for what is no value of a column.
+    `kind`: the target type, which decides what bytes mean. Raises `TypeError` or `ValueError` for
+    anything that is not a value of a column.
     """
     if value is None or isinstance(value, str | bool):
         return value
@@ -131,7 +131,7 @@ def json_value(value: Any, kind: CqlType | None) -> Any:
         return _mapping(value, kind)
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         return [json_value(item, _inner(kind, place)) for place, item in enumerate(value)]
-    raise TypeError(f"a {type(value).__name__} is no value of a column")
+    raise TypeError(f"a {type(value).__name__} is not a value of a column")
 
 
 def _mapping(value: Mapping[Any, Any], kind: CqlType | None) -> Any:
@@ -145,7 +145,7 @@ def _mapping(value: Mapping[Any, Any], kind: CqlType | None) -> Any:
 
 
 def _inner(kind: CqlType | None, place: int) -> CqlType | None:
-    """The type of an element. Those of a map as a list of pairs are pairs."""
+    """Return the type of an element. The elements of a map given as a list are pairs."""
     if kind is None or not kind.of:
         return None
     if kind.name == "map":
@@ -164,8 +164,8 @@ def _bytes_text(raw: bytes, kind: CqlType | None) -> str:
     return "0x" + raw.hex()
 
 
-def _told(value: Any) -> str:
-    """A value as text, for a column whose values are of several types."""
+def _text_of(value: Any) -> str:
+    """Return a value as text, for a column whose values have several types."""
     plain = json_value(value, None)
     if isinstance(plain, str):
         return plain

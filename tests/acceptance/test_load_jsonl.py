@@ -78,7 +78,7 @@ def test_a_bad_record_costs_itself_and_is_told_by_its_path(
     table = create_table(cassandra_session, keyspace, "id int PRIMARY KEY, tags list<int>")
     bad = [
         ('{"id": 1, "tags": [1, 2, 3, "x"]}', 'cast int: tags[3]: "x" is not a whole number'),
-        ('{"id": 2, "tags": [null]}', "cast int: tags[0]: null; a list holds none"),
+        ('{"id": 2, "tags": [null]}', "cast int: tags[0]: null is not allowed in a list"),
         ('{"id": 3, "tags": [1]', "not JSON: Expecting ',' delimiter at character 22"),
         ("[3]", "not a JSON object"),
         ('{"id": 4, "tag": [1]}', 'no column is named "tag"'),

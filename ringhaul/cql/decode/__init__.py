@@ -1,7 +1,7 @@
-"""Result pages of the native protocol, as Arrow columns.
+"""Decode result pages of the native protocol to Arrow columns.
 
-One compiled pass finds where each value of a page begins; then each column is gathered by itself.
-No row and no value becomes a Python object. Pure: bytes in, Arrow out.
+One compiled pass finds where each value of a page begins; then each column is gathered separately.
+Rows and values never become Python objects. Pure: bytes in, Arrow out.
 """
 
 from ringhaul.cql.decode.head import paging_state, result_body

@@ -1,12 +1,12 @@
 """Kernels that find cells: where each value starts in a page and how long it is.
 
-A cell is an int32 length and as many bytes; -1 is null. Every length that is read is held against
-what is left of what it is in, so a start and length that come out of here lie inside the page.
-Lists, maps, tuples and user-defined types are cells within a cell; so the elements of a whole
-column are found at once, and decoded as a column of the element's type.
+A cell is an int32 length and as many bytes; -1 is null. Every length is checked against the
+remaining bytes of its container, so starts and lengths from here always lie inside the page. Lists,
+maps, tuples and user-defined types are cells within a cell; so the elements of a whole column are
+found at once, and decoded as a column of the element's type.
 
-Starts and lengths are int32: a page is below 256 MiB. All kernels return -1 - i when cell i of
-what they were given is bad; what they have written by then is of no use.
+Starts and lengths are int32: a page is below 256 MiB. All kernels return -1 - i if cell i of their
+input is bad; their output is then invalid.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ringhaul.cql.compiled import (
 Page = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
 
-# An index is made unsigned before it is used: numba would take a negative one from the end.
+# Indexes are converted to unsigned, as numba would count a negative one from the end.
 
 
 @inlined
 def _int32(page: Page, at: Int) -> Int:
-    """The big-endian int32 at `at`, which has 4 bytes."""
+    """Read the big-endian int32 at `at`; the caller has checked that there are 4 bytes."""
     return np.int32(
         np.uint32(page[np.uintp(at)]) << np.uint32(24)
         | np.uint32(page[np.uintp(at + 1)]) << np.uint32(16)
@@ -46,7 +46,8 @@ def _int32(page: Page, at: Int) -> Int:
 def find_cells(
     page: Page, at: Int, end: Int, first: Int, rows_count: Int, starts: Int32s, lengths: Int32s
 ) -> Int:
-    """Cells of the rows that begin at `at`, into rows `first` on of each column's starts, lengths.
+    """Find the cells of the rows that begin at `at`; write each column's starts and lengths from
+    row `first` on.
 
     Returns where the last cell ends, at most `end`.
     """
@@ -68,9 +69,10 @@ def find_cells(
 
 @kernel(COUNT(PAGE, INT32S, INT32S, COUNT, INT32S))
 def count_elements(page: Page, starts: Int32s, lengths: Int32s, per: Int, offsets: Int32s) -> Int:
-    """Elements before each list, set (`per` 1) or map (`per` 2): `offsets`, one more than cells.
+    """Count the elements of lists, sets (`per` 1) or maps (`per` 2). `offsets`, one more than the
+    cells, gets the number of elements before each cell.
 
-    Returns how many there are in all. A count that its cell has no room for is bad.
+    Returns the total. A cell too small for its count is bad.
     """
     total = np.int64(0)
     offsets[0] = 0
@@ -96,9 +98,9 @@ def find_elements(
     inner_starts: Int32s,
     inner_lengths: Int32s,
 ) -> Int:
-    """Elements of lists and sets (one row of inner starts) or of maps (keys, values).
+    """Find the elements of lists and sets (one row of inner starts) or of maps (keys, values).
 
-    `offsets` are those of `count_elements`. A cell must end with its last element.
+    `offsets` come from `count_elements`. A cell must end with its last element.
     """
     per = inner_starts.shape[0]
     for i in range(starts.size):
@@ -132,10 +134,10 @@ def find_fields(
     inner_starts: Int32s,
     inner_lengths: Int32s,
 ) -> Int:
-    """Fields of tuples and user-defined types, a row of inner starts each.
+    """Find the fields of tuples and user-defined types; each field has a row of inner starts.
 
-    Fields that a cell ends before are null, as are all those of a null. Bytes behind the last
-    field are passed over if the cell `may_have_more` fields than are known.
+    Fields missing at the end of a cell are null, as are all fields of a null cell. Bytes after the
+    last field are ignored if the cell `may_have_more` fields than are known.
     """
     for i in range(starts.size):
         at = np.int64(starts[np.uintp(i)])
@@ -168,9 +170,9 @@ def find_items(
     inner_starts: Int32s,
     inner_lengths: Int32s,
 ) -> Int:
-    """Elements of vectors whose elements vary in size: each has its length as unsigned vint.
+    """Find elements of vectors whose elements vary in size: each has its length as unsigned vint.
 
-    The elements of a null are null. Returns how many vectors are.
+    The elements of a null vector are null. Returns how many vectors are null or empty.
     """
     missing = 0
     for i in range(starts.size):
@@ -193,7 +195,7 @@ def find_items(
             while more < 8 and head & (0x80 >> more):
                 more += 1
             length = head & (0xFF >> more)
-            # No length below 2**31 needs more than 4; longer forms of one are never written.
+            # A length below 2**31 needs at most 4 more bytes; longer forms are never written.
             if more > 4 or more > end - at:
                 return -1 - i
             for _ in range(more):

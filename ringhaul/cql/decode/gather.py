@@ -1,4 +1,4 @@
-"""Kernels that gather the bytes of found cells into the buffers of an Arrow column."""
+"""Kernels that copy the bytes of found cells into the buffers of an Arrow column."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Words = NDArray[np.unsignedinteger]
 
 @kernel(*[COUNT(PAGE, INT32S, INT32S, out) for out in (UINT8S, UINT16S, UINT32S, UINT64S)])
 def gather_words(page: Page, starts: Int32s, lengths: Int32s, out: Words) -> Int:
-    """Big-endian words, each a cell, into words of this machine.
+    """Convert cells that are big-endian words to words of this machine.
 
-    Returns how many cells are null or empty (their words are 0), or -1 - i for the first whose
-    length is another.
+    Returns how many cells are null or empty (their words are 0), or -1 - i for the first cell of
+    another length.
     """
     width = out.itemsize
     missing = 0
@@ -47,7 +47,7 @@ def gather_words(page: Page, starts: Int32s, lengths: Int32s, out: Words) -> Int
 
 @kernel(COUNT(PAGE, INT32S, INT32S, COUNT, UINT8S))
 def gather_bytes(page: Page, starts: Int32s, lengths: Int32s, width: Int, out: Page) -> Int:
-    """Cells of `width` bytes, as they are; of null or empty ones 0. Returns as `gather_words`."""
+    """Copy cells of `width` bytes; null or empty ones become 0. Returns as `gather_words`."""
     missing = 0
     for i in range(starts.size):
         length = np.int64(lengths[np.uintp(i)])
@@ -67,9 +67,9 @@ def gather_bytes(page: Page, starts: Int32s, lengths: Int32s, width: Int, out: P
 
 @kernel(COUNT(INT32S, INT32S))
 def fill_offsets(lengths: Int32s, offsets: Int32s) -> Int:
-    """Where each value begins when they are put end to end; nulls take no bytes.
+    """Compute where each value begins in their concatenation; nulls take no bytes.
 
-    `offsets` has one more than `lengths`. Returns how many are null.
+    `offsets` has one item more than `lengths`. Returns how many values are null.
     """
     total = np.int64(0)
     missing = 0
@@ -86,7 +86,7 @@ def fill_offsets(lengths: Int32s, offsets: Int32s) -> Int:
 
 @kernel(COUNT(PAGE, INT32S, INT32S, UINT8S))
 def copy_cells(page: Page, starts: Int32s, offsets: Int32s, out: Page) -> Int:
-    """Put values end to end, where `fill_offsets` says. Returns all their bytes or-ed together."""
+    """Concatenate values at the `offsets` of `fill_offsets`. Returns the or of all bytes."""
     seen = np.uint8(0)
     for i in range(starts.size):
         to = np.int64(offsets[np.uintp(i)])

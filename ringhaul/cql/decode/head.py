@@ -1,7 +1,7 @@
-"""What stands before the rows: the envelope of a response, and the head of a Rows result.
+"""Read what precedes the rows: the envelope of a response, and the head of a Rows result.
 
 Source: "CQL BINARY PROTOCOL" v4 and v5 of Apache Cassandra, section 2.2 (flags) and 4.2.5.2
-(Rows). The two are the same for what is read here, but that only v5 has a metadata id.
+(Rows). For the parts read here both are the same, except that only v5 has a metadata id.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ Body = bytes | bytearray | memoryview
 _TRACING, _PAYLOAD, _WARNING = 0x02, 0x04, 0x08
 _ROWS_KIND = 2
 _GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
-#: Types in metadata that have more than their id (section 4.2.5.2).
+#: Types in metadata that consist of more than an id (section 4.2.5.2).
 _CUSTOM, _LIST, _MAP, _SET, _UDT, _TUPLE = 0x00, 0x20, 0x21, 0x22, 0x30, 0x31
-#: Types in each other, in metadata: far more than the server lets one declare.
+#: Deepest nesting of types in metadata: far more than the server allows.
 _TYPES_DEPTH_MAX = 100
 
 _INT, _SHORT, _START = struct.Struct(">i"), struct.Struct(">H"), struct.Struct(">iii")
 
 
 class Head(NamedTuple):
-    """What a Rows result says before its cells."""
+    """The fields of a Rows result before its cells."""
 
     columns_count: int
     rows_count: int
@@ -36,10 +36,11 @@ class Head(NamedTuple):
 
 
 def result_body(flags: int, body: Body) -> tuple[Body, list[str]]:
-    """The body of a result without what its frame's `flags` say is in front, and warnings.
+    """Return the body of a result without the extras that its frame's `flags` announce, and the
+    warnings.
 
-    In front may be the id of a trace, warnings (such as of many tombstones) and a payload; all
-    but the warnings are dropped. Raises `HostilePage`.
+    The extras are a trace id, warnings (such as of many tombstones) and a payload; all but the
+    warnings are dropped. Raises `HostilePage`.
     """
     if not flags & (_TRACING | _PAYLOAD | _WARNING):
         return body, []
@@ -69,7 +70,7 @@ def _without_envelope(flags: int, body: Body) -> tuple[Body, list[str]]:
 
 
 def paging_state(body: Body) -> bytes | None:
-    """Where the next page begins, None if there is none: costs a microsecond.
+    """Return where the next page begins, None on the last page. Costs a microsecond.
 
     `body` is that of a Rows result. Raises `HostilePage`.
     """
@@ -80,7 +81,7 @@ def paging_state(body: Body) -> bytes | None:
 
 
 def read_head(body: Body) -> Head:
-    """The head of a Rows result. Raises `HostilePage`."""
+    """Read the head of a Rows result. Raises `HostilePage`."""
     try:
         flags, columns_count, state, at = _start(body)
         if not flags & _NO_METADATA:
@@ -92,16 +93,16 @@ def read_head(body: Body) -> Head:
 
 
 def _start(body: Body) -> tuple[int, int, bytes | None, int]:
-    """Flags, columns count, paging state, and where what follows them begins."""
+    """Return flags, columns count, paging state, and the offset of what follows."""
     kind, flags, columns_count = _START.unpack_from(body)
     if kind != _ROWS_KIND:
-        raise HostilePage(f"a result of kind {kind} is not one of rows")
+        raise HostilePage(f"expected a Rows result, got kind {kind}")
     at, state = 12, None
     if flags & _MORE_PAGES:
         end = _past_bytes(body, at)
         state = bytes(body[at + 4 : end])
         if not state:
-            raise HostilePage("there are more pages, but no state to ask for them with")
+            raise HostilePage("a page announces more pages without a paging state")
         at = end
     if flags & _METADATA_CHANGED:
         at = _past_string(body, at)
@@ -109,7 +110,7 @@ def _start(body: Body) -> tuple[int, int, bytes | None, int]:
 
 
 def _past_specs(body: Body, at: int, columns_count: int, global_table: bool) -> int:
-    """Where the columns' names and types end."""
+    """Return where the columns' names and types end."""
     if columns_count * 4 > len(body):
         raise HostilePage(f"a page has no room for {columns_count} columns")
     if global_table:
@@ -147,7 +148,7 @@ def _past_string(body: Body, at: int) -> int:
 
 
 def _past_bytes(body: Body, at: int) -> int:
-    """A length of -1 (null) counts as none."""
+    """Return where a [bytes] value ends. A length of -1 (null) counts as 0."""
     end = at + 4 + max(int(_INT.unpack_from(body, at)[0]), 0)
     if end > len(body):
         raise HostilePage("a page ends in its head")

@@ -1,4 +1,4 @@
-"""Rows that a table holds and that no single request can write: several writes made them."""
+"""Detect rows that are too large for a single request to write, as several writes made them."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ringhaul.cql.decode.cells import Int32s, Page
 
-#: What a server takes in one request, and in one mutation, unless it is set up otherwise: 16 MiB,
-#: less what goes with the values.
+#: A server's default limit on a request and on a mutation, 16 MiB, less the overhead of a request.
 ROW_BYTES_MAX = 16 * 2**20 - 128
-#: What an element of a list that is not frozen takes in a mutation beside its value, but for the
-#: 4 bytes that it takes here: flags, a length, and its place in the list, which is a timeuuid.
+#: Overhead of an element of an unfrozen list in a mutation, beyond the 4 bytes of its length here:
+#: flags, a length, and its place in the list, which is a timeuuid.
 _ELEMENT_BYTES = 16
-#: The smallest element takes 5 bytes of a page.
+#: A page below this size cannot hold a heavy row: the smallest element takes 5 bytes of a page.
 _PAGE_BYTES_MIN = ROW_BYTES_MAX * 5 // (5 + _ELEMENT_BYTES)
-#: The column in which a batch has this, where a row of it is one. No column of CQL has this name.
+#: The column that marks heavy rows, in batches that have any. No CQL column has this name.
 HEAVY = "\0heavy"
 
 
 def heavy_rows(
     page: Page, starts: Int32s, lengths: Int32s, appended: Sequence[int]
 ) -> NDArray[np.bool_] | None:
-    """Which rows take more than `ROW_BYTES_MAX`; None: none of them.
+    """Return which rows take more than `ROW_BYTES_MAX`; None if no row does.
 
-    Cells are given by column and row; `appended`: the columns that are lists and not frozen.
+    Cells are indexed by column and row; `appended`: the columns that are unfrozen lists.
     """
     if page.size < _PAGE_BYTES_MIN:
         return None
     sizes = np.maximum(lengths, 0).sum(axis=0, dtype=np.int64) + 4 * len(lengths)
     for column in appended:
-        # Of some bytes that are the count of a list's elements.
+        # A cell of 4 bytes or more begins with the count of the list's elements.
         rows = np.flatnonzero(lengths[column] >= 4)
         at = starts[column][rows]
         counts = sum(page[at + place].astype(np.int64) << (24 - 8 * place) for place in range(4))
@@ -45,5 +44,5 @@ def heavy_rows(
 
 
 def with_heavy(batch: pa.RecordBatch, heavy: NDArray[np.bool_] | None) -> pa.RecordBatch:
-    """The batch, and what `heavy_rows` found in it."""
+    """Return the batch with the result of `heavy_rows` as an extra column, if any row is heavy."""
     return batch if heavy is None else batch.append_column(HEAVY, pa.array(heavy))

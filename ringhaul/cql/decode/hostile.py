@@ -1,18 +1,18 @@
-"""What is raised for a page that cannot be one."""
+"""The error for an invalid result page."""
 
 from __future__ import annotations
 
 
 class HostilePage(ValueError):
-    """A result page breaks the protocol or its column types: what it holds cannot be told.
+    """A result page violates the protocol or its column types, so that it cannot be decoded.
 
-    Either something between us and the server garbled it, or the table's columns have changed
-    since their types were read.
+    Either it was garbled on its way from the server, or the table's columns have changed since
+    their types were read.
     """
 
 
 def checked(found: int, what: str) -> int:
-    """What a kernel returned, unless it is -1 - i for a bad value i. Raises `HostilePage`."""
+    """Return a kernel's result. Raises `HostilePage` if it is -1 - i, for a bad value i."""
     if found < 0:
         raise HostilePage(f"value {-1 - found} is not {what}")
     return found

@@ -1,4 +1,4 @@
-"""A column of cells of any type, as Arrow: nested types by the columns of their parts."""
+"""Decode a column of cells of any type to Arrow; a nested type from the columns of its parts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ringhaul.cql.decode.scalars import DECODERS, Decode, Fixed, validity
 from ringhaul.cql.empties import EMPTIABLE, EMPTY, marked_type
 from ringhaul.cql.types import CqlType
 
-#: Types that lie in a vector side by side, without lengths: those that the server calls fixed in
-#: length. It does not call tinyint, smallint, date and time so.
+#: Types whose elements are in a vector without lengths: those that the server declares to be of
+#: fixed length. It does not do so for tinyint, smallint, date and time.
 _SIDE_BY_SIDE = {
     "boolean",
     "int",
@@ -36,17 +36,17 @@ _SIDE_BY_SIDE = {
 
 
 class Empties:
-    """Whether empty values were met that their Arrow form has no place for (`cql/empties.py`)."""
+    """Records whether there were empty values without an Arrow form (`cql/empties.py`)."""
 
     met = False
 
 
 class Leaves(NamedTuple):
-    """How the scalars within a type are decoded."""
+    """How to decode the scalars within a type."""
 
-    #: Gets to know of empty values; None: nobody wants to.
+    #: Records empty values, if given.
     empties: Empties | None = None
-    #: Whether the column is to have its marked form.
+    #: Whether to decode to the marked form of the column.
     marked: bool = False
 
     def arrow(self, cql_type: CqlType) -> pa.DataType:
@@ -64,7 +64,7 @@ PLAIN = Leaves()
 
 
 def decoder_of(cql_type: CqlType, leaves: Leaves = PLAIN) -> Decode:
-    """What decodes cells of this type."""
+    """Return the decoder for cells of this type."""
     match cql_type.name:
         case "list" | "set":
             return _lists(cql_type, leaves)
@@ -127,8 +127,8 @@ def _maps(cql_type: CqlType, leaves: Leaves) -> Decode:
         keys = of_keys(page, inner_starts[0], inner_lengths[0])
         if keys.null_count:
             if (inner_lengths[0] < 0).any():
-                raise HostilePage("a map has a key without a value")
-            # Empty keys: Arrow's maps have none, so here they are the least of all values.
+                raise HostilePage("a map has a null key")
+            # Arrow has no empty keys of these types; a filler value stands for them.
             keys = pc.fill_null(keys, _least(keys.type))
         values = of_values(page, inner_starts[1], inner_lengths[1])
         entries = pa.Array.from_buffers(entry_type, len(keys), [None], children=[keys, values])
@@ -141,7 +141,8 @@ def _maps(cql_type: CqlType, leaves: Leaves) -> Decode:
 def _elements(
     cql_type: CqlType, page: Page, starts: Int32s, lengths: Int32s
 ) -> tuple[Int32s, Int32s, Int32s]:
-    """Arrow's offsets of lists, sets or maps; starts and lengths, a row for each part."""
+    """Return Arrow's offsets of lists, sets or maps, and starts and lengths of their elements, with
+    one row for each part."""
     per = len(cql_type.of)
     offsets = np.empty(len(starts) + 1, np.int32)
     total = count_elements(page, starts, lengths, per, offsets)
@@ -154,8 +155,8 @@ def _elements(
 
 
 def _structs(cql_type: CqlType, leaves: Leaves) -> Decode:
-    """A tuple's or user-defined type's later fields may be missing: they are null. If all are, it
-    is a cell of no bytes, and no null.
+    """Return a decoder of tuples or user-defined types. Missing fields at the end are null; if all
+    are missing, the cell has zero bytes, but is not null.
 
     A user-defined type may have got more fields since its table's schema was read.
     """
@@ -180,7 +181,7 @@ def _structs(cql_type: CqlType, leaves: Leaves) -> Decode:
 
 
 def _vectors(cql_type: CqlType, leaves: Leaves) -> Decode:
-    """Elements that vary in size, each behind its length."""
+    """Return a decoder of vectors whose elements vary in size, each after its length."""
     data_type = leaves.arrow(cql_type)
     of_elements = decoder_of(cql_type.of[0], leaves)
 
@@ -197,7 +198,8 @@ def _vectors(cql_type: CqlType, leaves: Leaves) -> Decode:
 
 
 def _dense_vectors(cql_type: CqlType) -> Decode:
-    """Elements of fixed size, or vectors of such: the cell is nothing but their words."""
+    """Return a decoder of vectors of fixed-size elements, or of such vectors: a cell holds just the
+    elements' bytes."""
     scalar = _innermost(cql_type)
     fixed = DECODERS[scalar.name]
     assert isinstance(fixed, Fixed)
@@ -222,20 +224,20 @@ def _dense_vectors(cql_type: CqlType) -> Decode:
 
 
 def _innermost(cql_type: CqlType) -> CqlType:
-    """The type within all vectors."""
+    """Return the element type inside nested vectors."""
     while cql_type.name == "vector":
         cql_type = cql_type.of[0]
     return cql_type
 
 
 def _valid(lengths: Int32s) -> pa.Buffer | None:
-    """Bits for cells that are not null; one that is empty counts as null."""
+    """Return the validity bits of cells; an empty cell counts as null."""
     present = lengths > 0
     return None if present.all() else validity(present)
 
 
 def _least(data_type: pa.DataType) -> Any:
-    """A value of an Arrow form that stands where Arrow takes no null."""
+    """Return a filler value of an Arrow type, where Arrow allows no null."""
     if pa.types.is_fixed_size_binary(data_type):
         return pa.scalar(bytes(data_type.byte_width), data_type)
     if pa.types.is_string(data_type):

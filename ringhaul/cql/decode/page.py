@@ -1,4 +1,4 @@
-"""Result pages to record batches."""
+"""Decode result pages to record batches."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ringhaul.cql.types import CqlType
 if TYPE_CHECKING:
     from ringhaul.cql.decode.cells import Int32s, Page
 
-#: Starts of cells are int32.
+#: Limit on the bytes decoded at once, as starts of cells are int32.
 _BYTES_MAX = 2**31 - 1
 
 
 class PageDecoder:
-    """Decodes result pages with columns of these names and CQL types.
+    """Decodes result pages with columns of given names and CQL types.
 
-    The first one of a process loads the kernels: see `warm_up`.
+    The first decoder of a process loads the kernels: see `warm_up`.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class PageDecoder:
         marks: bool = False,
         appended: Collection[str] = (),
     ) -> None:
-        """`marks`: a column with empty values that its form has no place for has its marked form
-        beside it, behind all columns (`ringhaul.cql.empties`), and rows that no request can write
-        are marked, too (`heavy.py`). `appended`: the lists that are not frozen."""
+        """`marks`: append the marked form of each column that holds empty values without an Arrow
+        form (`ringhaul.cql.empties`), and mark rows that are too large for a request (`heavy.py`).
+        `appended`: the columns that are unfrozen lists."""
         from ringhaul.cql.decode.nested import Empties, Leaves, decoder_of
 
-        #: What every batch has; `ringhaul.cql.types` says how a type is kept.
+        #: The columns of every batch, in the Arrow forms of `ringhaul.cql.types`.
         self.schema = pa.schema(
             [pa.field(name, kind.arrow()) for name, kind in zip(names, types, strict=True)]
         )
@@ -51,18 +51,18 @@ class PageDecoder:
         self._appended = [place for place, name in enumerate(names) if name in appended]
 
     def decode(self, body: Body) -> pa.RecordBatch:
-        """A batch of the rows of a page.
+        """Decode the rows of a page to a batch.
 
-        `body`: that of a RESULT message of kind Rows, of native protocol v4 or v5, with nothing in
-        front of it (`result_body`). The batch keeps no reference to it. Raises `HostilePage`.
+        `body`: that of a RESULT message of kind Rows, of native protocol v4 or v5, without extras
+        in front (`result_body`). The batch keeps no reference to it. Raises `HostilePage`.
         """
         return self.decode_many([body])[0]
 
     def decode_many(self, bodies: Sequence[Body]) -> tuple[pa.RecordBatch, list[int]]:
-        """One batch of the rows of many pages, and how many rows each page has.
+        """Decode many pages to one batch. Also returns the number of rows of each page.
 
-        For pages of a few rows each, where a batch apiece would cost more than the rows. Together
-        they have less than 2 GiB. Raises `HostilePage` if any of them is one.
+        For pages of a few rows each, where a batch per page would cost more than the rows. Together
+        they must be below 2 GiB. Raises `HostilePage` if any page is invalid.
         """
         from ringhaul.cql.decode.cells import find_cells
         from ringhaul.cql.decode.heavy import heavy_rows, with_heavy
@@ -115,16 +115,16 @@ class PageDecoder:
         columns_count = len(self._decoders)
         if head.columns_count != columns_count:
             raise HostilePage(f"a page has {head.columns_count} columns, not {columns_count}")
-        # Each cell takes 4 bytes at least, so a count that is a lie allocates nothing.
+        # Each cell takes at least 4 bytes, so a false count cannot cause a large allocation.
         if not 0 <= head.rows_count * 4 * max(columns_count, 1) <= len(body) - head.at:
             raise HostilePage(f"a page has no room for {head.rows_count} rows")
         return head
 
 
 def warm_up() -> None:
-    """Load the kernels of this process, or compile them where nobody has done so before.
+    """Load the kernels into this process, compiling them if they are not cached yet.
 
-    ADR 0009 has the figures. Forked children share what their parent has loaded.
+    ADR 0009 has the figures. Forked children share the kernels loaded by their parent.
     """
     from ringhaul.cql.decode import nested
 

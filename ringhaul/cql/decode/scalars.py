@@ -1,8 +1,8 @@
-"""A column of cells of a scalar type, as Arrow.
+"""Decode a column of cells of a scalar type to Arrow.
 
-What an empty cell means: text, ascii and blob have empty values; the other types have none, and
-an empty cell of theirs (the server keeps such ones, from before CQL) becomes null, as it does in
-the driver.
+An empty cell is an empty value of text, ascii and blob. The other types have no empty values here:
+an empty cell (the server stores such cells, a legacy from before CQL) becomes null, as in the
+driver.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from ringhaul.cql.types import DURATION, SCALARS
 Decode = Callable[[Page, Int32s, Int32s], pa.Array]
 
 _DAY_NS = 86_400 * 10**9
-#: A date on the wire is unsigned, with 1970-01-01 in the middle.
+#: 1970-01-01 on the wire, where dates are unsigned.
 _DATE_CENTRE = np.uint32(2**31)
 
 
 def validity(present: NDArray[np.bool_]) -> pa.Buffer:
-    """Arrow's bits, one for each value that is there."""
+    """Return Arrow's validity bitmap."""
     return pa.py_buffer(np.packbits(present, bitorder="little"))
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A type whose values all have `width` bytes, 16 of which are kept as they are."""
+    """Decodes a type whose values all have `width` bytes; values of 16 bytes stay bytes."""
 
     name: str
     width: int
@@ -60,7 +60,7 @@ class Fixed:
         return self._array(words, len(starts), valid)
 
     def side_by_side(self, page: Page, starts: Int32s, lengths: Int32s, count: int) -> pa.Array:
-        """The values of cells that each hold `count` of them; those of a null cell are zeros."""
+        """Decode cells that each hold `count` values; those of a null cell are zeros."""
         words = np.empty(len(starts) * count * self.width, np.uint8)
         found = gather_bytes(page, starts, lengths, count * self.width, words)
         checked(found, f"{count} {self.name} values")
@@ -69,7 +69,7 @@ class Fixed:
         return self._array(words, len(starts) * count, None)
 
     def _array(self, words: NDArray[Any], count: int, valid: pa.Buffer | None) -> pa.Array:
-        """`count` words as a column of this type; they are 0 where they are not valid."""
+        """Return `count` words as a column of this type; invalid ones are 0."""
         if self.name == "date":
             words ^= _DATE_CENTRE
         elif self.name == "boolean":
@@ -97,7 +97,7 @@ def _blobs(page: Page, starts: Int32s, lengths: Int32s) -> pa.BinaryArray:
 def _bytes(
     data_type: pa.DataType, page: Page, starts: Int32s, lengths: Int32s
 ) -> tuple[pa.Array, int]:
-    """The cells' bytes, and all of them or-ed together."""
+    """Return the cells' bytes as a column, and the bitwise or of all bytes."""
     offsets = np.empty(len(starts) + 1, np.int32)
     missing = fill_offsets(lengths, offsets)
     data = np.empty(offsets[-1], np.uint8)
@@ -121,7 +121,7 @@ def _addresses(page: Page, starts: Int32s, lengths: Int32s) -> pa.StringArray:
 
 
 def _written(lengths: Int32s, offsets: Int32s, places: Page) -> pa.StringArray:
-    """Texts that a kernel has written, without the room that it had for them."""
+    """Return the texts that a kernel has written, without the unused space."""
     present = lengths > 0
     valid = None if present.all() else validity(present)
     return _variable(pa.string(), offsets, places[: offsets[-1]].copy(), valid)
@@ -154,7 +154,7 @@ def _numbers(name: str, page: Page, starts: Int32s, lengths: Int32s) -> pa.Strin
 
 
 def number_text(unscaled: int, scale: int) -> str:
-    """`unscaled` * 10 ** -`scale` as `words.number_texts` writes it, of any size."""
+    """Return `unscaled` * 10 ** -`scale` as text, like `words.number_texts`, but of any size."""
     sign, digits = "-" * (unscaled < 0), digits_of(abs(unscaled))
     exponent = len(digits) - 1 - scale
     if scale == 0:

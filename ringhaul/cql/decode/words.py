@@ -1,6 +1,6 @@
-"""Kernels that write numbers and addresses as text, and read durations.
+"""Kernels that format numbers and addresses as text, and read durations.
 
-Each text has a place of `TEXT_BYTES_MAX` to be written to, and all of them end up end to end.
+Texts are written one after the other; each may take up to `TEXT_BYTES_MAX` bytes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ringhaul.cql.compiled import (
 )
 from ringhaul.cql.decode.cells import Int32s, Page
 
-#: The longest are IPv6 addresses, 39; a decimal of 8 bytes has at most 34:
-#: sign, 19 digits, point, `E+` and 10 digits, rounded up.
+#: The longest texts are IPv6 addresses with 39; a decimal of 8 bytes has at most 34: sign, 19
+#: digits, point, `E+` and 10 digits, rounded up.
 TEXT_BYTES_MAX = 40
 
 _ZERO, _POINT, _MINUS, _PLUS, _COLON, _E = (np.uint8(ord(letter)) for letter in "0.-+:E")
@@ -44,11 +44,11 @@ def _digits(value: Int, out: Page, at: Int) -> Int:
 
 @inlined
 def _scaled(digits: Page, count: Int, scale: Int, out: Page, at: Int) -> Int:
-    """Write `count` digits, `scale` (not 0) of them behind the point. Returns where they end."""
+    """Write `count` digits, `scale` (not 0) of them after the point. Returns where they end."""
     exponent = count - 1 - scale
     if scale > 0 and exponent >= -6:
-        # As many digits before the point as there are, or a zero; zeros behind it if there are
-        # fewer digits than the scale.
+        # With no more digits than the scale, write a zero before the point and fill with zeros
+        # after it.
         if count <= scale:
             out[np.uintp(at)] = _ZERO
             out[np.uintp(at + 1)] = _POINT
@@ -79,11 +79,11 @@ def _scaled(digits: Page, count: Int, scale: Int, out: Page, at: Int) -> Int:
 @inlined
 def _hexadecimal(value: Int, out: Page, at: Int) -> Int:
     """Write a number below 65,536 without leading zeros. Returns where it ends."""
-    begun = False
+    started = False
     for shift in (12, 8, 4, 0):
         digit = np.uint8(value >> shift & 0xF)
-        if digit or begun or shift == 0:
-            begun = True
+        if digit or started or shift == 0:
+            started = True
             out[np.uintp(at)] = (_ZERO if digit < 10 else _LOWER) + digit
             at += 1
     return at
@@ -99,14 +99,14 @@ def number_texts(
     out: Page,
     left: Page,
 ) -> Int:
-    """Varints (`head` 0) and decimals (`head` 4: their scale) as text, if they fit in 8 bytes.
+    """Format varints (`head` 0) and decimals (`head` 4: their scale) whose digits fit in 8 bytes.
 
-    A decimal is written as the General Decimal Arithmetic specification says, and Python with it:
-    plain where the scale is not negative and no more than 5 zeros follow the point, else with an
-    exponent. So both parts, digits and scale, can be read back.
+    A decimal is written as in the General Decimal Arithmetic specification and in Python: plain if
+    the scale is not negative and at most 5 zeros follow the point, else with an exponent. So both
+    digits and scale can be read back.
 
-    Returns how many were too long; `left` is 1 for those and 0 for all others. One that has a
-    head but no digits is bad.
+    Returns how many were too long; `left` is 1 for those and 0 for all others. A cell with a head
+    but no digits is bad.
     """
     digits = np.empty(20, np.uint8)
     at = np.int64(0)
@@ -149,10 +149,10 @@ def number_texts(
 
 @kernel(COUNT(PAGE, INT32S, INT32S, INT32S, UINT8S))
 def address_texts(page: Page, starts: Int32s, lengths: Int32s, offsets: Int32s, out: Page) -> Int:
-    """Addresses of 4 or 16 bytes as text; any other length is bad.
+    """Format addresses of 4 or 16 bytes as text; any other length is bad.
 
-    An IPv6 address is written as RFC 5952 says: lower case, no leading zeros, the first of the
-    longest runs of two zero groups or more as `::`. One that maps an IPv4 address is no exception.
+    IPv6 addresses, including IPv4-mapped ones, are written by RFC 5952: lower case, no leading
+    zeros, the first of the longest runs of two or more zero groups as `::`.
     """
     groups = np.empty(8, np.int64)
     at = np.int64(0)
@@ -200,9 +200,9 @@ def duration_parts(
     days: Int32s,
     nanoseconds: NDArray[np.int64],
 ) -> Int:
-    """The three vints of durations; those of a null are 0. Returns how many are null or empty.
+    """Read the three vints of durations; those of a null are 0. Returns how many are null or empty.
 
-    A vint is unsigned as in `cells.find_items`, with the sign as its lowest bit.
+    A vint is as in `cells.find_items`, with the sign in the lowest bit (zigzag).
     """
     missing = 0
     for i in range(starts.size):

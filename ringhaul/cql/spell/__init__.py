@@ -1,6 +1,6 @@
-"""Values as text: what an unload writes into CSV and JSON, and a load reads back bit for bit.
+"""Format values as text for CSV and JSON, such that a load reads them back bit for bit.
 
-One module per family of types, each from whole Arrow columns to whole text columns.
+One module per family of types, each converting whole Arrow columns to whole text columns.
 """
 
 from ringhaul.cql.spell.column import json_of, text_of
@@ -10,7 +10,7 @@ __all__ = ["json_of", "json_strings", "text_of", "warm_up"]
 
 
 def warm_up() -> None:
-    """Load the kernels of this process, or compile them where nobody has done so before."""
+    """Load the kernels into this process, compiling them if they are not cached yet."""
     from ringhaul.cql.spell import digits, kernels
 
     assert digits and kernels

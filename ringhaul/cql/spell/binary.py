@@ -1,4 +1,4 @@
-"""uuid, timeuuid and blob as text: hexadecimal digits of whole columns at once."""
+"""Format uuid, timeuuid and blob: hexadecimal digits of whole columns at once."""
 
 import binascii
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ringhaul.cql.spell.fixed import numbers_of, text_rows, validity
 
-#: 32 digits, and the same with dashes between them.
+#: 32 digits, without and with dashes between them.
 _DIGITS = np.dtype([("a", "u8"), ("b", "u4"), ("c", "u4"), ("d", "u4"), ("e", "u8"), ("f", "u4")])
 _DASHED = np.dtype(
     [
@@ -18,7 +18,7 @@ _DASHED = np.dtype(
 
 
 def spell_uuids(array: pa.FixedSizeBinaryArray) -> pa.StringArray:
-    """`123e4567-e89b-12d3-a456-426614174000`."""
+    """Format UUIDs as `123e4567-e89b-12d3-a456-426614174000`."""
     data = numbers_of(array, np.dtype("V16"))
     digits = np.frombuffer(binascii.hexlify(data.tobytes()), _DIGITS)
     rows = np.empty(len(array), _DASHED)
@@ -30,14 +30,14 @@ def spell_uuids(array: pa.FixedSizeBinaryArray) -> pa.StringArray:
 
 
 def spell_blobs(array: pa.BinaryArray) -> pa.StringArray:
-    """`0xcafe`; an empty value is `0x`."""
+    """Format blobs as `0xcafe`; an empty value is `0x`."""
     if not len(array):
         return pa.array([], pa.string())
     _, offsets_buffer, data_buffer = array.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
-    # One byte more in front of each value: as digits it becomes the place of the 0x.
+    # An extra byte before each value, whose two digits are then replaced by 0x.
     starts = offsets[:-1].astype(np.int64) + np.arange(len(array))
     is_data = np.ones(len(data) + len(array), np.bool_)
     is_data[starts] = False

@@ -1,4 +1,4 @@
-"""The door: any column of the Arrow forms of `ringhaul.cql.types` as text."""
+"""Format any column in the Arrow forms of `ringhaul.cql.types` as text. Entry point of `spell`."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,18 +13,18 @@ from ringhaul.cql.spell.temporal import spell_dates, spell_times, spell_timestam
 from ringhaul.cql.types import CqlType
 
 
-def _as_it_is(array: pa.StringArray) -> pa.StringArray:
+def _unchanged(array: pa.StringArray) -> pa.StringArray:
     return array
 
 
 #: Scalar type -> its column as text. Nulls stay nulls.
 SPELLERS: Mapping[str, Callable[[pa.Array], pa.StringArray]] = {
-    "ascii": _as_it_is,
-    "text": _as_it_is,
-    "varchar": _as_it_is,
-    "inet": _as_it_is,
-    "decimal": _as_it_is,
-    "varint": _as_it_is,
+    "ascii": _unchanged,
+    "text": _unchanged,
+    "varchar": _unchanged,
+    "inet": _unchanged,
+    "decimal": _unchanged,
+    "varint": _unchanged,
     "tinyint": spell_integers,
     "smallint": spell_integers,
     "int": spell_integers,
@@ -44,10 +44,10 @@ SPELLERS: Mapping[str, Callable[[pa.Array], pa.StringArray]] = {
 
 
 def text_of(cql_type: CqlType, array: pa.Array) -> pa.StringArray:
-    """The values of a column as text; a null stays a null. Nested values are JSON.
+    """Format the values of a column as text; nulls stay null. Nested values become JSON.
 
-    `array` has the form `cql_type.arrow()`, or its marked one (`ringhaul.cql.empties`). Two values
-    that differ have texts that differ, but for NaNs, which all read the same.
+    `array` has the form `cql_type.arrow()`, or its marked form (`ringhaul.cql.empties`). Different
+    values have different texts, except for NaNs, which all have the same.
     """
     if cql_type.scalar:
         return array if is_marked(cql_type, array) else SPELLERS[cql_type.name](array)
@@ -55,5 +55,5 @@ def text_of(cql_type: CqlType, array: pa.Array) -> pa.StringArray:
 
 
 def json_of(cql_type: CqlType, array: pa.Array) -> pa.StringArray:
-    """The values of a column as JSON, by the table in `nested`; a null stays an Arrow null."""
+    """Format the values of a column as JSON, by the table in `nested`; nulls stay Arrow nulls."""
     return spell_json(cql_type, array, SPELLERS)

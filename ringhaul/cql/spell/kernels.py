@@ -1,9 +1,9 @@
-"""Moments and days as text, compiled: 12 ns for a timestamp where numpy takes 62.
+"""Format timestamps and dates, compiled: 12 ns for a timestamp where numpy takes 62.
 
-Days become dates as by Neri and Schneider ("Euclidean affine functions and their application to
-calendar algorithms"). Arithmetic is unsigned, and of 32 bits where it can be: a signed division
-rounds down here, which takes several times as long. Doubles of any kind were tried too
-(Schubfach): no faster than Arrow's own formatter.
+Days become dates by the algorithm of Neri and Schneider ("Euclidean affine functions and their
+application to calendar algorithms"). Arithmetic is unsigned, and in 32 bits where possible: a
+signed division rounds down here, which takes several times as long. A kernel for doubles of any
+kind was tried, too (Schubfach): it was no faster than Arrow's own formatter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ringhaul.cql.compiled import UINT8S, Int, inlined, kernel
 
 TIMESTAMP_BYTES = 24
 DATE_BYTES = 10
-#: The years 0000 to 9999 as days since 1970-01-01, the end not among them.
+#: The first day of the years 0 and 10000, as days since 1970-01-01.
 YEAR_0_DAYS, YEAR_10000_DAYS = -719_528, 2_932_897
 
 _READ_UINT8S, _READ_INT64S, _READ_INT32S = (
@@ -32,7 +32,7 @@ _DAY_MS = 86_400_000
 
 @functools.cache
 def digit_pairs() -> NDArray[np.uint8]:
-    """`00` to `99`, one after the other."""
+    """Return the characters of `00` to `99`, one after the other."""
     return np.array([list(f"{number:02}".encode()) for number in range(100)], np.uint8).reshape(-1)
 
 
@@ -44,9 +44,9 @@ def _put_pair(out: NDArray[np.uint8], at: Int, number: Int, pairs: NDArray[np.ui
 
 @inlined
 def _put_day(out: NDArray[np.uint8], at: Int, day: Int, pairs: NDArray[np.uint8]) -> None:
-    """`2024-01-02`, of days since 0000-01-01 as uint32, up to the year 9999."""
-    # Years are counted from March, so that the leap day is the last of its year, and from 400
-    # years before the year 0, so that nothing is negative.
+    """Write a date such as `2024-01-02`. `day`: uint32 days since 0000-01-01, to the year 9999."""
+    # Years begin in March, so that the leap day is the last of its year, and are counted from 400
+    # years before the year 0, so that no number is negative.
     quarters = _U32(4) * (day + _U32(146_097 - 60)) + _U32(3)
     century = quarters // _U32(146_097)
     rest = (quarters - century * _U32(146_097)) // _U32(4)
@@ -73,7 +73,8 @@ def _put_day(out: NDArray[np.uint8], at: Int, day: Int, pairs: NDArray[np.uint8]
 def put_timestamps(
     values: NDArray[np.int64], pairs: NDArray[np.uint8], out: NDArray[np.uint8]
 ) -> None:
-    """Spell milliseconds since 1970 UTC, `TIMESTAMP_BYTES` each; nonsense outside 0000 to 9999."""
+    """Format milliseconds since 1970 UTC, `TIMESTAMP_BYTES` each; outside the years 0000 to 9999
+    the text is wrong."""
     for row in range(len(values)):
         at = row * 24
         moment = _U(values[row] - YEAR_0_DAYS * _DAY_MS)
@@ -103,7 +104,8 @@ def put_timestamps(
 
 @kernel(types.void(_READ_INT32S, _READ_UINT8S, UINT8S))
 def put_dates(values: NDArray[np.int32], pairs: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-    """Spell days since 1970-01-01, `DATE_BYTES` each; nonsense outside the years 0000 to 9999."""
+    """Format days since 1970-01-01, `DATE_BYTES` each; outside the years 0000 to 9999 the text is
+    wrong."""
     for row in range(len(values)):
         day = np.int64(values[row]) - YEAR_0_DAYS
         if day < 0 or day >= YEAR_10000_DAYS - YEAR_0_DAYS:

@@ -1,4 +1,4 @@
-"""Collections, tuples, user-defined types and vectors as JSON, a column at a time.
+"""Format collections, tuples, user-defined types and vectors as JSON, a column at a time.
 
 | CQL | JSON |
 |---|---|
@@ -7,7 +7,7 @@
 | map | object if the key is a scalar (the key's text), else array of [key, value] pairs |
 | whole numbers, boolean, finite float and double | number, true, false |
 | every other scalar, NaN and infinities | string: the text of `text_of` |
-| an empty value that is no text | `"0x"` |
+| an empty value of a type other than text | `"0x"` |
 | null | null |
 """
 
@@ -28,7 +28,7 @@ _FLOATS = ("float", "double")
 
 
 def spell_json(cql_type: CqlType, array: pa.Array, spellers: Spellers) -> pa.StringArray:
-    """Each value as JSON on one line, without blanks; a null stays an Arrow null."""
+    """Format each value as JSON on one line, without blanks; nulls stay Arrow nulls."""
     match cql_type.name:
         case "list" | "set" | "vector":
             text = _arrays(cql_type.of[0], array, spellers)
@@ -61,7 +61,7 @@ def _scalars(name: str, array: pa.Array, spellers: Spellers) -> pa.StringArray:
 
 
 def _marked(name: str, text: pa.StringArray) -> pa.StringArray:
-    """The JSON of a column in its marked form."""
+    """Return the JSON of a column in its marked form."""
     strings = json_strings(text)
     if name not in _BARE and name not in _FLOATS:
         return strings
@@ -77,13 +77,13 @@ def _json_reals(text: pa.StringArray, array: pa.Array) -> pa.StringArray:
     if not finite.all():
         text = pc.if_else(pa.array(finite), text, _framed('"', text, '"'))
     if ((values == 0) & np.signbit(values)).any():
-        # Many a reader takes -0 for a whole number, which has no sign then.
+        # Many readers parse -0 as a whole number, which loses the sign.
         text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)
     return text
 
 
 def _items(cql_type: CqlType, array: pa.Array, spellers: Spellers) -> pa.StringArray:
-    """The JSON of values inside another one, where null has a word."""
+    """Return the JSON of values inside another value, with nulls as the word null."""
     return spell_json(cql_type, array, spellers).fill_null("null")
 
 
@@ -115,7 +115,7 @@ def _maps(cql_type: CqlType, array: pa.MapArray, spellers: Spellers) -> pa.Strin
 
 
 def _flat(array: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """The items of all rows, and where those of each row begin and end."""
+    """Return the offsets of the rows' items, and the items of all rows."""
     if isinstance(array, pa.FixedSizeListArray):
         size = array.type.list_size
         offsets = np.arange(0, (len(array) + 1) * size, size, dtype=np.int32)

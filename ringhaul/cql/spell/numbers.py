@@ -1,9 +1,9 @@
-"""Whole numbers, floating point and booleans as text.
+"""Format whole numbers, floating point and booleans as text.
 
-By kernels where a process has them, and for doubles that have few decimals; else, and for all other
-doubles, by Arrow's own formatters.
+Kernels format whole numbers, and doubles with few decimals, if the process has loaded them; Arrow's
+own formatters do the rest.
 
-The sign of a NaN and the bits of its payload have no text.
+The sign and the payload of a NaN are not written.
 """
 
 import sys
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ringhaul.cql.spell.fixed import numbers_of, validity
 
 _KERNELS = "ringhaul.cql.spell.digits"
-#: Loading the kernels takes a second, and they save 15 to 50 ns a value: a command that prints the
-#: result of a query does not load them. A process that spells many has done so (`warm_up`).
+#: Loading the kernels takes a second, and they save 15 to 50 ns per value: a command that prints
+#: the result of a query does not load them. A process that formats many has loaded them
+#: (`warm_up`).
 _FEW_DOUBLES = 100_000
-#: What the kernels have room for: a text column holds 2 GiB, a number up to 20 bytes.
+#: Most values for the kernels: a text column holds 2 GiB, and a number takes up to 20 bytes.
 _MANY = 100_000_000
 
 
@@ -35,12 +36,13 @@ def spell_integers(array: pa.Array) -> pa.StringArray:
 
 
 def spell_booleans(array: pa.BooleanArray) -> pa.StringArray:
-    """`true` or `false`."""
+    """Format booleans as `true` or `false`."""
     return array.cast(pa.string())
 
 
 def spell_floats(array: pa.Array) -> pa.StringArray:
-    """The shortest text that reads back as the same float32 or float64; `NaN`, `Infinity`."""
+    """Format floats as the shortest text that reads back as the same float32 or float64; `NaN`,
+    `Infinity`."""
     short = _short_doubles(array) if array.type == pa.float64() else None
     if short is not None:
         return short
@@ -53,7 +55,7 @@ def spell_floats(array: pa.Array) -> pa.StringArray:
 
 
 def _short_doubles(array: pa.DoubleArray) -> pa.StringArray | None:
-    """The same text, of a column whose values all have few decimals; None: another one's."""
+    """Like `spell_floats`, for a column whose values all have few decimals; None for others."""
     if (len(array) < _FEW_DOUBLES and _KERNELS not in sys.modules) or len(array) > _MANY:
         return None
     from ringhaul.cql.spell.digits import DOUBLE_BYTES_MAX, digit_triples, put_short_doubles
@@ -66,12 +68,12 @@ def _short_doubles(array: pa.DoubleArray) -> pa.StringArray | None:
 
 
 def _room(count: int, width: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """What a kernel fills: where values begin and end, and their bytes, `width` of each at most."""
+    """Allocate a kernel's output: offsets of the values, and their bytes, at most `width` each."""
     return np.empty(count + 1, np.int32), np.empty(count * width, np.uint8)
 
 
 def _texts(like: pa.Array, offsets: NDArray[np.int32], out: NDArray[np.uint8]) -> pa.StringArray:
-    """What a kernel has written, without the room that is left; null where `like` is."""
+    """Return the texts that a kernel wrote, without the unused space; null where `like` is."""
     data = pa.py_buffer(out[: offsets[-1]].copy())
     return pa.StringArray.from_buffers(
         len(like), pa.py_buffer(offsets), data, validity(like), like.null_count

@@ -1,4 +1,4 @@
-"""Text as JSON strings."""
+"""Format text as JSON strings."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,11 @@ _CONTROLS = range(0x20)
 
 
 def json_strings(text: pa.StringArray) -> pa.StringArray:
-    """Each value in double quotes, escaped where JSON must be; a null stays a null."""
+    """Put each value in double quotes, escaped as JSON requires; nulls stay null."""
     if not len(text):
         return text
     data = _characters(text)
-    # Plain comparisons first: most columns have nothing to escape, and these cost next to nothing.
+    # Plain comparisons first: most columns have nothing to escape, and the check is almost free.
     if ((data < 0x20) | (data == b'"'[0]) | (data == b"\\"[0])).any():
         text = _escaped(text, data)
     return pc.binary_join_element_wise('"', text, '"', "")
@@ -22,7 +22,7 @@ def json_strings(text: pa.StringArray) -> pa.StringArray:
 def _escaped(text: pa.StringArray, data: np.ndarray) -> pa.StringArray:
     used = np.zeros(256, np.bool_)
     used[data] = True
-    # The backslash first: the others bring backslashes of their own.
+    # The backslash first: the other escapes add backslashes.
     if used[b"\\"[0]]:
         text = pc.replace_substring(text, "\\", "\\\\")
     if used[b'"'[0]]:
@@ -35,7 +35,7 @@ def _escaped(text: pa.StringArray, data: np.ndarray) -> pa.StringArray:
 
 
 def _characters(text: pa.StringArray) -> np.ndarray:
-    """The bytes of all values, those of nulls perhaps among them."""
+    """Return the bytes of all values, possibly including those of nulls."""
     _, offsets_buffer, data = text.buffers()
     if data is None:
         return np.zeros(0, np.uint8)

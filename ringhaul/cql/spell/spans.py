@@ -1,10 +1,10 @@
-"""duration as text: `1y2mo3d4h5m6s7ms8us9ns`, as Cassandra itself writes and reads it."""
+"""Format durations as `1y2mo3d4h5m6s7ms8us9ns`, as Cassandra itself writes and reads them."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Part of a duration -> its units from the largest on, each with how many of the part it takes.
+#: Part of a duration -> its units from the largest on, each with its size in that part.
 _UNITS = (
     ("months", (("y", 12), ("mo", 1))),
     ("days", (("d", 1),)),
@@ -23,7 +23,7 @@ _UNITS = (
 
 
 def spell_durations(array: pa.StructArray) -> pa.StringArray:
-    """Units that are zero are left out; `0ns` if all are. A minus in front holds for all parts.
+    """Format durations without zero units; `0ns` if all are zero. A leading minus is for all parts.
 
     A duration never has parts of both signs: the server refuses them.
     """
@@ -34,7 +34,7 @@ def spell_durations(array: pa.StructArray) -> pa.StringArray:
     for number, (_, units) in enumerate(_UNITS):
         part = array.field(number).fill_null(0).to_numpy().astype(np.int64)
         negative |= part < 0
-        # As unsigned, the magnitude of the smallest int64 has its place too.
+        # Unsigned numbers can also hold the magnitude of the smallest int64.
         left = np.where(part < 0, -part.view(np.uint64), part.view(np.uint64))
         for unit, size in units:
             amount, left = np.divmod(left, np.uint64(size))

@@ -1,7 +1,7 @@
-"""timestamp, date and time as text, ISO 8601, over their whole range.
+"""Format timestamp, date and time as ISO 8601, over their whole range.
 
-Years 0000 to 9999 have four digits and no sign, and are written by kernels; the others have a
-sign and as many digits as they need, as the loader reads them, and are written one by one.
+Years 0000 to 9999 have four digits and no sign, and are written by kernels; other years have a sign
+and as many digits as needed, which a load can read, and are written one by one.
 """
 
 import datetime
@@ -28,7 +28,7 @@ _TIME = np.dtype(
 
 
 def spell_timestamps(array: pa.Array) -> pa.StringArray:
-    """`2024-01-02T03:04:05.678Z`."""
+    """Format timestamps as `2024-01-02T03:04:05.678Z`."""
     from ringhaul.cql.spell.kernels import TIMESTAMP_BYTES, digit_pairs, put_timestamps
 
     moments = numbers_of(array, np.int64)
@@ -40,7 +40,7 @@ def spell_timestamps(array: pa.Array) -> pa.StringArray:
 
 
 def spell_dates(array: pa.Array) -> pa.StringArray:
-    """`2024-01-02`."""
+    """Format dates as `2024-01-02`."""
     from ringhaul.cql.spell.kernels import DATE_BYTES, digit_pairs, put_dates
 
     days = numbers_of(array, np.int32)
@@ -51,7 +51,7 @@ def spell_dates(array: pa.Array) -> pa.StringArray:
 
 
 def spell_times(array: pa.Array) -> pa.StringArray:
-    """`03:04:05.678901234`, always with nine digits."""
+    """Format times as `03:04:05.678901234`, always with nine digits."""
     nanoseconds = numbers_of(array, np.int64)
     if array.null_count:
         nanoseconds = np.where(array.is_valid(), nanoseconds, 0)
@@ -71,7 +71,7 @@ _four_digits = functools.cache(four_digits)
 
 
 def _put_clock(rows: Array, seconds: NDArray[np.int32]) -> None:
-    """`seconds` of the day."""
+    """Write the clock time for `seconds` of the day into `rows`."""
     minutes = seconds // 60
     hours = minutes // 60
     rows["hour"], rows["_1"] = _two_digits()[hours], b":"[0]
@@ -86,7 +86,7 @@ def _with_far_ones(
     bounds: tuple[int, int],
     spell: Callable[[int], str],
 ) -> pa.StringArray:
-    """`text` with the numbers outside the bounds, the second of which is outside, spelled alone."""
+    """Return `text` with values outside bounds[0] <= number < bounds[1] formatted one by one."""
     if not len(numbers) or bounds[0] <= numbers.min() <= numbers.max() < bounds[1]:
         return text
     far = (numbers < bounds[0]) | (numbers >= bounds[1])
@@ -105,7 +105,8 @@ def _far_timestamp(moment: int) -> str:
 
 
 def _far_date(days: int) -> str:
-    """A date of any year: the same day of a year within numpy's and Python's, moved by cycles."""
+    """Format a date in any year: like the same day in a year that Python has, whole 400-year cycles
+    away."""
     cycles, of_cycle = divmod(days - _YEAR_0_DAYS, _DAYS_PER_CYCLE)
     near = datetime.date.fromordinal(_ORDINAL_OF_YEAR_400 + of_cycle)
     year = near.year - 400 + 400 * cycles

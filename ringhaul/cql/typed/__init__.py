@@ -1,6 +1,6 @@
-"""Columns that have types already (Arrow arrays, as Parquet gives them) to cells.
+"""Convert typed columns (Arrow arrays, as from Parquet) to cells.
 
-| CQL | Arrow types that load, besides the form in `ringhaul.cql.types` |
+| CQL | accepted Arrow types, besides the form in `ringhaul.cql.types` |
 |---|---|
 | every type | string: as a CSV cell, nested values as JSON; dictionaries and large types; null |
 | ascii, text, varchar | binary that holds such text |
@@ -17,8 +17,8 @@
 | tuple | struct, by position |
 | user-defined type | struct, by field name; fields that are missing are null |
 
-A value that its type cannot hold, or not exactly, costs its record; but that timestamps finer than
-milliseconds are floored, as they are in text.
+A record is rejected if a value cannot be represented exactly in its type; but timestamps finer than
+milliseconds are floored, as in text.
 """
 
 from ringhaul.cql.typed.column import encode_typed, refusal

@@ -1,4 +1,4 @@
-"""Values that are bytes in Arrow and on the wire: blobs, uuids and addresses."""
+"""Encode values that are bytes in Arrow and on the wire: blobs, uuids and addresses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ringhaul.cql.types import CqlType
 
 
 def encode_blobs(_: CqlType, array: Any, __: TextFormat) -> Column:
-    """Bytes as they are."""
+    """Encode blobs: the bytes unchanged."""
     return Column(Cells.variable(array.cast(pa.binary())), {})
 
 
 def encode_uuids(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """16 bytes each; a timeuuid is of version 1."""
+    """Encode uuids of 16 bytes each; a timeuuid must have version 1."""
     column = TextColumn.of(array.cast(pa.binary()))
     odd = column.lengths != 16
     faults = {
@@ -41,7 +41,7 @@ def encode_uuids(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def encode_inets(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """4 or 16 bytes each."""
+    """Encode addresses of 4 or 16 bytes each."""
     column = TextColumn.of(array.cast(pa.binary()))
     odd = (column.lengths != 4) & (column.lengths != 16)
     faults = {

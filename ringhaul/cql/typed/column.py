@@ -1,7 +1,8 @@
-"""The door: a column of any Arrow type as cells. A nested one is glued from its elements' columns.
+"""Encode a column of any Arrow type to cells. A nested column is joined from its elements' columns.
+Entry point of `typed`.
 
-A type is taken apart as `refusal` does it, level by level, and `encode_typed` is called for the
-elements of a level as for a column.
+Types are decomposed level by level, as in `refusal`, and `encode_typed` is called for the elements
+of a level as for a column.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ringhaul.cql.types import CqlType
 
 
 def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
-    """Why no value of an Arrow type can become `kind`, naming the two types; None: they can."""
+    """Return why no value of an Arrow type can become `kind`, naming both types; None if it can."""
     arrow = _plain_type(arrow)
     if pa.types.is_null(arrow) or pa.types.is_string(arrow):
         return None
@@ -46,9 +47,9 @@ def refusal(kind: CqlType, arrow: pa.DataType) -> str | None:
 def encode_typed(
     kind: CqlType, array: pa.Array, fmt: TextFormat, *, null_length: int = NULL_LENGTH
 ) -> Column:
-    """Cells of a column; an Arrow null becomes a cell of length `null_length`.
+    """Encode a column; an Arrow null becomes a cell of length `null_length`.
 
-    The array's type must be one that `refusal` has nothing against.
+    The array's type must be one for which `refusal` returns None.
     """
     array = _plain(array)
     if pa.types.is_null(array.type):
@@ -73,7 +74,7 @@ def _encode(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def _plain_type(arrow: pa.DataType) -> pa.DataType:
-    """The type that `_plain` gives an array."""
+    """Return the type of the array that `_plain` returns."""
     if isinstance(arrow, pa.BaseExtensionType):
         return _plain_type(arrow.storage_type)
     if pa.types.is_dictionary(arrow):
@@ -86,7 +87,7 @@ def _plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def _plain(array: pa.Array) -> Any:
-    """The array in the plainest type for its values: what it is made of inside stays as it is."""
+    """Return the array in the plainest type for its values; inner arrays are unchanged."""
     if isinstance(array.type, pa.BaseExtensionType):
         return _plain(array.storage)
     if pa.types.is_dictionary(array.type):
@@ -96,7 +97,7 @@ def _plain(array: pa.Array) -> Any:
 
 
 def _inner_types(kind: CqlType, arrow: pa.DataType) -> list[tuple[CqlType, pa.DataType]] | None:
-    """The element types that must become each other; None: the outer ones do not."""
+    """Return the pairs of element types to convert; None if the outer types do not match."""
     if kind.name in ("list", "set", "vector"):
         return [(kind.of[0], arrow.value_type)] if _is_list(arrow) else None
     if kind.name == "map":

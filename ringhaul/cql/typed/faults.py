@@ -1,4 +1,4 @@
-"""Faults of values that are no text: which value it is, in words, and why it is refused."""
+"""Faults of values that are not text: the value as text, and why it is refused."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from ringhaul.cql.types import CqlType
 
 
 def value_faults(kind: CqlType, array: Any, bad: Mask, reason: str) -> Faults:
-    """The same reason, behind the value, for each row of `bad`."""
+    """Return a fault for each row of `bad`: its value, followed by `reason`."""
     rows = np.flatnonzero(bad).tolist()
     if not rows:
         return {}
-    # All of them at once: a block may hold nothing else, and a call of Arrow's costs 50 us.
-    told = _told(array.take(pa.array(rows, pa.int64())))
+    # All values at once: a block may hold only bad ones, and a call to Arrow costs 50 us.
+    texts = _texts_of(array.take(pa.array(rows, pa.int64())))
     return {
-        row: Fault("", kind.name, f"{words} {reason}")
-        for row, words in zip(rows, told, strict=True)
+        row: Fault("", kind.name, f"{text} {reason}") for row, text in zip(rows, texts, strict=True)
     }
 
 
-def _told(values: Any) -> list[str]:
-    """Numbers and temporal values for messages."""
+def _texts_of(values: Any) -> list[str]:
+    """Format numbers and temporal values for messages."""
     arrow = values.type
     if pa.types.is_temporal(arrow):
         return [moment_text(arrow, number) for number in numbers_of(values).tolist()]

@@ -1,6 +1,6 @@
-"""Numbers of fixed width, and booleans, from numbers of any width: exact, or refused.
+"""Numbers of fixed width, and booleans, from numbers of any width: converted exactly, or refused.
 
-Only a float that becomes a narrower one is rounded, once.
+Only conversion to a narrower float rounds, once.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WIRE = {
     "tinyint": ">i1", "smallint": ">i2", "int": ">i4", "bigint": ">i8",
     "float": ">f4", "double": ">f8",
 }  # fmt: skip
-#: Whole numbers up to here have a float or double of their own.
+#: Whole numbers up to this size are exact as a float or double.
 EXACT_MAX = {"float": 2**24, "double": 2**53}
 
 
 def encode_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Integers of any width: those outside the range of `kind` are refused."""
+    """Encode integers of any width; those outside the range of `kind` are refused."""
     values, wire = array.to_numpy(), np.dtype(_WIRE[kind.name])
     if np.can_cast(values.dtype, wire):
         return Column(Cells.fixed(values.astype(wire)), {})
@@ -35,11 +35,11 @@ def encode_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def integers_of_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Floats without a fraction."""
+    """Encode floats as integers; those with a fraction are refused."""
     values = array.to_numpy().astype(np.float64)
     wire = np.dtype(_WIRE[kind.name])
     low, high = int(np.iinfo(wire).min), int(np.iinfo(wire).max)
-    # high + 1 is a power of two, which a float is exactly; high itself may not be.
+    # high + 1 is a power of two, which is exact as a float; high itself may not be.
     outside = ~((values >= low) & (values < high + 1))
     broken = ~outside & (np.floor(values) != values)
     faults = value_faults(kind, array, outside, f"is outside {low}..{high}")
@@ -49,7 +49,7 @@ def integers_of_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def encode_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Floats of any width; infinities stay, but nothing becomes one."""
+    """Encode floats of any width; infinities stay, but a finite value may not become infinite."""
     values = array.to_numpy()
     with np.errstate(over="ignore"):
         wire = values.astype(_WIRE[kind.name])
@@ -61,7 +61,7 @@ def encode_floats(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def floats_of_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Integers up to where each has a float of its own."""
+    """Encode integers as floats; those beyond `EXACT_MAX` are refused."""
     values, most = array.to_numpy(), EXACT_MAX[kind.name]
     inexact = (values > most) | (values < -most)
     faults = value_faults(kind, array, inexact, f"may not be exact as a {kind.name}")
@@ -69,5 +69,5 @@ def floats_of_integers(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def encode_booleans(_: CqlType, array: Any, __: TextFormat) -> Column:
-    """A byte each."""
+    """Encode booleans as one byte each."""
     return Column(Cells.fixed(array.to_numpy(zero_copy_only=False).astype(np.uint8)), {})

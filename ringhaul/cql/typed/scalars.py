@@ -1,4 +1,4 @@
-"""Which Arrow types become which scalar, and what reads them: a table."""
+"""The table of Arrow types that can become a scalar CQL type, with their encoders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Encoder = Callable[[CqlType, Any, TextFormat], Column]
 
 
 def scalar_encoder(kind: CqlType, arrow: pa.DataType) -> Encoder | None:
-    """What reads values of the plain type `arrow` as the scalar `kind`, if anything does."""
+    """Return the encoder of the plain type `arrow` to the scalar `kind`, if there is one."""
     if kind.name not in ENCODERS:
         return None
     if pa.types.is_string(arrow):
@@ -49,7 +49,7 @@ def _is_whole_decimal(arrow: pa.DataType) -> bool:
 
 
 def _is_duration(arrow: pa.DataType) -> bool:
-    """Arrow's own, or the struct that `CqlType.arrow` makes of one."""
+    """Whether a type is Arrow's duration, or the struct of `CqlType.arrow` for one."""
     if pa.types.is_struct(arrow):
         fields = {field.name: field.type for field in arrow}
         return fields.keys() == {"months", "days", "nanoseconds"} and all(
@@ -68,7 +68,7 @@ _INTEGER: list[_Rule] = [
 ]
 _EXACT: list[_Rule] = [(_types.is_integer, by_text), (_types.is_decimal, by_text)]
 _REAL: list[_Rule] = [(_types.is_floating, encode_floats), (_types.is_integer, floats_of_integers)]
-#: Scalar -> what reads which plain Arrow types; text is read by every type's own encoder.
+#: Scalar -> plain Arrow types and their encoders; text is read by each scalar's own encoder.
 _SCALARS: dict[str, list[_Rule]] = {
     "ascii": _TEXT,
     "text": _TEXT,

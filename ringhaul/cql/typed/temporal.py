@@ -1,6 +1,6 @@
 """timestamp, date, time and duration from Arrow's temporal types of any unit.
 
-A timestamp that is finer than milliseconds is floored, as its text is; nothing else is rounded.
+A timestamp finer than milliseconds is floored, as in text; nothing else is rounded.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _INT64_MAX = 2**63 - 1
 
 
 def encode_timestamps(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Timestamps, and dates at midnight; those without a zone are in the load's own."""
+    """Encode timestamps, and dates as their midnight; without a zone they are in the load's."""
     values, faults = _milliseconds(kind, array, fmt)
     return Column(Cells.fixed(values.astype(">i8")), faults)
 
 
 def encode_dates(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Dates, and timestamps at midnight."""
+    """Encode dates, and timestamps at midnight."""
     days, faults = numbers_of(array).astype(np.int64), {}
     if not pa.types.is_date32(array.type):
         unit = "ms" if pa.types.is_date64(array.type) else array.type.unit
         days, rest = np.divmod(days, 86_400 * PER_SECOND[unit])
-        faults = value_faults(kind, array, rest != 0, "is not midnight, and no date")
+        faults = value_faults(kind, array, rest != 0, "is not at midnight, so not a date")
         outside = (days < -(2**31)) | (days >= 2**31)
         faults |= value_faults(kind, array, outside, "is outside -5877641-06-23..+5881580-07-11")
     return Column(Cells.fixed((days + 2**31).astype(">u4")), faults)
 
 
 def encode_times(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Times of a day; 24:00 is none."""
+    """Encode times of day; 24:00 is not one."""
     per_second = PER_SECOND[array.type.unit]
     values = numbers_of(array).astype(np.int64)
     outside = (values < 0) | (values >= 86_400 * per_second)
@@ -54,7 +54,7 @@ def encode_times(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def encode_durations(kind: CqlType, array: Any, _: TextFormat) -> Column:
-    """Durations, or structs of months, days and nanoseconds that agree in sign."""
+    """Encode durations, or structs of months, days and nanoseconds that agree in sign."""
     if pa.types.is_duration(array.type):
         factor = 10**9 // PER_SECOND[array.type.unit]
         values = numbers_of(array)
@@ -83,7 +83,7 @@ def encode_durations(kind: CqlType, array: Any, _: TextFormat) -> Column:
 
 
 def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[np.int64], Faults]:
-    """Milliseconds since 1970 UTC."""
+    """Return milliseconds since 1970 UTC, and the faults of values out of range."""
     arrow = array.type
     if pa.types.is_date(arrow):
         unit, zone = ("day" if pa.types.is_date32(arrow) else "ms"), None
@@ -99,7 +99,7 @@ def _milliseconds(kind: CqlType, array: Any, fmt: TextFormat) -> tuple[NDArray[n
         values = values // (PER_SECOND[unit] // 1000)
     if zone is None and fmt.timezone != "UTC":
         local, values = values, utc_of_column(values, zone_named(fmt.timezone))
-        # An offset is less than a day: far from 1970, a change of sign is an overflow.
+        # An offset is less than a day, so far from 1970 a change of sign means an overflow.
         outside |= ((local ^ values) < 0) & ((local > 2**62) | (local < -(2**62)))
     return values, value_faults(
         kind, array, outside, "is outside the timestamps that Cassandra can hold"

@@ -1,4 +1,4 @@
-"""Values that are text, or whose text is exact: the encoders of CSV cells and of JSON read it."""
+"""Encode values that are text, or whose text is exact, with the encoders of CSV cells and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ringhaul.cql.types import CqlType
 
 
 def from_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Scalars, as a CSV cell holds them."""
+    """Encode text as scalars, as in a CSV cell."""
     column = TextColumn.of(array)
     if kind.name in ("text", "varchar"):
         cells, bad = encode_texts(column, kind.name, None)
@@ -27,17 +27,17 @@ def from_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
 
 
 def from_binary(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Scalars whose text stands in binary."""
+    """Encode binary that holds the text of scalars."""
     return from_text(kind, array.cast(pa.binary()), fmt)
 
 
 def from_json(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Nested values."""
+    """Encode text that holds nested values as JSON or CQL literals."""
     cells, faults = encode_column(kind, array.cast(pa.binary()), fmt, null_length=NULL_LENGTH)
     return Column(cells, faults)
 
 
 def by_text(kind: CqlType, array: Any, fmt: TextFormat) -> Column:
-    """Numbers whose text is exact, by that text."""
+    """Encode numbers through their text, which is exact."""
     plain = TextFormat(epoch_unit=fmt.epoch_unit, timezone=fmt.timezone)
     return from_text(kind, array.cast(pa.string()), plain)

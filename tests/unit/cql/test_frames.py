@@ -30,7 +30,7 @@ def built() -> frames.Frames:
         (struct.pack(">BBhBi", 0x84, 0, 5, 8, -(2**31)), "length -2147483648"),
         (struct.pack(">BBhBi", 0x84, 0, 5, 8, 2**31 - 1), "length 2147483647"),
         (struct.pack(">BBhBi", 0x84, 0, 5, 8, 256 * 2**20 + 1), "length 268435457"),
-        (protocol.reply(protocol.RESULT, b"\0\0\0\1", 5, flags=0x01), "compresses"),
+        (protocol.reply(protocol.RESULT, b"\0\0\0\1", 5, flags=0x01), "compressed"),
         # Bodies that end before what their header's flags put in front of them
         (protocol.reply(protocol.RESULT, b"\0" * 15, 5, flags=0x02), "16 bytes at 0 of a body"),
         (protocol.reply(protocol.RESULT, b"\0\1\0\x09warn", 5, flags=0x08), "9 bytes at 4"),

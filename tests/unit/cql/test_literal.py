@@ -72,7 +72,7 @@ REFUSED = [
     (
         ADDRESS,
         "{zip: 5, zip: 6}",
-        "another field than 'zip', which stands twice, is expected at character 10",
+        "another field than 'zip', which occurs twice, is expected at character 10",
     ),
     (of("list", INT), "1, 2", r"\[ is expected at character 1"),
 ]

@@ -31,7 +31,7 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ("list<int>", b'[1,2,3,"x"]', 'cast int: tags[3]: "x" is not a whole number'),
         ("list<int>", b"[1.5]", 'cast int: tags[0]: "1.5" is not a whole number'),
         ("list<int>", b"[true]", 'cast int: tags[0]: "true" is not a whole number'),
-        ("list<int>", b"[1,null]", "cast int: tags[1]: null; a list holds none"),
+        ("list<int>", b"[1,null]", "cast int: tags[1]: null is not allowed in a list"),
         ("set<int>", b"[[1]]", "cast int: tags[0]: a JSON array where a int belongs"),
         ("list<int>", b"7", 'cast list: "7" where a JSON array belongs'),
         ("list<int>", b"{}", "cast list: a JSON object where a JSON array belongs"),
@@ -50,7 +50,7 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ),
         ("list<text>", b'["\xff"]', 'cast list: "["\\xff"]" is invalid UTF-8 at byte 3'),
         ("map<text, int>", b'{"a":1,"b":"y"}', 'cast int: tags["b"]: "y" is not a whole number'),
-        ("map<text, int>", b'{"a":null}', 'cast int: tags["a"]: null; a map holds none'),
+        ("map<text, int>", b'{"a":null}', 'cast int: tags["a"]: null is not allowed in a map'),
         ("map<int, int>", b'{"a":1}', 'cast int: tags key: "a" is not a whole number'),
         ("map<int, int>", b"[[1,2],[3]]", "cast map: tags[1]: not a [key, value] pair"),
         (
@@ -62,11 +62,11 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ("tuple<int, text>", b'["q","a"]', 'cast int: tags[0]: "q" is not a whole number'),
         ("vector<float, 3>", b"[1,2]", "cast vector: 2 elements where the vector has 3"),
         ("vector<float, 2>", b'[1,"w"]', 'cast float: tags[1]: "w" is not a number'),
-        ("vector<text, 2>", b'["a",null]', "cast text: tags[1]: null; a vector holds none"),
+        ("vector<text, 2>", b'["a",null]', "cast text: tags[1]: null is not allowed in a vector"),
         (
             "frozen<address>",
             b'{"street":"a","town":"b"}',
-            'cast udt: no field is named "town"; there are street, codes',
+            'cast udt: no field is named "town"; its fields are street, codes',
         ),
         (
             "list<frozen<address>>",
@@ -83,7 +83,7 @@ def test_a_bad_element_is_told_by_its_path(cql: str, text: bytes, expected: str)
 def test_a_name_that_stands_twice_in_an_object_is_refused(parse: Callable[[bytes], Any]) -> None:
     assert parse(b'{"a": {"a": 1}, "b": null}') == {"a": {"a": "1"}, "b": None}
     for text in (b'{"id": 3, "total": 1, "id": 4}', b'[{"a": {"id": 1, "id": 1}}]'):
-        with pytest.raises(ValueError, match='the name "id" stands twice in an object'):
+        with pytest.raises(ValueError, match='the name "id" occurs twice in an object'):
             parse(text)
 
 

@@ -110,7 +110,7 @@ REFUSED = [
     (
         "boolean",
         "2",
-        "{} is none of the words for true (true, t, yes, y, 1) and false (false, f, no, n, 0)",
+        "{} is not one of the words for true (true, t, yes, y, 1) or false (false, f, no, n, 0)",
     ),
     ("uuid", "f" * 32, "{} is not a UUID such as 123e4567-e89b-12d3-a456-426614174000"),
     ("timeuuid", "123e4567-e89b-42d3-a456-426614174000", "{} is not a UUID of version 1"),
@@ -126,7 +126,7 @@ REFUSED = [
         b"ab\xff",
         "invalid UTF-8 at byte 3 (0xff); give --encoding if the file is in another encoding",
     ),
-    ("date", "2023-02-29", "{} has day 29 in a month without it"),
+    ("date", "2023-02-29", "{} has day 29, which the month lacks"),
     ("date", "2023-13-01", "{} has month 13"),
     ("date", "1.2.2024", "{} is not a date such as 2024-05-31"),
     ("date", "+5881580-07-12", "{} is outside -5877641-06-23..+5881580-07-11"),
@@ -323,7 +323,7 @@ def test_boolean_words() -> None:
 
     assert [cell("boolean", word, fmt) for word in ("ja", "JA", "nEIN")] == [b"\1", b"\1", b"\0"]
     assert reason("boolean", "true", fmt) == (
-        'cast boolean: "true" is none of the words for true (Ja) and false (Nein)'
+        'cast boolean: "true" is not one of the words for true (Ja) or false (Nein)'
     )
 
 

@@ -112,12 +112,12 @@ def int64(value: int) -> bytes:
         (
             "date",
             numbers(3_600, unit=pa.timestamp("s")),
-            ["cast date: 1970-01-01T01:00:00 is not midnight, and no date"],
+            ["cast date: 1970-01-01T01:00:00 is not at midnight, so not a date"],
         ),
         (
             "date",
             numbers(-1, unit=pa.timestamp("ns", "UTC")),
-            ["cast date: 1969-12-31T23:59:59.999999999Z is not midnight, and no date"],
+            ["cast date: 1969-12-31T23:59:59.999999999Z is not at midnight, so not a date"],
         ),
         ("date", numbers(86_400_000, unit=pa.date64()), [struct.pack(">I", 2**31 + 1)]),
         ("date", numbers(2**31 - 1, -(2**31), unit=pa.date32()), [b"\xff" * 4, bytes(4)]),
@@ -143,7 +143,7 @@ def int64(value: int) -> bytes:
         (
             "list<int>",
             pa.array([[1, None]], pa.large_list(pa.int64())),
-            ["cast int: c[1]: null; a list holds none"],
+            ["cast int: c[1]: null is not allowed in a list"],
         ),
         (
             "vector<float, 2>",

@@ -119,7 +119,7 @@ def test_reason_codes_are_told_in_words(codes: dict[str, int] | None, words: str
 def test_reasons_that_the_message_names_count_before_their_codes() -> None:
     wrapped = 'Error from server: code=1500 [x] message="1 failures: TIMEOUT from /10.0.0.1:7000"'
     told = message(WriteFailure(wrapped, error_code_map={"10.0.0.1": 2}))
-    assert told.endswith("(10.0.0.1:7000: the replica ran out of time)")
+    assert told.endswith("(10.0.0.1:7000: the replica timed out)")
 
 
 def test_pauses_double_up_to_a_bound_and_are_spread_by_half() -> None:

@@ -379,7 +379,7 @@ def test_only_partials_of_the_same_query_merge() -> None:
     packed = first.partial().pack()
     with pytest.raises(ValueError, match="another query"):
         other.unpack(packed)
-    with pytest.raises(ValueError, match="no partial result"):
+    with pytest.raises(ValueError, match="not a partial result"):
         first.unpack(b"x" * 100)
     for end in range(len(packed)):
         with pytest.raises(ValueError):

@@ -149,7 +149,7 @@ def test_rows_that_are_wanted(
         ("took = 1", "column 'took' is duration: it cannot be compared, only tested with IS"),
         ("tags = 'a'", "column 'tags' is list: it cannot be compared"),
         ("home.street = 'a'", "home.street is not a column of shop.orders: fields of nested"),
-        ("total < region", "column 'total' is bigint and column 'region' is text, which do not"),
+        ("total < region", "column 'total' is bigint and column 'region' is text, which cannot"),
         ("region + 1 > 2", "column 'region' is text, not a number"),
         ("total", "column 'total' is bigint, not a condition"),
         ("total like 'a'", "column 'total' is bigint: LIKE takes text"),
@@ -193,7 +193,9 @@ def test_noughts_beyond_milliseconds_are_no_finer() -> None:
 
 def test_a_column_called_as_a_function_is_written_is_not_read_for_it() -> None:
     odd = table_of({"id": "int", "total": "int", "writetime(total)": "bigint"})
-    with pytest.raises(QueryError, match="cannot be read together: the table has a column that is"):
+    with pytest.raises(
+        QueryError, match="cannot be read together: the table has a column with the name"
+    ):
         parse_where('writetime(total) > 5 and "writetime(total)" = 5', odd)
 
 

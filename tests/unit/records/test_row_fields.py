@@ -168,7 +168,7 @@ WRONG_TIME = (
         ("1.5", '"1.5" is not a whole number'),
         ("2026-1-31", '"2026-1-31" is not a whole number'),
         ("2026-01-31T25", '"2026-01-31T25" is not a timestamp such as 2024-05-31T23:59:59.123Z'),
-        ("2026-02-30", '"2026-02-30" has day 30 in a month without it'),
+        ("2026-02-30", '"2026-02-30" has day 30, which the month lacks'),
         (
             "2026-01-31T12:00:00.1234567Z",
             '"2026-01-31T12:00:00.1234567Z" is finer than a microsecond',

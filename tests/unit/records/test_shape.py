@@ -279,7 +279,7 @@ def test_functions_of_rows_give_values_of_any_kind() -> None:
 
     assert found.rows == [[int4(1), int4(1), b"1.5", struct.pack(">iii", 1, 4, 1), int8(BASE_US)]]
     assert told(found.rejects) == [
-        (2, "cast", "note", "cast text: a object is no value of a column"),
+        (2, "cast", "note", "cast text: a object is not a value of a column"),
         (3, "transform", None, "t:0: ValueError: invalid literal for int() with base 10: 'x'"),
     ]
 

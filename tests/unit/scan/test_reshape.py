@@ -186,7 +186,7 @@ TIMES = pa.timestamp("ms", "UTC")
         (pa.int8(), np.float32(2), np.float64(-0.5), "-0.5 is not a whole number"),
         (TIMES, NOON.replace(tzinfo=datetime.UTC), 1.5, "1.5 is not a whole number"),
         (pa.time64("ns"), datetime.time(12), 0.5, "0.5 is not a whole number"),
-        (pa.time64("ns"), None, datetime.time(12, tzinfo=EAST), "12:00:00+02:00 has a zone"),
+        (pa.time64("ns"), None, datetime.time(12, tzinfo=EAST), "12:00:00+02:00 has a time zone"),
         (pa.date32(), NOON.date(), NOON, "2026-01-31 12:00:00 is more than a date"),
         (pa.date32(), None, MIDNIGHT.replace(microsecond=1), "00:00:00.000001 is more than a date"),
         (pa.date32(), None, MIDNIGHT.replace(tzinfo=EAST), "00:00:00+02:00 is more than a date"),
@@ -328,7 +328,7 @@ def test_a_time_that_is_a_date_is_taken_for_one_and_other_forms_of_values_for_th
 def test_views_of_lists_are_told_of() -> None:
     found = moody(FLOATS, pa.array([None, [1.0]], pa.list_view(pa.float64())))
     assert list(found.errors) == [0, 1]
-    assert "a list_view<item: double> is no list<item: float>: cast it" in found.errors[1]
+    assert "a list_view<item: double> is not a list<item: float>: cast it" in found.errors[1]
 
 
 def test_the_caller_hears_while_a_batch_is_under_way() -> None:

@@ -75,8 +75,8 @@ def test_the_29th_of_february_comes_in_leap_years() -> None:
         ("1,,2 * * * *", 'minute ""'),
         ("-1 * * * *", 'minute "-1"'),
         ("1.5 * * * *", 'minute "1.5"'),
-        ("0 0 30 2 *", "never comes"),
-        ("0 0 31 4,6 *", "never comes"),
+        ("0 0 30 2 *", "is never due"),
+        ("0 0 31 4,6 *", "is never due"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_field(text: str, told: str) -> None:

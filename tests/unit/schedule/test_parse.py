@@ -109,7 +109,7 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         (f'every = "1h"\ntimezone = "../x"\n{STEPS}', 'timezone = "../x"'),
         (f'every = "1h"\nwindow = "1-5"\n{STEPS}', 'window = "1-5": expected two times'),
         (f'every = "3h"\nwindow = "01:00-03:00"\n{STEPS}', "every: longer than the window"),
-        (f'cron = "0 6 * * *"\nwindow = "01:00-05:00"\n{STEPS}', "none of its times is within"),
+        (f'cron = "0 6 * * *"\nwindow = "01:00-05:00"\n{STEPS}', "no due time is within"),
         (f'every = "1h"\nlate_max = "0s"\n{STEPS}', 'late_max = "0s": expected "1s" or more'),
         (f'every = "1h"\nlate_max = "0d"\n{STEPS}', "without late_max there is no limit"),
         (f'every = "1h"\noverlap = "both"\n{STEPS}', 'expected "skip" or "queue"'),
@@ -125,12 +125,12 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
             "step 1: expected one of load, verify, unload, count",
         ),
         ('every = "1h"\nsteps = [["count", true]]', "expected texts and numbers"),
-        ('every = "1h"\nsteps = [["count", "{deu}"]]', "{deu} is no template"),
+        ('every = "1h"\nsteps = [["count", "{deu}"]]', "{deu} is not a template"),
         ('every = "1h"\nsteps = [["load", "{files}"]]', "{files} needs arrive"),
         (f'every = "1h"\nsettle = "1s"\n{STEPS}', "settle is about files that arrive"),
-        (f'evry = "1h"\nevery = "1h"\n{STEPS}', "there is no key evry; did you mean every?"),
-        (f'every = "1h"\nsteps_ = 1\n{STEPS}', "there is no key steps_; did you mean steps?"),
-        (f'cron = "0 1 * * *"\n{FILES}', "looked for every so often: give every"),
+        (f'evry = "1h"\nevery = "1h"\n{STEPS}', "unknown key evry; did you mean every?"),
+        (f'every = "1h"\nsteps_ = 1\n{STEPS}', "unknown key steps_; did you mean steps?"),
+        (f'cron = "0 1 * * *"\n{FILES}', "checks at intervals: give every"),
         (f'overlap = "skip"\n{FILES}', "overlap is about due times"),
         (
             'arrive = "/in"\nsteps = [["load", "/in", "-t", "k.t"]]',
@@ -167,9 +167,9 @@ def test_what_is_wrong_is_told_with_file_schedule_key_and_value(body: str, told:
         ('webhook = "https:///x"', "begins with https:// or http://"),
         ('webhook = "https://user:pw@h/"', "give authorization_file"),
         ('webhook_file = "token"', "expected a path that begins with /"),
-        ('command = "x"\nauthorization_file = "/t"', "authorization_file is of webhooks"),
+        ('command = "x"\nauthorization_file = "/t"', "authorization_file is only for webhooks"),
         ('command = "x"\ntimeout = "2m"', 'timeout = "2m": expected "1s" to "60s"'),
-        ('comand = "x"', "there is no key comand; did you mean command?"),
+        ('comand = "x"', "unknown key comand; did you mean command?"),
     ],
 )
 def test_what_is_wrong_in_a_notification(keys: str, told: str) -> None:
@@ -187,7 +187,7 @@ def test_a_name_that_cannot_be_part_of_a_jobs_id_is_refused(name: str) -> None:
     ("text", "told"),
     [
         ("[schedule.a\n", "s.toml is not valid TOML: .*line 1"),
-        ("[schedules.a]\n", "schedules is no key of it: give tables \\[schedule.NAME\\]"),
+        ("[schedules.a]\n", "unknown key schedules: expected tables \\[schedule.NAME\\]"),
         ("schedule = 1\n", "schedule: expected tables"),
         ("[schedule]\na = 1\n", "s.toml: schedule a: expected a table"),
         ("[schedule.a]\nretries = " + "9" * 5000, "s.toml, line 2: a number has thousands of"),
@@ -203,7 +203,9 @@ def test_a_file_that_is_none(text: str, told: str) -> None:
 def test_a_date_beyond_the_calendar_is_refused_with_its_place(shift: str) -> None:
     steps = f'steps = [["load", "/x/{{due{shift}:%Y}}.csv", "-t", "k.t"]]'
     text = refused(f'every = "1h"\n{steps}')
-    assert text.startswith(f"s.toml: schedule a: steps: {{due{shift}:%Y}}: dates are of the years")
+    assert text.startswith(
+        f"s.toml: schedule a: steps: {{due{shift}:%Y}}: the date is outside the years"
+    )
 
 
 def test_the_address_of_a_webhook_is_not_in_what_is_told_of_it() -> None:

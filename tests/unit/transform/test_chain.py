@@ -397,5 +397,5 @@ def test_reasons_are_short_and_on_one_line() -> None:
     assert reason_of(KeyError("x")) == "KeyError: 'x'"
     assert reason_of(ValueError("a\nb \x1b[31m")) == "ValueError: a b \\x1b[31m"
     assert len(reason_of(ValueError("x" * 9999))) < 330
-    assert reason_of(Nasty()) == "Nasty: (its text cannot be had)"
+    assert reason_of(Nasty()) == "Nasty: (its text is unavailable)"
     assert reason_of(ValueError()) == "ValueError"

@@ -77,8 +77,8 @@ def test_a_function_is_allowed_by_a_pattern_for_module_and_function(
 def test_what_is_not_allowed_is_refused_before_its_module_is_looked_at(folder: Path) -> None:
     (folder / "rh_trap.py").write_text(f"open({str(folder / 'sprung')!r}, 'w')\n")
     told = refused("rh_trap:run", ["rh_etl:*"], folder)
-    assert "the setting transform.allowed, which lists what is, has rh_etl:*" in told
-    assert "has none" in refused("rh_trap:run", [], folder)
+    assert "the setting transform.allowed lists rh_etl:*" in told
+    assert "allowed lists none" in refused("rh_trap:run", [], folder)
     assert not (folder / "sprung").exists()
 
 
@@ -86,13 +86,13 @@ def test_what_cannot_be_imported_says_where_it_was_looked_for(folder: Path) -> N
     (folder / "rh_bad.py").write_text("import rh_not_there\n")
     (folder / "rh_leaves.py").write_text("raise SystemExit(3)\n")
     allowed = ["*:*"]
-    assert "no module rh_none" in refused("rh_none:run", allowed, None)
+    assert "no module named rh_none" in refused("rh_none:run", allowed, None)
     told = refused("rh_bad:run", allowed, folder)
     assert f"from {folder} (transform.path) and the installed packages" in told
     assert "ModuleNotFoundError: No module named 'rh_not_there'" in told
     assert "SystemExit: 3" in refused("rh_leaves:run", allowed, folder)
     assert "has no attribute 'nothing'" in refused("rh_etl:nothing", allowed, folder)
-    assert "is a int and no function" in refused("rh_etl:NUMBER", allowed, folder)
+    assert "is a int, not a function" in refused("rh_etl:NUMBER", allowed, folder)
     assert not {"rh_bad", "rh_leaves"} & sys.modules.keys()
 
 
@@ -102,7 +102,7 @@ def test_a_module_of_a_name_that_is_taken_hides_nothing(folder: Path) -> None:
     import config
 
     told = refused("config:run", ["config:*"], folder)
-    assert "a module config is in use here that is not" in told and "rename yours" in told
+    assert "another module config than" in told and "rename yours" in told
     assert sys.modules["config"] is config
     load_transforms(["rh_etl:mask"], ["rh_etl:*"], folder)
     import json
@@ -128,7 +128,7 @@ def test_the_current_folder_is_never_looked_into(tmp_path: Path) -> None:
             text=True,
             timeout=60,
         )
-        assert "there is no module rh_here" in done.stdout, done
+        assert "no module named rh_here" in done.stdout, done
 
 
 @pytest.mark.parametrize(

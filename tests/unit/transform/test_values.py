@@ -92,7 +92,7 @@ def test_texts_and_others_may_stand_in_one_column() -> None:
 @pytest.mark.parametrize(
     ("cql", "value", "told"),
     [
-        ("int", object(), "a object is no value of a column"),
+        ("int", object(), "a object is not a value of a column"),
         ("text", b"\xff", "'utf-8' codec can't decode"),
         ("uuid", b"\1", "badly formed hexadecimal UUID string"),
         ("text", "\ud800", "UTF-8"),

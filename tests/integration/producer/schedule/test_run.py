@@ -313,6 +313,6 @@ def test_a_record_that_cannot_be_read_is_a_run_that_failed(
     assert run_now(None, "a", None) == EXIT_FATAL
     found = book.run("a", run_id(DUE))
     assert found is not None and found.reason.endswith(
-        "cannot be read: due_ms is no number of a run"
+        "cannot be read: due_ms is not a valid number"
     )
     assert book.standing("a").run is None, "and the schedule goes on"
