@@ -114,10 +114,11 @@ class Stack:
         """Start whatever does not run yet and wait until it answers.
 
         `nodes`, `auth`: None means as it is, or one node without passwords if there is no stack.
-        `heap`: of each node, as Java writes it; used by nodes that are started now.
+        `heap`: of each node that this call starts, as Java writes it.
         `any_port`: leave the usual ports 9042, 7000 and 6379 alone.
 
-        Raises `UsageError` when `nodes` or `auth` differ from a stack that has data, and
+        Raises `UsageError` when `nodes` or `auth` differ from a stack that has data or `heap` is
+        given for nodes that all run, and
         `LocalStackError` when a server cannot be started; servers started by this call are then
         stopped again.
         """
@@ -128,6 +129,11 @@ class Stack:
         private_dir(self._folder)
         with locked(self._folder / "stack.lock"):
             layout = self._plan(nodes, auth, any_port=any_port)
+            if heap is not None and all(node.runs() for node in layout.nodes):
+                raise UsageError(
+                    f"--heap {heap}: the nodes run already: stop them with `ringhaul local down` "
+                    "first (their data stays)"
+                )
             valkey_ran = self.valkey.running()
             if not valkey_ran:
                 on_progress(Progress("starting Valkey"))

@@ -28,6 +28,7 @@ PAIRS = {
     ("detach", "dry_run"): f"--detach {_NO_JOB}",
     ("on_interrupt", "dry_run"): f"--on-interrupt {_NO_JOB}",
     ("progress", "dry_run"): f"--progress {_NO_JOB}",
+    ("priority", "dry_run"): f"--priority {_NO_JOB}",
     ("export", "as_json"): (
         "--export writes the rejected records, --json what is wrong with them: give one of them"
     ),

@@ -27,6 +27,9 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
     """The request that the options make. Raises `UsageError` or `QueryError` for what cannot work
     whatever the table is: it is told before a cluster is asked."""
     refuse_two_on_stdout(options.output, options)
+    if options.dry_run and options.rate is not None:
+        # A load's plan depends on it: its units are smaller.
+        raise UsageError("--rate limits a job that runs, and --dry-run makes none: leave one out")
     wanted = _wanted(options)
     check_wanted(wanted)
     limit = None

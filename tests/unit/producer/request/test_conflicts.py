@@ -30,6 +30,8 @@ REFUSED: list[tuple[Sequence[str], str]] = [
     ((*UNLOAD, "--progress", "none", "--dry-run"), "--progress is of a job that runs"),
     ((*UNLOAD, "--summary", "s.json", "--detach"), "--summary is written at the end"),
     ((*UNLOAD, "--summary", "s.json", "--dry-run"), "--summary is of a job that runs"),
+    ((*UNLOAD, "--priority", "low", "--dry-run"), "--priority is of a job that runs"),
+    ((*UNLOAD, "--rate", "5", "--dry-run"), "--rate limits a job that runs"),
     ((*LOAD, "--on-interrupt", "cancel", "--detach"), "--on-interrupt is of a command that follow"),
     ((*UNLOAD, "--progress", "none", "--detach"), "--progress is of a command that follows"),
     ((*ROWS, "-o", "-", "--detach"), "^--detach: this command writes standard output"),
