@@ -260,7 +260,7 @@ OPTIONS = {
     ),
     "a delimiter of two": (
         ["--delimiter", "::"],
-        "--delimiter: '::' cannot be used; give one ASCII character that is no line end",
+        "--delimiter: '::' cannot be used; give one ASCII character that is not a line end",
     ),
     "a quote that delimits": (
         ["--quote", ","],
