@@ -23,8 +23,8 @@ ESTIMATE_MARGIN = 1.5
 PLAIN_RECORD_BYTES = 32
 #: The same for a compressed file, of which only the beginning is seen.
 PACKED_RECORD_BYTES = 1
-#: These assumptions count up to this number; beyond it, only the samples do. Row timestamps that begin
-#: this many microseconds (17 minutes) before a job do less harm than an hour would: what an
+#: These assumptions count up to this number; beyond it, only the samples do. Row timestamps that
+#: begin this many microseconds (17 minutes) before a job do less harm than an hour would: what an
 #: application wrote within that time wins over the load.
 CAUTION_RECORDS = 1_000_000_000
 

@@ -87,7 +87,7 @@ class Account:
         blocks = read_unit(self._unit, self._job, self.tick)
         for block, loss in careful_blocks(blocks, losses):
             if 0 <= self._hooks.rejects_max < self._rejects.count:
-                # Only before more is read: at its end a unit is committed, which stops the job, too.
+                # Only if there is more: a unit at its end is committed, which also stops the job.
                 raise TooManyRejects(
                     self.stats.written,
                     self._rejects.count,
