@@ -1,4 +1,4 @@
-"""Compressed files, read as what is in them."""
+"""Read compressed files as their decompressed content."""
 
 import bz2
 import gzip
@@ -34,16 +34,16 @@ class _Decompressor(Protocol):
 
 
 class _Streams:
-    """Compressed streams one after the other, as `cat a.bz2 b.bz2` and pbzip2 make them.
+    """Concatenated compressed streams, as `cat a.bz2 b.bz2` and pbzip2 make them.
 
-    `BZ2File` and `LZMAFile` take a stream behind the first whose beginning is damaged for the end
-    of the file, and say nothing: its records would be missing.
+    `BZ2File` and `LZMAFile` silently take a later stream whose beginning is damaged for the end of
+    the file: its records would be missing.
     """
 
     def __init__(
         self, file: io.BufferedReader, new: Callable[[], _Decompressor], padding: bytes = b""
     ) -> None:
-        """`padding`: bytes that may stand between streams and behind them."""
+        """`padding`: bytes that may stand between and after the streams."""
         self._file, self._new, self._padding = file, new, padding
         self._stream = new()
 
@@ -63,29 +63,29 @@ class _Streams:
         return found
 
     def _next_stream(self) -> bytes:
-        """The first bytes of the stream behind this one; none if there is none."""
+        """Return the first bytes of the next stream; empty at the end of the file."""
         data = self._stream.unused_data.lstrip(self._padding)
         while not data and (more := self._file.read(_CHUNK_BYTES)):
             data = more.lstrip(self._padding)
         return data
 
 
-#: Suffix -> what opens such a file.
+#: Suffix -> function that opens such a file.
 DECOMPRESSORS: dict[str, Callable[[io.BufferedReader], _Readable]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": lambda file: _Streams(file, bz2.BZ2Decompressor),
     ".xz": lambda file: _Streams(file, lzma.LZMADecompressor, padding=b"\0"),
     ".zst": lambda file: pa.CompressedInputStream(file, "zstd"),
 }
-#: How the library says that what comes is no gzip.
+#: How the library's error begins if the data is not gzip.
 _NO_GZIP = "Not a gzipped file"
 _ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
 
 class Decompressed:
-    """A stream that tells of a broken archive in words.
+    """A decompressed stream that reports a broken archive in plain words.
 
-    `compression`: a key of `DECOMPRESSORS`. `path` is for the words.
+    `compression`: a key of `DECOMPRESSORS`. `path`: for the messages.
     """
 
     def __init__(self, file: io.RawIOBase, compression: str, path: str) -> None:
@@ -100,15 +100,15 @@ class Decompressed:
             self._read_bytes += len(data)
             return data
         except gzip.BadGzipFile as error:
-            # The same type tells of a wrong check sum, and then the text is not whole.
+            # A wrong checksum raises the same type, and then the text is incomplete.
             if not self._read_bytes or not str(error).startswith(_NO_GZIP):
                 raise self._corrupt(error) from error
-            # gunzip leaves such bytes out and warns. Records that were meant would be lost, so
-            # whoever knows the file decides.
+            # gunzip skips such bytes with a warning. Intended records would be lost that way, so
+            # the user has to decide.
             raise SourceCorrupt(
-                f"{self.path}: behind the compressed text, which is whole, comes something that is "
-                f"no gzip ({error}); if it is of no use, "
-                f"`gzip -dc {shlex.quote(self.path)}` gives what stands before it"
+                f"{self.path}: the compressed text is complete, but bytes follow that are not gzip "
+                f"({error}); if they are not needed, "
+                f"`gzip -dc {shlex.quote(self.path)}` extracts the text before them"
             ) from error
         except _ERRORS as error:
             raise self._corrupt(error) from error

@@ -1,8 +1,8 @@
-"""The fields of a block in which an escape character may stand, by compiled passes.
+"""Read the fields of a block whose dialect has an escape character, with compiled kernels.
 
-A text that means null is compared with a field as it stands in the file, before escapes are taken
-away, as MySQL, PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N`
-and `\\\\N` are texts. The grammar is otherwise that of `csv_read`.
+A null text is compared with a field as written in the file, before escapes are decoded, as MySQL,
+PostgreSQL and Hive do: with the null text `\\N` a field `\\N` is null, while `N` and `\\\\N` are
+texts. Otherwise the grammar is that of `csv_read`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ringhaul.formats.records import Offsets
 
 
 class EscapedColumns(NamedTuple):
-    """The fields of some records by column, and how many fields each of the records has."""
+    """The fields of some records by column, and the number of fields of every record."""
 
     columns: list[pa.BinaryArray]
-    #: For each column: in which rows a NUL byte stands as it is, not as an escape.
+    #: For each column: the rows with a NUL byte that is written literally, not as an escape.
     nuls: list[npt.NDArray[np.bool_]]
-    #: Of all records.
+    #: Number of fields of every record, also of those that are no row.
     counts: npt.NDArray[np.int64]
-    #: Which records the rows are; ascending.
+    #: Index of each row's record; ascending.
     records: npt.NDArray[np.int64]
 
 
 def reads_escapes(dialect: CsvDialect) -> bool:
-    """Is the dialect read by this module? pyarrow's parser has other nulls and line ends."""
+    """Return whether this module reads the dialect: pyarrow differs in nulls and line ends."""
     return dialect.escape is not None or dialect.line_end != "any"
 
 
@@ -44,10 +44,10 @@ def escaped_columns(
     fields_count: int,
     indexes: Sequence[int],
 ) -> EscapedColumns:
-    """The fields `indexes` of the records of `data`, null where they read as null.
+    """Return the fields `indexes` of the records of `data`, null where they read as null.
 
-    `data` is UTF-8 or nearly so. Records with another number of fields than `fields_count` make no
-    row, unless the dialect allows them; fields that are missing there are null.
+    `data` is UTF-8 or nearly so. A record with another number of fields than `fields_count` becomes
+    no row, unless the dialect allows it; its missing fields are null then.
     """
     from ringhaul.formats.escape_kernels import find_fields
 
@@ -89,7 +89,7 @@ def _column(
     kinds: npt.NDArray[np.uint8],
     dialect: CsvDialect,
 ) -> tuple[pa.BinaryArray, npt.NDArray[np.bool_]]:
-    """One field of each row, decoded, and where NUL bytes stand in them."""
+    """Return one field of each row, decoded, and which rows have a literal NUL byte in it."""
     from ringhaul.formats.escape_kernels import decode_fields
 
     rows_count = len(begins)
@@ -117,7 +117,7 @@ def _column(
 
 
 def _quoted_null(dialect: CsvDialect) -> bytes | None:
-    r"""The quoted field that is null in spite of its quotes: MySQL reads `"\N"` so."""
+    r"""Return the quoted field that is null in spite of its quotes: MySQL reads `"\N"` so."""
     quote, escape = dialect.quote, dialect.escape
     if dialect.escape_style != "mysql" or quote is None or escape is None:
         return None
@@ -132,7 +132,7 @@ def _same(
     among: npt.NDArray[np.bool_],
     text: bytes,
 ) -> npt.NDArray[np.intp]:
-    """Which of the fields `among` stand in the file as `text`."""
+    """Return which of the fields `among` are written exactly as `text`."""
     same = np.flatnonzero(among & (stops - begins == len(text)))
     for i, byte in enumerate(text):
         same = same[view[begins[same] + i] == byte]

@@ -1,8 +1,8 @@
-"""The fields of a block in which nothing is quoted, escaped or decoded: found by its delimiters.
+"""Split a block without quotes, escapes or decoding into fields, at its delimiters alone.
 
-A field is then what lies between two of them, so the block itself, seen as a column of fields and
-what separates them, needs no parser: of a row of 1 kB this takes half of what pyarrow's takes. A
-block that is not so regular, if only in one record, is left to the parser (`csv_read.py`).
+A field is then the text between two delimiters, so the block itself, seen as a column of fields and
+separators, needs no parser: a row of 1 kB takes half the time that pyarrow's parser takes. A block
+with even one irregular record is left to that parser (`csv_read.py`).
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ _OFFSET_MAX = 2**31 - 1
 def plain_columns(
     block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
 ) -> list[pa.BinaryArray] | None:
-    """The fields `indexes` of each record, null where they read as null.
+    """Return the fields `indexes` of each record, null where they read as null.
 
-    None where a record has another number of fields than `fields_count`, or may have.
+    Returns None if a record has, or may have, another number of fields than `fields_count`.
     """
     data, rows_count = block.data, block.records_count
     if dialect.decoding == "block" or len(data) > _OFFSET_MAX or _holds_specials(data, dialect):
@@ -32,7 +32,7 @@ def plain_columns(
     if len(found) != rows_count * (fields_count - 1):
         return None
     delimiters = found.reshape(rows_count, fields_count - 1)
-    # Field, separator, field, separator ...: begins of all of them in one column.
+    # Offsets of field, separator, field, separator ... of all records in one column.
     begins = np.empty(rows_count * fields_count * 2 + 1, np.int32)
     fields = begins[:-1].reshape(rows_count, fields_count * 2)
     fields[:, 0] = block.starts
@@ -41,7 +41,7 @@ def plain_columns(
     fields[:, -1] = block.ends
     begins[-1] = begins[-2]
     if (fields[:, 1] < fields[:, 0]).any() or (fields[:, -2] > fields[:, -1]).any():
-        return None  # one record has a delimiter too few, another has it
+        return None  # one record lacks a delimiter, another one has it
     pieces = pa.BinaryArray.from_buffers(
         pa.binary(), len(begins) - 1, [None, pa.py_buffer(begins), pa.py_buffer(data)]
     )
@@ -67,7 +67,7 @@ def _column(
     first: int,
     nulls: Sequence[bytes],
 ) -> pa.BinaryArray:
-    """One field of each record: every so many of `pieces`, from `first` on."""
+    """Return one field of each record: every n-th of `pieces`, from `first` on."""
     step = len(pieces) // len(begins)
     places = np.arange(first, len(pieces), step, dtype=np.int32)
     is_null = np.zeros(len(begins), bool)

@@ -1,18 +1,17 @@
-"""A block of records to columns of text, by pyarrow's CSV parser where there are quotes.
+"""Read a block of records into columns of text, with pyarrow's CSV parser where it has quotes.
 
-The whole block is parsed at once, every field as bytes: conversion comes later, by our own
-table, so that one bad value costs one record. What must hold is that row i of the result is
-record `records[i]` of the block; the count is checked each time. The parser's ways that this
-module answers for:
+The whole block is parsed at once and every field stays bytes: conversion comes later, by our own
+table, so that one bad value costs one record. Row i of the result must be record `records[i]` of
+the block; the count is checked each time. Quirks of the parser that this module works around:
 
 - it strips a byte order mark at the start of its input, which here is the middle of a file;
 - at the end of its input, without a line end, it takes an empty last field for a quoted one if
   the field before it was quoted;
 - it hands rows with a wrong number of fields to a Python handler, but decodes their text as
   UTF-8 first and gives up on the whole block if it cannot;
-- it knows no comments;
-- it compares texts that mean null with values, and not with fields as they stand in the file: a
-  dialect with an escape character is read by `csv_escaped.py`.
+- it does not support comments;
+- it compares null texts with decoded values instead of fields as written in the file: a dialect
+  with an escape character is read by `csv_escaped.py`.
 """
 
 import re
@@ -42,10 +41,10 @@ class FieldReject(NamedTuple):
 
     #: Index of the record in its block.
     record: int
-    #: The field it is about; None: the record as a whole.
+    #: Name of the field at fault; None: the record as a whole.
     column: str | None
     reason: str
-    #: The field's text in UTF-8, if it is about one.
+    #: The field's text in UTF-8; None if no single field is at fault.
     value: bytes | None
     stage: str = "parse"
 
@@ -53,35 +52,37 @@ class FieldReject(NamedTuple):
 class TextBlock(NamedTuple):
     """The fields of a block's good records."""
 
-    #: One for each field asked for: UTF-8 text (not checked), null where it reads as null.
+    #: One per wanted field: UTF-8 text (not checked), null where the field reads as null.
     columns: list[pa.BinaryArray]
-    #: Which record of the block each row is; ascending.
+    #: Index in the block of each row's record; ascending.
     records: npt.NDArray[np.int64]
     rejects: list[FieldReject]
 
 
 @dataclass(frozen=True)
 class _Text:
-    """The records of a block in UTF-8, or nearly so, comments cut out."""
+    """The records of a block, without comments, as UTF-8 that may hold undecodable bytes."""
 
     data: bytes
-    #: Before it became UTF-8, by `encoding`; None: it was.
+    #: The text before it was decoded from `encoding`; None: `data` was not decoded.
     raw: bytes | None
     encoding: str
-    #: Of the records, into `raw` or else into `data`.
+    #: Offsets of the records, into `raw` if it is set, else into `data`.
     raw_starts: Offsets
     raw_ends: Offsets
 
     @cached_property
     def spans(self) -> tuple[Offsets, Offsets]:
-        """Where in `data` the records start and end. Not by a scan, which a long record makes
-        costly: this is nearly free."""
+        """Offsets in `data` where the records start and end.
+
+        Nearly free: computed without a scan, which would be costly for a long record.
+        """
         if self.raw is None:
             return self.raw_starts, self.raw_ends
         return decoded_offsets(self.raw, self.encoding, self.raw_starts, self.raw_ends)
 
     def joined(self, chosen: Iterable[int]) -> bytes:
-        """The text of the records `chosen`, in ascending order."""
+        """Return the text of the records `chosen`, which are in ascending order."""
         starts, ends = (offsets.tolist() for offsets in self.spans)
         return b"\n".join(self.data[starts[record] : ends[record]] for record in chosen)
 
@@ -96,8 +97,8 @@ def read_block(
 ) -> TextBlock:
     """Read the fields `wanted` of a block whose records have the fields `field_names`.
 
-    Records with another number of fields are rejects unless the dialect allows them, and so are
-    records with a NUL byte in a field that is wanted.
+    A record with another number of fields is a reject unless the dialect allows it, and so is a
+    record with a NUL byte in a wanted field.
     """
     if block.defect is not None:
         raise ValueError("a defective record has no fields")
@@ -128,7 +129,7 @@ def read_block(
     ) != len(block.starts):
         raise RinghaulError(
             f"byte {block.position.offset_bytes}: {len(block.starts)} records were found where the "
-            f"parser sees {len(rows.columns[0]) + len(rejects)}; this is an error of ringhaul's"
+            f"parser sees {len(rows.columns[0]) + len(rejects)}; this is a bug in ringhaul"
         )
     if not dialect.allow_nul and b"\0" in data:
         if nuls is None:
@@ -139,7 +140,7 @@ def read_block(
 
 
 def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
-    """The fields of the one record `text`, which is UTF-8 or nearly so."""
+    """Return the fields of the single record `text`, which is UTF-8 or nearly so."""
     no_nulls = replace(dialect, null_strings=())
     whole = np.zeros(1, np.int64), np.array([len(text)], np.int64)
     if reads_escapes(dialect):
@@ -157,7 +158,7 @@ def parse_fields(text: bytes, dialect: CsvDialect) -> list[bytes]:
 def _escaped(
     block: Block, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
 ) -> tuple[bytes, EscapedColumns]:
-    """The block in UTF-8, and its fields."""
+    """Return the block in UTF-8, and its fields."""
     text, starts, ends = block.data, block.starts, block.ends
     if dialect.decoding == "block":
         starts, ends = decoded_offsets(text, dialect.encoding, starts, ends)
@@ -191,7 +192,7 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def decode_bytes(text: bytes, encoding: str) -> bytes:
-    """`text` in UTF-8; a byte that `encoding` has no character for becomes 0xFF.
+    """Return `text` in UTF-8; a byte that is undefined in `encoding` becomes 0xFF.
 
     0xFF occurs nowhere in UTF-8, so the value that holds it is rejected when it is converted,
     and the other values and records are not.
@@ -206,21 +207,21 @@ def decode_bytes(text: bytes, encoding: str) -> bytes:
 def decoded_offsets(
     text: bytes, encoding: str, starts: Offsets, ends: Offsets
 ) -> tuple[Offsets, Offsets]:
-    """Where the records of `text` start and end in `decode_bytes(text)`; none is empty."""
+    """Return where the records of `text`, none empty, start and end in `decode_bytes(text)`."""
     if text.isascii() or not len(starts):
         return starts, ends
     edges = np.column_stack((starts, ends)).reshape(-1)
     sizes = _utf8_sizes(encoding)[np.frombuffer(text, np.uint8, int(edges[-1]))]
     between = np.add.reduceat(sizes, np.concatenate(([0], edges[:-1])), dtype=np.int64)
     if not edges[0]:
-        between[0] = 0  # it has no bytes, and would be that of the first one
+        between[0] = 0  # for an empty span, reduceat returns its first element
     moved = np.cumsum(between)
     return moved[::2], moved[1::2]
 
 
 @lru_cache(maxsize=8)
 def _utf8_sizes(encoding: str) -> npt.NDArray[np.uint8]:
-    """How many bytes each byte becomes."""
+    """Return how many UTF-8 bytes each byte of `encoding` becomes."""
     return np.array([len(decode_bytes(bytes([byte]), encoding)) for byte in range(256)], np.uint8)
 
 
@@ -237,7 +238,7 @@ def _parse_options(text: bytes, dialect: CsvDialect) -> pyarrow.csv.ParseOptions
 
 
 def _guarded(text: bytes) -> bytes:
-    """`text` with the parser's two traps at its ends disarmed; blank lines change nothing."""
+    """Guard `text` against two quirks of the parser: a leading mark, a missing last line end."""
     if not text.endswith((b"\n", b"\r")):
         text += b"\n"
     return b"\n" + text if text.startswith(BOM) else text
@@ -246,11 +247,11 @@ def _guarded(text: bytes) -> bytes:
 def _parse(
     text: _Text, dialect: CsvDialect, fields_count: int, indexes: Sequence[int]
 ) -> tuple[list[pa.BinaryArray], list[tuple[int, int]]]:
-    """Columns of the rows with `fields_count` fields; (record, number of fields) of the others."""
+    """Return columns of the rows with `fields_count` fields; (record, field count) of the rest."""
     data = text.data
     if _is_utf8(data):
         return _read_csv(data, dialect, fields_count, indexes)
-    # Rows have the same fields when every byte beyond ASCII is one ordinary ASCII character.
+    # Rows keep their fields when every byte beyond ASCII is replaced by one ordinary character.
     specials = (dialect.delimiter, dialect.quote)
     ordinary = next(character for character in "xyz?" if character not in specials)
     masked = data.translate(bytes(range(128)) + ordinary.encode() * 128)
@@ -291,7 +292,7 @@ def _read_csv(
     guarded = _guarded(text)
     table = pyarrow.csv.read_csv(
         pa.BufferReader(guarded),
-        # One block, on this thread: rows are numbered only then.
+        # One block on this thread: only then does the parser number the rows.
         read_options=pyarrow.csv.ReadOptions(
             use_threads=False, block_size=len(guarded) + 1, column_names=names
         ),
@@ -322,7 +323,7 @@ def _regular(
     fields_count: int,
     indexes: Sequence[int],
 ) -> tuple[_Rows, list[FieldReject]]:
-    """Add the records with another number of fields where allowed; the others are rejects."""
+    """Add the records with another number of fields where allowed; reject the rest."""
     rejects: list[FieldReject] = []
     allowed: dict[int, list[int]] = defaultdict(list)
     for record, count in irregular:

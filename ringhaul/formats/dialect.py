@@ -1,13 +1,13 @@
-"""How one CSV source is written: the characters that matter, its encoding, its leniency.
+"""How a CSV source is written: its special characters, its encoding, its leniency.
 
-The grammar is the one of pyarrow's CSV parser, because that parser reads the fields in the end
-and the splitter must agree with it on every byte:
+The grammar is that of pyarrow's CSV parser, because that parser finally reads the fields, and the
+splitter must agree with it on every byte:
 
-- a record ends at LF, CRLF or a lone CR; empty lines and comment lines are no records;
+- a record ends at LF, CRLF or a lone CR; empty lines and comment lines are not records;
 - a quote is special only as the first character of a field; inside quotes a doubled quote
-  stands for one; what follows the closing quote, up to the delimiter, is taken as it is;
-- the escape character, if there is one, makes the next byte ordinary, in and out of quotes; what
-  the two stand for is the escape style's to say (`escapes.py`).
+  stands for one; text between the closing quote and the delimiter is kept as written;
+- the escape character, if there is one, makes the next byte ordinary, inside and outside quotes;
+  what the two stand for depends on the escape style (`escapes.py`).
 """
 
 import codecs
@@ -34,7 +34,7 @@ NULL_STRINGS_MAX = 100
 #: in JSON (``\\u0001``), a blob twice as many. A third more is for the rest of a record: names in
 #: JSON, delimiters, other columns.
 RECORD_BYTES_MAX = 128 * 2**20
-#: Encodings of Python's that are of host names, or of nothing.
+#: Encodings of Python that are not for files, but for host names or for nothing.
 _NO_FILES = ("idna", "punycode", "undefined")
 
 
@@ -42,31 +42,31 @@ _NO_FILES = ("idna", "punycode", "undefined")
 class CsvDialect:
     """The dialect of a source. Raises `UsageError` naming the option that cannot be used."""
 
-    #: Between fields: one ASCII character. ``\\t`` and ``\\x01`` may be typed for such ones.
+    #: Separates fields: one ASCII character, which may be given as ``\\t`` or ``\\x01``.
     delimiter: str = ","
-    #: Around fields; None: quotes are ordinary characters.
+    #: Encloses fields; None: quotes are ordinary characters.
     quote: str | None = '"'
     #: Makes the next character ordinary; None (or the quote itself): only doubled quotes.
     escape: str | None = None
-    #: What the next character stands for behind the escape character: one of `escapes.STYLES`.
+    #: What the character after the escape character stands for: one of `escapes.STYLES`.
     escape_style: str = PLAIN
     #: One of `LINE_ENDS`. With ``lf`` a CR is an ordinary character.
     line_end: str = "any"
-    #: Lines that begin with it are left out; None: no comments.
+    #: Lines that begin with this character are skipped; None: no comments.
     comment: str | None = None
     #: Any text encoding Python knows.
     encoding: str = "utf-8"
-    #: Unquoted texts that mean null, as they stand in the file: escapes are not yet taken away.
+    #: Unquoted texts that mean null, compared with fields as written: escapes are not decoded yet.
     null_strings: tuple[str, ...] = ("",)
     #: Records with more fields than the header: True drops the extra ones, False rejects.
     allow_extra_fields: bool = False
     #: Records with fewer fields: True makes the missing ones null, False rejects.
     allow_missing_fields: bool = False
-    #: True takes NUL bytes in values as they are, False rejects the record.
+    #: NUL bytes in values: True keeps them, False rejects the record.
     allow_nul: bool = False
-    #: Longer records are rejected unread.
+    #: Longer records are rejected without being parsed.
     record_bytes_max: int = RECORD_BYTES_MAX
-    #: Of the options that set all this, for messages: see `option_names`.
+    #: Prefix of the options that set all this, for messages: see `option_names`.
     option_prefix: str = ""
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class CsvDialect:
             if len(character) != 1 or not character.isascii() or character in "\r\n\0":
                 raise UsageError(
                     f"{option}: {character!r} cannot be used; give one ASCII character "
-                    "that is no line end"
+                    "that is not a line end"
                 )
             if character in taken:
                 raise UsageError(
@@ -126,7 +126,7 @@ class CsvDialect:
                 )
             if reason := self._never_a_field(text):
                 raise UsageError(
-                    f"null_strings: {text!r} {reason}, so no field can be it; give another text"
+                    f"null_strings: {text!r} {reason}, so no field can match it; give another text"
                 )
         escape = self.escape
         nulls = self.null_strings
@@ -139,7 +139,7 @@ class CsvDialect:
             )
 
     def _never_a_field(self, text: str) -> str:
-        """Why no unquoted field stands in a file as `text`; empty: one may."""
+        """Return why no unquoted field can be written as `text`; empty if one can."""
         escape, quote = self.escape, self.quote
         if quote is not None and text.startswith(quote):
             return f"begins with the quote {quote!r}, and a quoted field is never null"
@@ -158,25 +158,26 @@ class CsvDialect:
     def decoding(self) -> Decoding:
         """Where text becomes UTF-8.
 
-        ``none``: it is. ``block``: one byte per character with ASCII at its place and nowhere else,
-        so records are found in the raw bytes and each block is decoded when it is read. ``stream``:
-        anything else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded as the file is read.
+        ``none``: it is UTF-8. ``block``: the encoding has one byte per character, and ASCII only at
+        its usual place, so records are found in the raw bytes and each block is decoded when it is
+        read. ``stream``: anything else (UTF-16, UTF-32, GBK, EBCDIC ...), decoded while the file
+        is read.
         """
         return _decoding(self.encoding)
 
     def option(self, name: str) -> str:
-        """How the running command calls an option about its input, such as ``encoding``."""
+        """Return the running command's name for an input option, such as ``encoding``."""
         return option_name(name, self.option_prefix)
 
     def to_json(self) -> dict[str, Any]:
-        """A dict of JSON types that `from_json` takes."""
+        """Return a dict of JSON types that `from_json` takes."""
         fields = asdict(self)
         fields["null_strings"] = list(self.null_strings)
         return fields
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "CsvDialect":
-        """The dialect `to_json` described. Raises `UsageError` naming an unknown option."""
+        """Return the dialect `to_json` described. Raises `UsageError` naming an unknown option."""
         unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
         if unknown:
             raise UsageError(f"{unknown[0]}: no such CSV option")
@@ -184,7 +185,7 @@ class CsvDialect:
 
 
 def _delimiter(typed: str) -> str:
-    """The character that was typed, or `\\t`, or `\\x01` with any two hexadecimal digits."""
+    """Return the character that was typed, also as `\\t` or `\\x` with two hexadecimal digits."""
     if typed == "\\t":
         return "\t"
     number = re.fullmatch(r"\\x([0-9A-Fa-f]{2})", typed)
@@ -207,8 +208,8 @@ def _canonical_encoding(name: str) -> str:
 def _decoding(encoding: str) -> Decoding:
     if encoding == "utf-8":
         return "none"
-    # Python's single-byte encodings are the ones made of a table. To probe with bytes instead
-    # would miss the stateful ones (ISO-2022-JP), in which ASCII is ASCII until an escape.
+    # Python's single-byte encodings are those made of a table. Probing with bytes instead would
+    # miss the stateful ones (ISO-2022-JP), in which ASCII is ASCII until an escape.
     table = encoding == "ascii"
     with suppress(ImportError):
         module = import_module(f"encodings.{normalize_encoding(encoding)}")
@@ -216,10 +217,10 @@ def _decoding(encoding: str) -> Decoding:
     if not table:
         return "stream"
     low, high = (bytes(half).decode(encoding, "replace") for half in (range(128), range(128, 256)))
-    # Those of the Mac for Arabic have a second quote and a second comma, for text to the left.
+    # The Mac encoding of Arabic has a second quote and a second comma, for right-to-left text.
     twice = any(character.isascii() for character in high)
     return "block" if low == "".join(map(chr, range(128))) and not twice else "stream"
 
 
-#: RFC 4180, for callers with no wishes of their own.
+#: RFC 4180, for callers without requirements.
 RFC_4180 = CsvDialect()

@@ -1,7 +1,7 @@
-"""What the first records of a CSV file say against the dialect by which they are read.
+"""Warn if the first records of a CSV file suggest another dialect than the one in use.
 
-Nothing here changes a value. These are the cases in which every value is legal and yet most likely
-not what its writer meant, so that a load would end well with wrong texts in the table.
+Nothing here changes a value. In these cases every value is legal, but most likely not what its
+writer meant, so that a load would succeed with wrong texts in the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DUMPED_NULL = r"\N"
 
 
 def find_doubts(block: Block, dialect: CsvDialect) -> list[str]:
-    """Return what to warn of, a sentence each; `block`: the first records of a file."""
+    """Return the warnings, a sentence each; `block`: the first records of a file."""
     data = block.data[: int(block.ends[-1])] if len(block.ends) else b""
     found = (
         _null_as_text(data, dialect),
@@ -63,8 +63,8 @@ def _carriage_returns(block: Block, dialect: CsvDialect) -> str:
     if not all(data[end - 1 : end] == b"\r" for end in block.ends[:100].tolist()):
         return ""
     return (
-        "each record ends in CR LF, and only LF ends one here, so that the last value of each has "
-        f"a CR at its end: {dialect.option('line-end')} any takes both for the end"
+        "each record ends in CR LF, but only LF ends one here, so the last value of each has "
+        f"a CR at its end: {dialect.option('line-end')} any takes both as the line end"
     )
 
 

@@ -1,4 +1,4 @@
-"""Fields of records with escapes, found and decoded by compiled passes: some ns a byte."""
+"""Compiled kernels that find and decode fields with escapes: some ns a byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OFFSETS_TABLE = types.int64[:, ::1]
 _READ_UINT8S = types.Array(types.uint8, 1, "C", readonly=True)
 _READ_INT64S = types.Array(types.int64, 1, "C", readonly=True)
 
-#: What a field is: its first character is a quote, or not.
+#: Whether the first character of a field is a quote.
 UNQUOTED, QUOTED = 0, 1
 
 
@@ -39,8 +39,8 @@ def find_fields(
     """Find the fields of each record: where they begin and stop, quotes included.
 
     `begins`, `stops`, `kinds`: shape (records, fields), all kinds `UNQUOTED`. Fields beyond are
-    counted alone, and of fields that are missing nothing is written. A character that the dialect
-    does not have is -1.
+    only counted, and nothing is written for missing ones. A character that the dialect does not
+    have is -1.
     """
     fields_max = begins.shape[1]
     for record in range(starts.size):
@@ -61,7 +61,7 @@ def find_fields(
                 at += 1
                 continue
             if byte == escape:
-                # The record's last byte may be an escape character, which then hides nothing.
+                # An escape character that is the record's last byte hides nothing.
                 at = min(at + 2, end)
             elif byte == quote and first:
                 inside = True
@@ -82,7 +82,7 @@ def find_fields(
 
 @inlined
 def _digit(byte: Int) -> Int:
-    """The value of a hexadecimal digit; -1: it is none."""
+    """Return the value of a hexadecimal digit; -1: it is not one."""
     if 48 <= byte <= 57:
         return byte - 48
     if 65 <= byte <= 70:
@@ -112,10 +112,10 @@ def decode_fields(
     offsets: NDArray[np.int32],
     nuls: Bytes,
 ) -> Int:
-    """Write what the fields of one column say into `out`, one after the other; its length.
+    """Write the decoded fields of one column into `out`, joined, and return their length.
 
     A field that `skips` marks has no value. `offsets`: one more than fields. `nuls` marks the
-    fields in which a NUL byte stands as it is. `out` has room for the text as it stands.
+    fields with a literal NUL byte. `out` has room for the text as written in the file.
     """
     size = np.int64(0)
     offsets[0] = 0

@@ -1,7 +1,7 @@
-"""What stands for what behind the escape character, in each style of escapes.
+"""Meaning of the characters after the escape character, in each style of escapes.
 
-The styles are those of the programs that write dumps, letter by letter, since a letter that one of
-them reads as a control character is a plain letter to another:
+The styles are those of the programs that write dumps, letter by letter: a letter that one of them
+reads as a control character is a plain letter to another:
 
 | style        | letters                       | numbers                              |
 |--------------|-------------------------------|--------------------------------------|
@@ -11,9 +11,9 @@ them reads as a control character is a plain letter to another:
 | `hive`       | `n r`                         | none                                 |
 | `c`          | `b f n r t v Z`               | as `postgresql`                      |
 
-Any other character behind the escape character stands for itself. Sources: MySQL's manual on LOAD
-DATA, PostgreSQL's on COPY, and what Hive's LazySimpleSerDe undoes. A number is one byte; bytes that
-make no UTF-8 reject the value when it is converted.
+Any other character after the escape character stands for itself. Sources: MySQL's manual on LOAD
+DATA, PostgreSQL's on COPY, and what Hive's LazySimpleSerDe undoes. A number is one byte; a value
+is rejected on conversion if its bytes are not UTF-8.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ STYLES = tuple(_LETTERS)
 
 
 def reads_numbers(style: str) -> bool:
-    """Do octal and hexadecimal numbers stand for bytes?"""
+    """Return whether octal and hexadecimal numbers stand for bytes."""
     return style in _WITH_NUMBERS
 
 
 def has_meaning(character: str, style: str) -> bool:
-    """Does the character mean another one behind the escape character?"""
+    """Return whether the character stands for another one after the escape character."""
     number = reads_numbers(style) and (character in "01234567" or character == "x")
     return number or character in _LETTERS[style]
 
@@ -66,12 +66,12 @@ def meanings(style: str) -> npt.NDArray[np.uint8]:
 
 @lru_cache
 def spellings(style: str, escape: str) -> Mapping[str, str]:
-    """How control characters are written: those that have a letter, and NUL where it has a number.
+    """Return how to write control characters with a letter, and NUL if numbers are read.
 
-    A dictionary from the character to all of its spelling, escape character included.
+    Maps each character to its full spelling, escape character included.
     """
     spelt = {chr(byte): escape + letter for letter, byte in _LETTERS[style].items()}
     if reads_numbers(style):
-        # All three digits: a digit that follows would be taken into a shorter number.
+        # All three digits: a shorter number would absorb a digit that follows it.
         spelt["\0"] = f"{escape}000"
     return spelt

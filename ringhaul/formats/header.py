@@ -1,4 +1,4 @@
-"""The first record of a source as the names of its fields, and such names as a first record."""
+"""Read the first record of a source as field names, and write names as a first record."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.signature import binary_kind
 from ringhaul.formats.split import START, Block, Position, Stream, read_blocks
 
-#: Numbers of fields in a message.
+#: How many field numbers a message lists at most.
 _SHOWN_FIELDS_MAX = 20
 HEADER_CHUNK_BYTES = 64 * 2**10
-#: Nobody names columns at such length: the file is of another kind, or has no line ends.
+#: Real column names are never this long: the file is of another kind, or has no line ends.
 HEADER_BYTES_MAX = 16 * 2**20
 _ELSE = "name all fields by --columns, or give --no-header if the first record is data"
 
 
 class SourceEmpty(UsageError):
-    """A source holds no record."""
+    """A source without records."""
 
 
 def read_header(
@@ -31,9 +31,9 @@ def read_header(
 ) -> tuple[list[str], Position]:
     """Read the names of the fields, and where the first record after them may begin.
 
-    `stream` stands at `start`. Blanks around names are dropped; they may be empty or doubled, see
-    `check_names`. Raises `SourceEmpty` for a source without records, and `UsageError` for what is
-    no text or not decodable.
+    `stream` is positioned at `start`. Blanks around names are dropped; names may be empty or
+    repeated, see `check_names`. Raises `SourceEmpty` for a source without records, and `UsageError`
+    for one that is not text or cannot be decoded.
     """
     bounded = replace(dialect, record_bytes_max=min(HEADER_BYTES_MAX, dialect.record_bytes_max))
     blocks = read_blocks(stream, bounded, block_bytes=HEADER_CHUNK_BYTES, start=start)
@@ -62,10 +62,10 @@ def read_header(
 
 
 def write_header(names: Sequence[str], dialect: CsvDialect) -> bytes:
-    """A line that `read_header` reads these names from; in UTF-8 where a stream is to be encoded.
+    """Return a line that `read_header` reads these names from; UTF-8 if a stream is encoded later.
 
-    Without quotes and escapes some characters cannot be written. No header that was read has them:
-    such names were given in place of its own, and go by their position, so that _ does for them.
+    Without quotes and escapes some characters cannot be written. A header that was read has none of
+    them: such names were given in its place and are matched by position, so _ can replace them.
     """
     line = dialect.delimiter.join(_written(name, dialect) for name in names) + "\n"
     encoding = dialect.encoding if dialect.decoding == "block" else "utf-8"
@@ -73,9 +73,9 @@ def write_header(names: Sequence[str], dialect: CsvDialect) -> bytes:
 
 
 def check_names(names: Sequence[str], unneeded: Sequence[str] = ()) -> None:
-    """Raise `UsageError` for names by which fields cannot be told: empty ones and doubled ones.
+    """Raise `UsageError` for names that do not identify a field: empty ones and repeated ones.
 
-    `unneeded`: names of fields that are left out.
+    `unneeded`: names of fields that are not used.
     """
     for number, name in enumerate(names, start=1):
         if not name:
@@ -99,7 +99,7 @@ def _short(name: str) -> str:
 
 
 def refuse_binary(block: Block, dialect: CsvDialect) -> None:
-    """Raise `UsageError` if the first block of a source shows that it is no text."""
+    """Raise `UsageError` if the first block of a source shows that it is not text."""
     words = None if dialect.decoding == "stream" else binary_kind(block.data, dialect.option)
     if words is not None:
         raise UsageError(words)

@@ -1,4 +1,4 @@
-"""JSON values as text: as the fields of a CSV file, in which a nested value is its JSON."""
+"""JSON values as text, like the fields of a CSV file: a nested value becomes its JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ringhaul.cql.nested import Json, parse_json, unique_names
 
 
 class _Spelt(str):
-    """A number, with all of its digits."""
+    """A number with all of its digits."""
 
     __slots__ = ()
 
@@ -22,12 +22,12 @@ _DECODER = json.JSONDecoder(
 
 
 def parse_spelt(text: bytes) -> Json:
-    """As `parse_json`, for `text_column`: in nested values, numbers can be told from strings."""
+    """Parse like `parse_json`, but keep numbers distinct from strings, for `text_column`."""
     return parse_json(text, _DECODER)
 
 
 def text_column(values: Sequence[Json]) -> tuple[pa.StringArray, dict[int, str]]:
-    """Values of `parse_spelt` as text, and why some have none, by row; those are null."""
+    """Return values of `parse_spelt` as text, and by row why some have none; those are null."""
     texts: list[str | None] = []
     bad: dict[int, str] = {}
     for row, value in enumerate(values):
@@ -45,12 +45,12 @@ def text_column(values: Sequence[Json]) -> tuple[pa.StringArray, dict[int, str]]
         for row, text in enumerate(texts):
             if text is not None and not _is_unicode(text):
                 texts[row] = None
-                bad[row] = "holds half of a surrogate pair, which is no character"
+                bad[row] = "holds half of a surrogate pair, which is not a character"
         return pa.array(texts, pa.string()), bad
 
 
 def _text(value: Json) -> str:
-    """The JSON text of a value, without blanks."""
+    """Return the JSON text of a value, without blanks."""
     if isinstance(value, _Spelt):
         return str(value)
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""A block of JSON Lines to columns of parsed values: one object a line, columns by name.
+"""Parse a block of JSON Lines into columns of values: one object a line, columns by name.
 
-A record is a line, whatever is in it: a line end inside of a JSON string is written `\\n`. Lines
-are found by the scanner of CSV, with a dialect that knows no quotes.
+A record is a line, whatever it holds: a line end inside a JSON string is written `\\n`. Lines are
+found by the CSV scanner, with a dialect without quotes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from ringhaul.formats.split import Block
 class JsonBlock(NamedTuple):
     """The values of a block's good records."""
 
-    #: One for each name asked for: what `parse_json` makes, None where it is null or missing.
+    #: One per wanted name: values as `parse_json` returns them, None if null or missing.
     columns: list[list[Json]]
-    #: Which record of the block each row is; ascending.
+    #: Index in the block of each row's record; ascending.
     records: npt.NDArray[np.int64]
     rejects: list[FieldReject]
 
 
 def line_dialect(dialect: CsvDialect) -> CsvDialect:
-    """The dialect whose records are the lines: of `dialect` only the encoding is left."""
+    """Return `dialect` without quotes, escapes and comments: each line is a record."""
     return replace(dialect, quote=None, escape=None, comment=None)
 
 
 def record_texts(
     block: Block, dialect: CsvDialect, records: Iterable[int] | None = None
 ) -> Iterator[bytes]:
-    """The text of each record of a block, or of `records`, in UTF-8 (not checked)."""
+    """Yield the text of each record of a block, or of `records`, in UTF-8 (not checked)."""
     starts, ends = block.starts.tolist(), block.ends.tolist()
     decode = dialect.decoding == "block"
     for record in range(len(starts)) if records is None else records:
@@ -55,11 +55,11 @@ def read_objects(
     chosen: npt.NDArray[np.bool_] | None = None,
     parse: Callable[[bytes], Json] = parse_json,
 ) -> JsonBlock:
-    """Read the names `wanted` of a block's objects.
+    """Read the names `wanted` from a block's objects.
 
-    Records that are no JSON object are rejects, and so are those with a name that is neither
-    wanted nor among `ignored` (None: any name may stand there). `chosen`: bool per record; the
-    others are passed over. `parse`: as `parse_json`.
+    Rejects records that are not a JSON object, and those with a name that is neither wanted nor in
+    `ignored` (None: any name is allowed). `chosen`: bool per record; the others are skipped.
+    `parse`: like `parse_json`.
     """
     rows: list[dict[str, Json]] = []
     records: list[int] = []

@@ -1,14 +1,13 @@
-"""The rows of a row group in batches whose decoded bytes are bounded, whatever the footer says.
+"""Read the rows of a row group in batches of bounded size in memory, whatever the footer says.
 
-The footer cannot be relied on: it counts a value that many rows share once, it knows nothing of
-which rows are long, and it may lie. Headers of pages can, and where they are at hand they say how
-many rows are sure to fit (`parquet_sure`): mostly as many as there should be in a batch. Beyond
-these, what is decoded is measured: the first batch has few rows, and each one that follows has as
-many as fit by what the last ones took, and not many times more than the one before. Values that
-rows share are looked at before they are spelled out: the dictionary of each column of byte arrays
-shows its longest value; where that is too long for many rows at once, rows come as indices, and are
-spelled out a part at a time.
-Small batches are put together again, so that whoever takes them has few.
+The footer cannot be relied on: it counts a value that many rows share once, it does not show which
+rows are long, and it may be wrong. Page headers can be relied on. Where they are at hand they say
+how many rows are sure to fit (`parquet_sure`), mostly as many as a batch should have. Beyond these,
+decoded bytes are measured: the first batch has few rows, and each following one has as many as fit
+by the measure of the last ones, but not many times more than the one before. Shared values are
+examined before they are expanded: the dictionary of each byte-array column shows its longest value.
+If that is too long for many rows at once, rows are read as indices and expanded part by part.
+Small batches are joined again, so that callers get few.
 """
 
 from __future__ import annotations
@@ -39,28 +38,28 @@ BATCH_ROWS = 64 * 1024
 FIRST_ROWS = 16
 #: How many times the rows of the last batch the next one may have.
 GROWTH = 8
-#: What a batch may take at worst, if all its values are as long as the longest of their
-#: dictionaries: so many times what batches are to take, but no more than `WORST_BYTES_MAX`.
+#: The most that a batch may take, if all its values are as long as the longest of their
+#: dictionaries: this many times the target size, but no more than `WORST_BYTES_MAX`.
 WORST_TIMES = 8
 WORST_BYTES_MAX = 256 * 2**20
-#: Columns are read as indices if with their values spelled out fewer rows than these could be read
-#: at once. Values that are not in a dictionary take 12 times as long to be read as indices.
+#: Columns are read as indices if fewer rows than this could be read at once with values expanded.
+#: Values that are not in a dictionary take 12 times as long to read as indices.
 PLAIN_ROWS_MIN = 1024
-#: Rows that are left and have, by the footer, so many times the bytes of those that were read:
-#: long ones are among them, and nobody knows where.
+#: The remaining rows include long ones, at unknown places, if by the footer they have this many
+#: times the bytes per row of those already read.
 SKEW_TIMES = 4
-#: So many times fewer rows are read at once then.
+#: In that case this many times fewer rows are read at once.
 SKEW_PARTS = 8
 
 
 def bounded_batches(
     file: ParquetSource, group: int, names: Sequence[str], bytes_max: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a row group, with the columns `names` alone.
+    """Yield the rows of a row group, with only the columns `names`.
 
-    A batch has `BATCH_ROWS` rows at most, and takes about `bytes_max` with its values spelled out,
-    twice that at most unless it is one row. Raises what pyarrow does, and `pa.ArrowInvalid` where
-    there are other numbers of rows than the footer says.
+    A batch has at most `BATCH_ROWS` rows and takes about `bytes_max` with its values expanded, at
+    most twice that unless it is one row. Raises what pyarrow raises, and `pa.ArrowInvalid` if the
+    number of rows differs from the footer's.
     """
     about = file.metadata.row_group(group)
     leaves = leaves_of(file.schema, about, names)
@@ -85,15 +84,15 @@ def _glued(
     pace: _Pace,
     spelled: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """`spelled`: the types that columns are to have which come as dictionaries."""
+    """Yield joined batches. `spelled`: final types of columns that are read as dictionaries."""
     waiting: list[pa.RecordBatch] = []
     rows_count = bytes_ = 0
     for read, read_bytes in _read(file, group, names, pace):
-        # Without values that are shared, what was decoded is what it takes spelled out.
+        # Without shared values, the decoded size is also the expanded size.
         whole = spelled is None and not pace.shares and read_bytes <= 2 * pace.bytes_max
         for batch in (read,) if whole else _parts(read, pace.bytes_max):
             batch = _spell_out(batch, spelled)
-            # Those that share values are not put together: dictionaries would have to be merged.
+            # Batches with shared values are not joined: their dictionaries would have to be merged.
             alone = pace.shares and any(has_shared(field.type) for field in batch.schema)
             size = read_bytes if whole else int(batch.nbytes)
             size = max(size, ELEMENT_BYTES * pace.elements(batch))
@@ -120,20 +119,20 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 def _read(
     file: pq.ParquetFile, group: int, names: Sequence[str], pace: _Pace
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches as they are read, of as many rows as `pace` says at the time, and their bytes."""
+    """Yield batches as read, each of as many rows as `pace` says by then, and their bytes."""
     done = 0
     batches = file.iter_batches(
         batch_size=pace.rows(), row_groups=[group], columns=list(names), use_threads=False
     )
     for read in batches:
-        # pyarrow takes a name for the beginning of a path too: others may have come along.
+        # pyarrow takes a name as the beginning of a path too, and may have read other columns.
         batch = read.select(list(names))
         if any(len(column) != batch.num_rows for column in batch.columns):
             break
         done += batch.num_rows
         yield batch, pace.took(batch)
         if done < pace.rows_count:
-            # It is looked at before each batch.
+            # pyarrow looks at it before each batch.
             file.reader.set_batch_size(pace.rows())
     if done != pace.rows_count:
         raise pa.ArrowInvalid(
@@ -142,7 +141,7 @@ def _read(
 
 
 class _Pace:
-    """How many rows to read next."""
+    """Decides how many rows to read next."""
 
     def __init__(
         self,
@@ -154,21 +153,21 @@ class _Pace:
         worst_bytes: int,
         sure: SureRows | None,
     ) -> None:
-        """`longest`: bytes of the longest value, of leaves that share values, by their paths."""
+        """`longest`: bytes of the longest value, by path, of leaves that share values."""
         self.rows_count, self.bytes_max = rows_count, bytes_max
         self._sure = sure
-        # What comes as indices has a measure of its own, once it is spelled out.
+        # Columns read as indices are measured separately, once they are expanded.
         self._trusts_sure = not as_indices
         self._longest, self._worst_bytes = longest, worst_bytes
         spelled = [leaf for leaf in leaves if leaf not in as_indices]
-        # By the footer: it says nothing of what rows share, and is only a hint for the others.
+        # From the footer, which ignores what rows share and is only a hint for the rest.
         self._left_bytes = sum(leaf.plain_bytes for leaf in spelled)
         self._left_rows = rows_count
         fixed = sum(leaf.width for leaf in leaves if leaf.flat)
         shared = sum(_worst_row(leaf, longest, rows_count) for leaf in spelled)
         self._worst_rows = min(bytes_max // max(fixed, 1), worst_bytes // max(shared, 1))
         lists = {leaf.place for leaf in leaves if not leaf.flat}
-        # Of each column with lists, by its leaf with most values.
+        # For each column with lists, by its leaf with the most values.
         self._lists = sorted(lists)
         self._left_elements = sum(
             max(leaf.values_count for leaf in leaves if leaf.place == place) for place in lists
@@ -176,19 +175,19 @@ class _Pace:
         self._last_rows = self._last_bytes = self._read_rows = self._read_bytes = 0
         self._last_elements = 0
         self._waiting_rows = self._waiting_bytes = 0
-        #: Whether rows may take more spelled out than they did when they were decoded.
+        #: Whether rows may take more bytes expanded than they did when they were decoded.
         self.shares = True
 
     def room(self, rows: int, bytes_: int) -> None:
-        """So many rows wait to be put together with the next ones."""
+        """Note how many rows wait to be joined with the next ones, and their bytes."""
         self._waiting_rows, self._waiting_bytes = rows, bytes_
 
     def elements(self, batch: pa.RecordBatch) -> int:
-        """How many elements the lists of a batch have: of each column, at the deepest level."""
+        """Return how many elements a batch's lists have: by column, at the deepest level."""
         return sum(places_count(batch.column(place)) for place in self._lists)
 
     def took(self, batch: pa.RecordBatch) -> int:
-        """Note what a batch takes, as it was decoded: so many bytes."""
+        """Note how many bytes a batch took when it was decoded, and return them."""
         if not self._read_rows:
             self.shares = any(has_shared(field.type) for field in batch.schema)
         decoded = sum(map(_decoded, batch.columns)) if self.shares else int(batch.nbytes)
@@ -202,11 +201,11 @@ class _Pace:
         return decoded
 
     def rows(self) -> int:
-        """How many rows to read next; 1 at least."""
+        """Return how many rows to read next; at least 1."""
         sure_rows = 0
         if self._sure is not None:
             done = self.rows_count - self._left_rows
-            # In any case: it looks at the pages of so many rows before they are unpacked.
+            # Always call it: it checks the pages of these rows before they are decompressed.
             sure_rows = self._sure.rows(
                 done, BATCH_ROWS, self._longest, 2 * self.bytes_max, self._worst_bytes
             )
@@ -240,7 +239,7 @@ class _Pace:
 
 
 def _worst_row(leaf: Leaf, longest: dict[str, int], rows_count: int) -> int:
-    """Bytes of a row in one column, if its values are as long as any of its dictionary."""
+    """Return the bytes of a row in one column if its values are the longest of its dictionary."""
     of_row = 1 if leaf.flat else max(1, leaf.values_count // max(rows_count, 1))
     return longest.get(leaf.path, 0) * of_row
 
@@ -253,7 +252,7 @@ def _longest_shared(
     sure: SureRows | None,
     worst_bytes: int,
 ) -> dict[str, int]:
-    """Bytes of the longest value that rows share, by leaf; without those of which it is unknown."""
+    """Return the bytes of the longest value that rows share, by leaf, where it is known."""
     shared = [leaf for leaf in leaves if leaf.physical == "BYTE_ARRAY"]
     if sure is None:
         return _longest_read(file, group, names, shared)
@@ -271,9 +270,9 @@ def _longest_shared(
 def _longest_read(
     file: ParquetSource, group: int, names: Sequence[str], leaves: Sequence[Leaf]
 ) -> dict[str, int]:
-    """The same by reading one row with its dictionaries.
+    """Find the longest shared values by reading one row with its dictionaries.
 
-    Of several leaves in one column each has what the longest of them has.
+    All leaves of one column get the longest value of any of them.
     """
     leaves = [leaf for leaf in leaves if not leaf.delta]
     wanted = sorted({leaf.place for leaf in leaves})
@@ -287,9 +286,9 @@ def _longest_read(
             )
             first = next(batches, None)
     except NotImplementedError:
-        # pyarrow reads a DELTA_BYTE_ARRAY page into no dictionary, and here the footer, which need
-        # not list every encoding, did not say that there is one. Without the longest value the
-        # bounds in `_worst_rows` and the measured bytes of each batch have to do.
+        # pyarrow cannot read a DELTA_BYTE_ARRAY page into a dictionary, and the footer, which need
+        # not list every encoding, did not show that there is one. Without the longest value, the
+        # bounds in `_worst_rows` and the measured bytes of each batch must suffice.
         return {}
     if first is None:
         return {}
@@ -298,7 +297,7 @@ def _longest_read(
 
 
 def _long_ones(leaves: Sequence[Leaf], longest: dict[str, int], worst_bytes: int) -> list[Leaf]:
-    """The leaves to read as indices: those with the longest values, and no more than need be."""
+    """Return the leaves to read as indices: those with the longest values, no more than needed."""
     rows_count = max((leaf.values_count for leaf in leaves), default=0)
     plain = sorted(
         (leaf for leaf in leaves if leaf.path in longest and not leaf.delta),
@@ -312,14 +311,14 @@ def _long_ones(leaves: Sequence[Leaf], longest: dict[str, int], worst_bytes: int
 
 
 def _decoded(column: Any) -> int:
-    """Bytes that a column takes as it was decoded: its dictionary is there once, in any batch."""
+    """Return a column's decoded bytes, without its dictionary, which all batches share."""
     if has_dictionary(column.type):
         return own_bytes(column)
     return int(value_bytes(column).sum() if has_shared(column.type) else column.nbytes)
 
 
 def _parts(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
-    """A batch in parts of `bytes_max` spelled out, if it is far above that. No row is cut."""
+    """Yield a batch in parts of `bytes_max` expanded, if it is far above that. Rows stay whole."""
     if batch.num_rows < 2 or _spelled_at_most(batch) <= 2 * bytes_max:
         yield batch
         return
@@ -336,7 +335,7 @@ def _parts(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
 
 
 def _spelled_at_most(batch: pa.RecordBatch) -> int:
-    """Bytes of a batch spelled out, or a few more."""
+    """Return the expanded bytes of a batch, or slightly more."""
     total = 0
     for column in batch.columns:
         if not has_shared(column.type):
@@ -350,7 +349,7 @@ def _spelled_at_most(batch: pa.RecordBatch) -> int:
 
 
 def _spell_out(batch: pa.RecordBatch, spelled: pa.Schema | None) -> pa.RecordBatch:
-    """A batch with the types of `spelled`."""
+    """Cast a batch to the types of `spelled`."""
     if spelled is None:
         return batch
     columns = []
@@ -358,16 +357,16 @@ def _spell_out(batch: pa.RecordBatch, spelled: pa.Schema | None) -> pa.RecordBat
         wanted = spelled.field(name).type
         if column.type != wanted:
             if not pa.types.is_dictionary(column.type):
-                # A cast of a part of a nested array would spell out what is outside of it, too.
+                # Casting a slice of a nested array would expand the values outside of it, too.
                 column = column.take(pa.array(np.arange(len(column))))
-            # Arrow has no way from dictionaries to views but by what is in full.
+            # Arrow casts dictionaries to views only by way of full values.
             column = column.cast(_without_views(wanted)).cast(wanted)
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _without_views(arrow: pa.DataType) -> pa.DataType:
-    """A type with strings and binaries in place of views."""
+    """Return a type with strings and binaries in place of views."""
     if pa.types.is_string_view(arrow):
         return pa.string()
     if pa.types.is_binary_view(arrow):

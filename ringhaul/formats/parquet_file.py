@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from ringhaul.formats.parquet_sure import Stored
 
-#: A footer that takes more in its file is not kept: it takes many times that in memory.
+#: Larger footers are not kept: they take many times their stored size in memory.
 KEPT_FOOTER_BYTES = 8 << 20
-#: A file that changed this short a time ago may change again without its times showing it.
+#: A file that changed more recently may change again without its times showing it.
 SETTLED_SECONDS = 2.0
 
 
@@ -25,21 +25,21 @@ class _Kept(NamedTuple):
 
 
 class Footers:
-    """The footer that was read last: a unit is a row group, and footers hold all of them.
+    """Cache of the last footer: a unit is a row group, and a footer describes all of them.
 
-    To read one for each group would take time that grows with the square of their number.
+    Reading it again for each group would take time quadratic in their number.
     """
 
     def __init__(self) -> None:
         self._kept: _Kept | None = None
 
     def find(self, descriptor: int) -> pq.FileMetaData | None:
-        """The footer of the file, if it was kept and the file has not changed since."""
+        """Return the footer of the file, if it was kept and the file has not changed since."""
         kept = self._kept
         return kept.metadata if kept and kept.stamp == _stamp(os.fstat(descriptor)) else None
 
     def keep(self, descriptor: int, metadata: pq.FileMetaData, *, now: float | None = None) -> None:
-        """Keep a footer, in place of the one before, unless it is large or the file is new."""
+        """Keep a footer, replacing the last one, unless it is large or the file is new."""
         about = os.fstat(descriptor)
         now = time.time() if now is None else now
         settled = max(about.st_mtime, about.st_ctime) + SETTLED_SECONDS < now
@@ -52,23 +52,23 @@ def _stamp(about: os.stat_result) -> tuple[int, ...]:
 
 
 class ParquetSource(pq.ParquetFile):  # type: ignore[misc]
-    """An open Parquet file which remembers how it was opened."""
+    """An open Parquet file that remembers how it was opened."""
 
     def __init__(self, source: Any, *, stored: Stored | None = None, **options: Any) -> None:
-        """`source`, `options`: as `pq.ParquetFile` takes them.
+        """`source`, `options`: as for `pq.ParquetFile`.
 
-        `stored`: the file's bytes, for those who look at its pages before they are read. None:
-        they are far away.
+        `stored`: the file's bytes, to check its pages before they are read. None: the file is
+        remote.
         """
         super().__init__(source, **options)
         self._source_and_options = source, options
         self.stored = stored
 
     def with_dictionaries(self, paths: Sequence[str]) -> ParquetSource:
-        """The same file, opened again without reading its footer again.
+        """Open the same file again without reading its footer again.
 
-        `paths`: the leaf columns (`path_in_schema`, of byte arrays) whose values come as indices
-        into a dictionary. The caller closes what it gets.
+        `paths`: the leaf columns (`path_in_schema`, of byte arrays) to read as indices into a
+        dictionary. The caller closes the result.
         """
         source, options = self._source_and_options
         return ParquetSource(

@@ -1,8 +1,8 @@
-"""One row of a Parquet file as a JSON object: what is kept of a record that cannot be loaded.
+"""One row of a Parquet file as a JSON object, to keep a record that cannot be loaded.
 
 Exact whatever the row holds, and in the forms that `load --format jsonl` reads, so that a record
-can be mended and loaded again; the value at fault is there as it is. What JSON would take although
-its column refuses it stands in a list, which is refused as well.
+can be repaired and loaded again; the value at fault is kept unchanged. A value that JSON would
+accept although its column refuses it is put in a list, which is refused as well.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def record_json(
     kinds: Sequence[CqlType | None],
     fmt: TextFormat,
 ) -> bytes:
-    """One row as a JSON object by the names of its fields, which `load --format jsonl` reads.
+    """Return one row as a JSON object by field name, which `load --format jsonl` reads.
 
-    `kinds`: for each column the CQL type it is meant for, which decides how bytes are spelt; None:
-    nobody knows. `fmt`: how blobs are to be spelt, and how numbers are that stand in the file as
-    text; for these JSON has its own way.
+    `kinds`: the CQL type that each column is meant for, which decides how bytes are written; None:
+    not known. `fmt`: how blobs are written, and how the file writes numbers that it has as text;
+    these are converted to JSON's own form.
     """
     record = {
         name: _json(column[row], kind, fmt)
@@ -56,7 +56,7 @@ def record_json(
 
 
 def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
-    """A JSON form of an Arrow scalar: exact, whatever it holds; not all of it need be loadable."""
+    """Return a JSON form of an Arrow scalar: exact whatever it holds, but not always loadable."""
     arrow = value.type
     if not value.is_valid:
         return None
@@ -97,9 +97,9 @@ def _json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
 def _integer_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
     number, name = value.as_py(), "" if kind is None else kind.name
     if name in EXACT_MAX and abs(number) > EXACT_MAX[name]:
-        return [number]  # JSON's are rounded
+        return [number]  # JSON rounds such numbers
     if name == "timestamp" and fmt.timestamp_formats:
-        # It is none of text, which these patterns would be tried on.
+        # A number is not text, and must not be tried on these patterns.
         cells, faults = encode_typed(CqlType(name), pa.array([number], value.type), fmt)
         assert cells.fixed_values is not None
         return [number] if faults else moment_text(_MS_UTC, int(cells.fixed_values[0]))
@@ -108,15 +108,15 @@ def _integer_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
 
 def _float_json(number: float, kind: CqlType | None) -> Any:
     if kind is not None and kind.name in _INTEGERS and number.is_integer():
-        return int(number)  # 5.0 and 1e+17 are no spellings of whole numbers
+        return int(number)  # 5.0 and 1e+17 are not accepted as integers
     return number if math.isfinite(number) else str(number)
 
 
 def _number_json(text: str, cql_type: str, fmt: TextFormat) -> str | list[str]:
-    """A number that stands in the file as text, for JSON, which knows no other separators.
+    """Convert a number that is text in the file to JSON, which has fixed separators.
 
-    What is misspelt stays as it is. If JSON would take it for a number all the same, it stands in a
-    list, and is refused again: 1.5 must not slip in where 1,5 was wanted.
+    Invalid text stays unchanged. If JSON would take it for a number all the same, it is put in a
+    list, which is refused again: 1.5 must not slip in where 1,5 was wanted.
     """
     column, misspelt = plain_numbers(_one(text), cql_type, fmt)
     if not misspelt:
@@ -140,7 +140,7 @@ def _temporal_text(value: Any, kind: CqlType | None) -> str:
 
 
 def _cell_json(text: str, kind: CqlType) -> Any:
-    """A nested value that stands in the file as text: what that says, or the text."""
+    """Return a nested value that is text in the file, parsed, or the text if it is invalid."""
     try:
         return parse_cell(kind, text.encode(), _DECODER)
     except ValueError:
@@ -148,7 +148,7 @@ def _cell_json(text: str, kind: CqlType) -> Any:
 
 
 def _kept_int(digits: str) -> int | str:
-    """A number where JSON would write it with the same digits, else a string of them."""
+    """Return a number if JSON would write it with the same digits, else a string of them."""
     plain = len(digits) <= 18 and str(int(digits)) == digits
     return int(digits) if plain else digits
 
@@ -178,8 +178,8 @@ def _struct_json(value: Any, kind: CqlType | None, fmt: TextFormat) -> Any:
 def _duration_json(parts: Sequence[int | None]) -> str | list[str]:
     known = [part or 0 for part in parts]
     if None in parts or min(known) < 0 < max(known):
-        told = zip(parts, ("mo", "d", "ns"), strict=True)
-        return ["".join(f"{part}{unit}" for part, unit in told if part is not None)]
+        named = zip(parts, ("mo", "d", "ns"), strict=True)
+        return ["".join(f"{part}{unit}" for part, unit in named if part is not None)]
     months, days, nanoseconds = map(abs, known)
     return f"{'-' if min(known) < 0 else ''}{months}mo{days}d{nanoseconds}ns"
 
@@ -189,7 +189,7 @@ def _inner(kind: CqlType | None, place: int) -> CqlType | None:
 
 
 def _pair(kind: CqlType) -> CqlType:
-    """The entry of a map that is a list of structs."""
+    """Return the entry of a map that is a list of structs."""
     return CqlType("tuple", kind.of)
 
 
@@ -226,7 +226,7 @@ def _bytes_json(raw: bytes, name: str, fmt: TextFormat) -> str | list[str]:
 
 
 def _refused_text(raw: bytes, kind: CqlType | None) -> Any:
-    """Text that is no UTF-8, in a form that no column takes."""
+    """Return text that is not UTF-8 in a form that no column accepts."""
     text = raw.decode("utf-8", "backslashreplace")
     arrays = kind is not None and kind.name in ("list", "set", "tuple", "vector")
     return {"": text} if arrays else [text]

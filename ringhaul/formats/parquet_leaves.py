@@ -1,4 +1,4 @@
-"""The leaf columns of a row group: what the footer says of those that are read."""
+"""The leaf columns of a row group that are read, as the footer describes them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-#: What a value takes as Arrow has it, if it is wider than in the file: a decimal, and a date or
-#: time that was 64 bits for whoever wrote the file.
+#: Bytes of a value in Arrow, if it is wider than in the file: a decimal, and a date or time that
+#: its writer had in 64 bits.
 _DECIMAL_BYTES = 32
 _WIDTH_MIN = 8
 
@@ -18,22 +18,22 @@ class Leaf(NamedTuple):
     """A leaf column of a row group: values of one physical type."""
 
     path: str
-    place: int  #: of the column that it belongs to, among those that are wanted
+    place: int  #: of its column among the wanted ones
     physical: str
-    flat: bool  #: no list is around it
+    flat: bool  #: not inside a list
     width: int  #: bytes of each value in Arrow; 0: they vary
     values_count: int  #: by the footer
     plain_bytes: int  #: by the footer: bytes of its pages, unpacked
     delta: bool  #: some pages hold differences, which cannot be read as indices
     codec: str
-    start: int  #: of its bytes in the file
+    start: int  #: offset of its bytes in the file
     stored_bytes: int
 
 
 def leaves_of(
     schema: pq.ParquetSchema, about: pq.RowGroupMetaData, names: Sequence[str]
 ) -> list[Leaf]:
-    """The leaves of the columns `names` in a row group, in the order of the file."""
+    """Return the leaves of the columns `names` in a row group, in the order of the file."""
     found = []
     for number in range(about.num_columns):
         chunk = about.column(number)
@@ -48,7 +48,7 @@ def leaves_of(
             decimal = physical != "INT96" and column.logical_type.type == "DECIMAL"
             width = max(width, _DECIMAL_BYTES if decimal else _WIDTH_MIN)
         data = int(chunk.data_page_offset)
-        # 0 is how some writers say that there is no dictionary.
+        # Some writers write 0 if there is no dictionary.
         dictionary = int(chunk.dictionary_page_offset or data)
         found.append(
             Leaf(
@@ -69,7 +69,7 @@ def leaves_of(
 
 
 def place_of(chunk: pq.ColumnChunkMetaData, names: Sequence[str]) -> int | None:
-    """Which of the columns `names` a chunk holds, or a part of; None: none of them."""
+    """Return which of the columns `names` a chunk belongs to; None: none of them."""
     return _place(str(chunk.path_in_schema), names)
 
 

@@ -1,8 +1,8 @@
-"""The pages of a column chunk, by their headers alone: how many values and bytes each has.
+"""Read the headers of the pages of a column chunk: how many values and bytes each page has.
 
-A footer may say anything of them. A page's own header is what pyarrow unpacks it by, and a page
-that does not have the bytes that its header says is an error: so what headers say is what a page
-takes at most, whatever its codec. They are structs in Thrift's compact protocol. Pure, but for what
+A footer may be wrong about pages. pyarrow decompresses a page by the page's own header, and reports
+an error if the page does not have the bytes that its header says: so headers bound what a page
+takes, whatever its codec. They are structs in Thrift's compact protocol. Pure, except for what
 `read` does.
 """
 
@@ -19,23 +19,23 @@ import pyarrow as pa
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 #: `Page.encoding` of data pages that hold indices into the dictionary.
 INDEX_ENCODINGS = frozenset({2, 8})
-#: That of values which repeat the beginnings of others: a page does not bound what they take.
+#: Encoding of values that repeat the beginnings of others: a page does not bound their size.
 DELTA_BYTE_ARRAY = 7
 
-#: What is read at first to find a header, and what one may have at most: as much as pyarrow takes.
+#: How much is first read to find a header, and how large one may be: as large as for pyarrow.
 _PEEK_BYTES = 512
 HEADER_BYTES_MAX = 16 << 20
 _DEPTH_MAX = 16
-#: Of a byte array in a page that is not encoded otherwise: it stands in front of the value.
+#: Length of a byte array in a page with plain encoding: it precedes the value.
 _LENGTH_BYTES = 4
 _LENGTH = struct.Struct("<I")
-#: Values that are so long on average are few enough to look at one by one.
+#: Values that are this long on average are few enough to visit one by one.
 _LONG_BYTES = 128
-#: Bytes that are looked at at once, in memory that is used again, and how many values one by one.
+#: Bytes examined at once, in reused memory, and how many values are visited one by one at most.
 _WINDOW_BYTES = 128 << 10
 _STEPS_MAX = 500
-#: Struct fields of headers, by the number of the field in `PageHeader`: where the number of values
-#: is, and their encoding.
+#: For each struct field in `PageHeader`, the numbers of its own fields that hold the number of
+#: values, and their encoding.
 _ABOUT = {5: (1, 2), 7: (1, 2), 8: (1, 4)}
 _KINDS = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}
 _CODECS = {
@@ -51,7 +51,7 @@ _INT32, _BINARY, _MAP, _STRUCT = 5, 8, 11, 12
 _BOOLEANS, _VARINTS, _LISTS = (1, 2), (4, 5, 6), (9, 10, 11)
 _WIDTHS = {3: 1, 7: 8, 13: 16}
 
-#: Reads so many bytes from a place in the file: fewer only at its end.
+#: Reads bytes of the file (offset, how many): fewer only at its end.
 ReadAt = Callable[[int, int], bytes]
 
 
@@ -63,14 +63,14 @@ class Page(NamedTuple):
     stored_bytes: int
     values_count: int
     encoding: int
-    #: Where its bytes begin in the file, behind the header.
+    #: Where its bytes begin in the file, after the header.
     start: int
 
 
 def pages(read: ReadAt, start: int, end: int, values_count: int) -> Iterator[Page]:
-    """The pages in [start, end) of a file, up to the one with the last of `values_count` values.
+    """Yield the pages in [start, end) of a file, up to the one with the last of `values_count`.
 
-    As far as pyarrow reads them. Raises `pa.ArrowInvalid` for a header that is damaged.
+    Reads as far as pyarrow does. Raises `pa.ArrowInvalid` for a damaged header.
     """
     at, seen = start, 0
     held, held_start = b"", start
@@ -91,9 +91,9 @@ def pages(read: ReadAt, start: int, end: int, values_count: int) -> Iterator[Pag
 
 
 def parse_page(data: bytes, at: int, data_start: int) -> Page:
-    """The header at `at`. Raises `IndexError` if `data` ends before it does.
+    """Parse the header at `at`. Raises `IndexError` if `data` ends before it does.
 
-    `data_start`: where `data` is in the file. Raises `pa.ArrowInvalid` for what is no header.
+    `data_start`: offset of `data` in the file. Raises `pa.ArrowInvalid` if it is not a header.
     """
     numbers: dict[int, int] = {}
     at = _struct(data, at, numbers, 0)
@@ -109,7 +109,7 @@ def parse_page(data: bytes, at: int, data_start: int) -> Page:
 
 
 def _struct(data: bytes, at: int, numbers: dict[int, int], base: int) -> int:
-    """Note a struct's 32-bit numbers by `base` and their fields; its structs' by 100 x field."""
+    """Note a struct's 32-bit numbers by `base` + field; those of its structs by 100 x field."""
     field = 0
     while head := data[at]:
         at += 1
@@ -135,7 +135,7 @@ def _struct(data: bytes, at: int, numbers: dict[int, int], base: int) -> int:
 
 
 def _signed(number: int) -> int:
-    """A 32-bit number, of which Thrift takes the last bits and the sign at the end."""
+    """Decode a 32-bit number: Thrift uses the last bits, with the sign at the end."""
     number &= 0xFFFF_FFFF
     return (number >> 1) ^ -(number & 1)
 
@@ -157,7 +157,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _skip(data: bytes, at: int, kind: int, depth: int, *, element: bool = False) -> int:
-    """Where a value of a Thrift type ends. Raises `IndexError` where `data` ends before."""
+    """Return where a value of a Thrift type ends. Raises `IndexError` if `data` ends before."""
     if kind == _BINARY:
         size, at = _varint(data, at)
         return at + (size & 0xFFFF_FFFF)
@@ -173,7 +173,7 @@ def _skip(data: bytes, at: int, kind: int, depth: int, *, element: bool = False)
         while head := data[at]:
             at = at + 1 if head > 15 else _varint(data, at + 1)[1]
             kind = head & 15
-            # Most of what is skipped are statistics: short values and flags.
+            # Most skipped values are statistics: short values and flags.
             if kind == _BINARY and data[at] < 128:
                 at += 1 + data[at]
             elif kind not in _BOOLEANS:
@@ -185,7 +185,7 @@ def _skip(data: bytes, at: int, kind: int, depth: int, *, element: bool = False)
 
 
 def _skip_elements(data: bytes, at: int, kind: int, depth: int) -> int:
-    """Where a list, set or map ends. Each element has a byte at least, so `data` bounds them."""
+    """Return where a list, set or map ends. Each element has at least a byte, a bound in `data`."""
     if kind == _MAP:
         count, at = _varint(data, at)
         if not count:
@@ -205,9 +205,9 @@ def _skip_elements(data: bytes, at: int, kind: int, depth: int) -> int:
 
 
 def longest_plain(data: bytes | memoryview, values_count: int) -> int | None:
-    """Bytes of the longest value in a page of byte arrays, each of which stands behind its length.
+    """Return the bytes of the longest value in a page of byte arrays, each after its length.
 
-    `values_count`: about so many there are. None: it would take too long to find.
+    `values_count`: about how many there are. None: it would take too long to find.
     """
     if len(data) > _LONG_BYTES * values_count:
         return _longest_of_long(data)
@@ -216,8 +216,8 @@ def longest_plain(data: bytes | memoryview, values_count: int) -> int | None:
     at = longest = steps = 0
     whole = np.frombuffer(data, np.uint8)
     while at < len(data):
-        # What looks like a length below 256: a byte and three of 0. In most pages each such place
-        # leads to the next one, so that they need no steps.
+        # What looks like a length below 256: a byte and three zeros. In most pages each such
+        # place leads to the next one, so that no steps are needed.
         part = whole[at : at + _WINDOW_BYTES + 3]
         zero = part == 0
         places = np.flatnonzero(zero[1:-2] & zero[2:-1] & zero[3:])
@@ -245,7 +245,7 @@ def longest_plain(data: bytes | memoryview, values_count: int) -> int | None:
 
 
 def _one_length(data: bytes | memoryview) -> int | None:
-    """The bytes of each value in such a page, if all have as many, as ids do; None: they vary."""
+    """Return the bytes of each value in such a page, if all are as long, as ids are; else None."""
     if len(data) < _LENGTH_BYTES:
         return 0
     (size,) = _LENGTH.unpack_from(data)
@@ -268,10 +268,10 @@ def _longest_of_long(data: bytes | memoryview) -> int:
 
 
 def unpack(data: bytes, page: Page, codec: str) -> memoryview | None:
-    """The bytes of a dictionary page. None: of a codec that only pyarrow's reader unpacks."""
+    """Decompress a dictionary page. None: the codec is supported only by pyarrow's reader."""
     if codec == "UNCOMPRESSED":
         return memoryview(data)
     if codec not in _CODECS:
         return None
-    # Into memory of Arrow's, which keeps it for the next one.
+    # Into memory of Arrow's pool, which reuses it for the next one.
     return memoryview(pa.Codec(_CODECS[codec]).decompress(data, page.unpacked_bytes))

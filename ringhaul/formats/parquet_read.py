@@ -1,7 +1,7 @@
 """Parquet files as units and blocks: a unit is a row group, a block some of its rows.
 
-Positions mean other things here than in text: the offset is the number of the row group, the
-line that of the row in the file, from 1.
+Positions differ from those in text: the offset is the number of the row group, the line is the
+number of the row in the file, from 1.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ringhaul.formats.parquet_sure import PagesTooLarge
 from ringhaul.formats.pieces import Position
 from ringhaul.storage.lanes import LANES_AHEAD, join_lanes
 
-#: Bytes of a batch in memory, in blocks of text. Above 1: typed rows are the cheaper ones to
-#: encode, and at 2 MiB to a block rows of up to 128 bytes still come `BATCH_ROWS` at a time.
+#: Bytes of a batch in memory, as a multiple of a text block. Above 1 because typed rows are cheaper
+#: to encode; with blocks of 2 MiB, rows of up to 128 bytes still come `BATCH_ROWS` at a time.
 BATCH_BLOCKS = 4
-#: The same whatever a block is: a writer keeps three batches in several forms each, and what rows
-#: are glued into is counted in 31 bits.
+#: Upper bound for any size of block: a writer keeps three batches in several forms each, and
+#: offsets into joined rows have 31 bits.
 BATCH_BYTES_MAX = 256 * 2**20
-#: Of a row group behind a URL, as it is stored. Writers make groups of up to 128 MiB, as a rule.
+#: Stored bytes of a row group behind a URL to hold. Writers usually make groups of up to 128 MiB.
 HELD_BYTES = 64 * 2**20
-#: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB; so of a group of more than 32
+#: S3 takes 20 to 50 ms to answer, as long as it takes to send 2 MiB. So for a group of more than 32
 #: columns more is held: 2 MiB for each.
 COLUMN_BYTES = 2 * 2**20
 
@@ -39,7 +39,7 @@ class RowBlock(NamedTuple):
 
     batch: pa.RecordBatch
     position: Position
-    #: Its share of the row group's bytes in the file.
+    #: The block's share of the row group's bytes in the file.
     size_bytes: int
     defect: None = None
 
@@ -49,11 +49,11 @@ class RowBlock(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """A unit: what the footer says of a row group."""
+    """A unit: what the footer says about a row group."""
 
     number: int
     rows_count: int
-    #: Its columns' bytes as they are stored.
+    #: Stored bytes of its columns.
     size_bytes: int
     first_ordinal: int
     first_row: int  #: from 1, in the file
@@ -68,7 +68,7 @@ def told(path: str) -> Iterator[None]:
         raise SourceCorrupt(f"{path}: {error}") from error
     except (pa.ArrowException, OSError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # of the file system, not of the file
+            raise  # an error of the file system, not of the file's content
         words = str(error).strip().splitlines()[0].rstrip(".") if str(error) else "no reason given"
         raise SourceCorrupt(
             f"{path}: cannot be read as Parquet: {words}; it is cut short, damaged, or misnamed"
@@ -76,7 +76,7 @@ def told(path: str) -> Iterator[None]:
 
 
 def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGroup]:
-    """The row groups of a file in order; records are numbered from `first_ordinal`."""
+    """Yield the row groups of a file in order; records are numbered from `first_ordinal`."""
     row = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -88,24 +88,24 @@ def row_groups(metadata: pq.FileMetaData, first_ordinal: int) -> Iterator[RowGro
 
 
 class Reads(NamedTuple):
-    """How a row group is read that lies behind a URL: on end, or its columns side by side."""
+    """How to read a row group behind a URL: sequentially, or its columns side by side."""
 
-    #: Where the group ends in the file, if it is to be read on end; 0: it is not.
+    #: Where the group ends in the file if it is read sequentially; 0: it is not.
     window_bytes: int = 0
-    #: [start, end) in the file of what is read side by side, in the order of the columns.
+    #: [start, end) in the file of each range that is read side by side, in column order.
     lanes: Sequence[tuple[int, int]] = ()
-    #: Most of one request for a part of a lane.
+    #: Largest size of one request for a part of a lane.
     piece_bytes: int = 0
 
 
 def group_reads(
     metadata: pq.FileMetaData, group: int, columns: Sequence[str], file_bytes: int
 ) -> Reads:
-    """How to read the columns `columns` of a row group; pyarrow asks for them in this order.
+    """Return how to read the columns `columns` of a row group; pyarrow asks in this order.
 
-    A group that is held whole is read on end, if most of it is wanted. Else its columns are read
-    side by side, in pieces so large that one of each column and those that run ahead take
-    `HELD_BYTES`, or `COLUMN_BYTES` for each of many columns.
+    A group that can be held whole is read sequentially, if most of it is wanted. Otherwise its
+    columns are read side by side, in pieces sized so that one of each column and those read ahead
+    together take `HELD_BYTES`, or `COLUMN_BYTES` for each of many columns.
     """
     about = metadata.row_group(group)
     group_end = total_bytes = 0
@@ -127,9 +127,9 @@ def group_reads(
 
 
 def _span(chunk: pq.ColumnChunkMetaData, file_bytes: int) -> tuple[int, int]:
-    """[start, end) of a column in the file: within it, whatever a damaged footer says."""
+    """Return [start, end) of a column, within the file whatever a damaged footer says."""
     data = chunk.data_page_offset
-    # 0 is how some writers say that there is no dictionary.
+    # Some writers write 0 if there is no dictionary.
     start = min(data, chunk.dictionary_page_offset or data)
     end = min(start + chunk.total_compressed_size, file_bytes)
     return (start, end) if 0 <= start < end else (0, 0)
@@ -143,11 +143,11 @@ def read_batches(
     start: Position,
     block_bytes: int,
 ) -> Iterator[RowBlock]:
-    """The rows of one row group, with the columns `names` alone.
+    """Yield the rows of one row group, with only the columns `names`.
 
-    `start.offset_bytes` says which group; `size_bytes` is shared out among the blocks. A block
-    takes some `BATCH_BLOCKS * block_bytes` of memory, twice that at most unless it is one row: see
-    `parquet_batches`.
+    `start.offset_bytes` is the group's number; `size_bytes` is divided among the blocks. A block
+    takes about `BATCH_BLOCKS * block_bytes` of memory, at most twice that unless it is one row:
+    see `parquet_batches`.
     """
     group = start.offset_bytes
     total = max(1, file.metadata.row_group(group).num_rows)

@@ -1,9 +1,9 @@
-"""How many rows of a row group are sure to fit, by the headers of their pages.
+"""Find how many rows of a row group are sure to fit in memory, from the headers of their pages.
 
-Headers bound what pages unpack to (see `parquet_pages`), a row of a page with indices takes no more
-than the longest value of the dictionary, and of columns without lists it is known which rows a page
-holds. So what a batch takes at most is known before it is read. Pages that take too much are
-refused.
+Headers bound the decompressed size of pages (see `parquet_pages`). A row of a page with indices
+takes no more than the longest value of the dictionary, and for columns without lists it is known
+which rows a page holds. So the most that a batch can take is known before it is read. Pages that
+take too much are refused.
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ from ringhaul.formats.parquet_pages import (
 )
 from ringhaul.formats.spelled import OFFSET_BYTES
 
-#: One page of each column and its dictionary are in memory at a time, unpacked: these together may
-#: take so many bytes, or so many for each column of many, or so many times what they take in the
-#: file. A value may have 128 MiB, and stands in a page.
+#: One page of each column and its dictionary are in memory at a time, decompressed. Together they
+#: may take this many bytes, or this many for each of many columns, or this many times their size in
+#: the file. A value may have 128 MiB, and is always within one page.
 HELD_BYTES = 256 << 20
 COLUMN_HELD_BYTES = 4 << 20
 HELD_TIMES = 4
-#: Bytes of a dictionary that is unpacked here to find its longest value.
+#: Largest dictionary that is decompressed here to find its longest value.
 DICTIONARY_BYTES_MAX = 16 << 20
-#: Bytes of a value of varying length beside its own: Arrow's view of it, or its offset.
+#: Bytes that a value of varying length takes beside its own: Arrow's view of it, or its offset.
 VALUE_BYTES = 16
-#: What an element of a list takes while it is decoded: two levels of 2 bytes, a value, an offset.
+#: Bytes of a list element while it is decoded: two levels of 2 bytes, a value, an offset.
 ELEMENT_BYTES = 16
-#: How many bytes a codec unpacks one byte to at most. Of the others there is no such number.
+#: Largest factor by which a codec can decompress. The other codecs have no such bound.
 _TIMES = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 256, "LZ4_RAW": 256, "GZIP": 1033}
-#: After the end of a chunk, as its footer has it: pages of old writers reach so far.
+#: Pages of old writers may reach this far behind the end of a chunk in the footer.
 _PADDING_BYTES = 100
 
 
 class PagesTooLarge(pa.ArrowInvalid):  # type: ignore[misc]
-    """Pages that are to be in memory at a time are too large."""
+    """Pages that must be in memory at the same time are too large."""
 
 
 class Stored(NamedTuple):
-    """The bytes of a file whose places are all at hand."""
+    """The bytes of a file that can be read at any place."""
 
     read: ReadAt
     size_bytes: int
 
 
 class Worst(NamedTuple):
-    """What some rows of one leaf take at most."""
+    """Upper bounds of what some rows of one leaf take."""
 
     bytes_: int  #: without values from a dictionary
     indices_count: int  #: values from a dictionary
-    known: bool  #: False: it is not known
+    known: bool  #: False: the bounds are not known
 
 
 class SureRows:
-    """How many rows are sure to fit, whatever the rows before them took."""
+    """Finds how many rows are sure to fit, whatever the rows before them took."""
 
     def __init__(self, file: Stored, leaves: Sequence[Leaf], rows_count: int) -> None:
-        """Raises `PagesTooLarge` and what `pages` does; so does `rows`."""
+        """Raise `PagesTooLarge` and what `pages` raises; so does `rows`."""
         self._file, self._rows_count = file, rows_count
         held = Held(len(leaves))
-        # Values of one width need no look, if all that their codecs could make of them is little.
+        # Values of one width need no check, if even the largest factor of their codecs is harmless.
         one_width = [leaf for leaf in leaves if leaf.flat and leaf.width]
         little = 2 * sum(map(_unpacks_to, one_width)) <= HELD_BYTES
         walks = [
@@ -89,9 +89,9 @@ class SureRows:
         self._dictionaries = {leaf.path: walk.dictionary for leaf, walk in walks}
 
     def longest(self, leaf: Leaf, enough: int) -> int | None:
-        """Bytes of the longest value in a leaf's dictionary, or a few more; 0: it has none.
+        """Return the bytes of the longest value in a leaf's dictionary, or a few more; 0: none.
 
-        `enough`: so many are as good as fewer. None: it takes long to find.
+        `enough`: a result up to this need not be exact. None: it would take too long to find.
         """
         page = self._dictionaries[leaf.path]
         if page is None:
@@ -107,10 +107,10 @@ class SureRows:
     def rows(
         self, done: int, rows_max: int, longest: dict[str, int], bytes_max: int, shared_max: int
     ) -> int:
-        """How many rows from `done` on are sure to take no more than these bytes; 0: hardly any.
+        """Return how many rows from `done` on are sure to fit in these bytes; 0: hardly any.
 
-        `longest`: bytes of the longest value that rows share, by leaf. `bytes_max`: of what they do
-        not share; `shared_max`: of what they do, spelled out.
+        `longest`: bytes of the longest shared value, by leaf. `bytes_max`: for what rows do not
+        share; `shared_max`: for what they share, expanded.
         """
         count = min(rows_max, self._rows_count - done)
         while count > 0:
@@ -132,7 +132,7 @@ class SureRows:
         return 0
 
     def likely_row_bytes(self) -> float:
-        """Bytes of a row if values from dictionaries are as long as there on average."""
+        """Return the bytes of a row with values from dictionaries of average length."""
         of_dictionaries = (
             page.unpacked_bytes / max(page.values_count, 1)
             for page in self._dictionaries.values()
@@ -142,20 +142,20 @@ class SureRows:
 
 
 class _Walk:
-    """The pages of a leaf, looked at one ahead of what is read."""
+    """The pages of a leaf, examined one ahead of what is read."""
 
     def __init__(self, file: Stored, leaf: Leaf, held: Held) -> None:
         end = min(leaf.start + leaf.stored_bytes + _PADDING_BYTES, file.size_bytes)
         self._pages = pages(file.read, leaf.start, end, leaf.values_count)
         self._stop = end
         self._leaf, self._held = leaf, held
-        #: Pages, with the numbers of their first values and those behind their last ones.
+        #: Pages, each with the number of its first value and the number after its last one.
         self._ahead: deque[tuple[int, int, Page]] = deque()
         self._end = 0
         self.dictionary: Page | None = None
 
     def worst(self, first: int, end: int) -> Worst:
-        """Of the rows [first, end), where each has one value. `first` never gets smaller."""
+        """Bound what rows [first, end) take, with one value each. `first` never decreases."""
         while self._end <= end and self._step():
             pass
         while self._ahead and self._ahead[0][1] <= first:
@@ -174,7 +174,7 @@ class _Walk:
         return Worst(bytes_, indices_count, known)
 
     def whole(self) -> Worst:
-        """Of all rows, if there may be any number of values to each."""
+        """Bound what all rows take, with any number of values each."""
         bytes_ = indices_count = 0
         known = True
         width = self._leaf.width or VALUE_BYTES
@@ -191,7 +191,7 @@ class _Walk:
         return Worst(bytes_, indices_count, known)
 
     def _step(self) -> bool:
-        """Look at the next page. False: there is none."""
+        """Examine the next page. Returns False if there is none."""
         page = next(self._pages, None)
         if page is None:
             return False
@@ -209,7 +209,7 @@ class _Walk:
 
 
 class Held:
-    """What the largest pages of each leaf and its dictionary take together."""
+    """The size of the largest page and the dictionary of all leaves together."""
 
     def __init__(self, leaves_count: int) -> None:
         self._least = max(HELD_BYTES, COLUMN_HELD_BYTES * leaves_count)
@@ -219,7 +219,7 @@ class Held:
     def check(self, path: str, page: Page, stored_bytes: int) -> None:
         """Raise `PagesTooLarge` if a page is too large beside the others.
 
-        `stored_bytes`: as many as there are in the file.
+        `stored_bytes`: how many the file really holds.
         """
         key = (path, page.kind == DICTIONARY)
         unpacked, stored = self._largest.get(key, (0, 0))
@@ -241,5 +241,5 @@ class Held:
 
 
 def _unpacks_to(leaf: Leaf) -> float:
-    """Bytes that all pages of a leaf unpack to at most, whatever they say."""
+    """Return the most bytes that all pages of a leaf can decompress to, whatever they say."""
     return leaf.stored_bytes * _TIMES.get(leaf.codec, math.inf)

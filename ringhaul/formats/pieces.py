@@ -1,15 +1,15 @@
-"""A stream of bytes cut into pieces at record boundaries, in bounded memory.
+"""Cut a stream of bytes into pieces at record boundaries, in bounded memory.
 
 A piece is either a run of records that can be parsed, or one defective record that must not be:
 
-- a record longer than ``record_bytes_max`` with no quote open at that length: it goes on to its
-  line end, which is read past without being held;
+- a record longer than ``record_bytes_max`` with no quote open at that length: it extends to its
+  line end, and is read past without being held;
 - a record whose quote is not closed within ``record_bytes_max``, or before the end of the input:
   it goes from its first line to the end of the line on which the quote opens, and reading
   resumes on the next line, so that one forgotten quote costs one record and not the file.
 
-Both depend on nothing but the bytes from the record's start on, never on how the stream was
-chunked, so whoever reads any part of the source that begins at a record sees the same records.
+Both depend only on the bytes from the record's start on, never on how the stream was chunked. So
+all readers that start at a record see the same records from there.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from ringhaul.formats.record_end import Tick, first_record, no_tick
 from ringhaul.formats.records import Offsets, count_line_ends, is_record, scan_records
 
 BOM = b"\xef\xbb\xbf"
-#: Read at a time between two ticks.
+#: Bytes read at a time between two ticks.
 READ_BYTES = 4 * 2**20
-#: How much of a defective record is kept to show and export.
+#: How much of a defective record is kept for messages and exports.
 DEFECT_BYTES_MAX = 64 * 2**10
 
 
 class Stream(Protocol):
-    """What is read from: `read` gives at most `size` bytes, and none only at the end."""
+    """A source of bytes: `read` returns at most `size` bytes, and none only at the end."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -39,9 +39,9 @@ class Position(NamedTuple):
 
     #: From the first byte of the source.
     offset_bytes: int
-    #: Number, from 0, of the next record over the whole job.
+    #: Number of the next record in the whole job, from 0.
     ordinal: int
-    #: Number, from 1, of the physical line.
+    #: Number of the physical line, from 1.
     line: int
 
 
@@ -49,10 +49,10 @@ START = Position(offset_bytes=0, ordinal=0, line=1)
 
 
 class Piece(NamedTuple):
-    """`buffer[:size_bytes]` is the piece; a defective record may be kept in part only."""
+    """A piece, `buffer[:size_bytes]`; of a long defective record only the beginning is kept."""
 
     buffer: bytes
-    #: What the piece takes of the source.
+    #: Bytes of the source that the piece covers.
     size_bytes: int
     position: Position
     #: Where the next piece begins.
@@ -60,9 +60,9 @@ class Piece(NamedTuple):
     #: Offsets into `buffer`.
     starts: Offsets
     ends: Offsets
-    #: Why the one record of this piece must not be parsed; None: parse them all.
+    #: Why the only record of this piece must not be parsed; None: parse all records.
     defect: str | None
-    #: That of the dialect.
+    #: The dialect's `line_end`.
     line_end: str
 
 
@@ -74,9 +74,9 @@ def read_pieces(
     start: Position,
     tick: Tick = no_tick,
 ) -> Iterator[Piece]:
-    """Yield the pieces of `stream`, which stands at `start`; they follow each other gaplessly.
+    """Yield the pieces of `stream`, which is positioned at `start`, without gaps.
 
-    A piece has about two chunks at most, or one record. Holds at most twice `chunk_bytes` +
+    A piece has at most about two chunks, or one record. Holds at most twice `chunk_bytes` +
     ``record_bytes_max`` at a time. A byte order mark at offset 0 belongs to no piece. `tick` is
     called after every few MiB that are read or searched for the end of a record.
     """
@@ -106,9 +106,9 @@ class _Cutter:
         self.at_end = False
 
     def fill(self) -> bool:
-        """Read on; False when there is nothing left to cut."""
+        """Read more; return False if nothing is left to cut."""
         # A record longer than a chunk is scanned again with each chunk: growing fourfold keeps
-        # the sum linear. Two bytes more than a record decide whether it is too long.
+        # the total linear. Two bytes more than a record decide whether it is too long.
         held_bytes = len(self.buffer)
         growth_bytes = min(3 * held_bytes, self.dialect.record_bytes_max + 2 - held_bytes)
         self._read(max(self.chunk_bytes, growth_bytes))
@@ -122,11 +122,11 @@ class _Cutter:
                 self.position = self.position._replace(offset_bytes=len(BOM))
 
     def cut(self) -> Iterator[Piece]:
-        """Yield all pieces that the buffer can give; keep the rest."""
+        """Yield all complete pieces in the buffer; keep the rest."""
         longest = self.dialect.record_bytes_max
         while True:
-            # Where a long record was held or given up, what lies behind it is no piece yet: it
-            # is as long as that record was.
+            # After a record that was held or given up for its length, the rest of the buffer may be
+            # as long as that record: too long for one piece.
             window = self.buffer[: 2 * self.chunk_bytes]
             whole = len(window) == len(self.buffer)
             scan = scan_records(window, self.dialect, final=whole and self.at_end)
@@ -145,7 +145,7 @@ class _Cutter:
                 return
             if not whole:
                 if not scan.consumed_bytes:
-                    # One record fills the window, and may end behind it.
+                    # One record fills the window, and may end beyond it.
                     end = first_record(
                         self.buffer, self.dialect, final=self.at_end, tick=self.tick
                     ).end
@@ -156,14 +156,14 @@ class _Cutter:
                         return
                     yield self._take_defect()
                 continue
-            # The rest is a record without its end. At the end of the input only an open
-            # quote leaves one; before, it may still end unless it is too long already.
+            # The rest is a record without its end. At the end of the input only an open quote
+            # leaves one; before that, it may still end, unless it is too long already.
             if not self.at_end and len(self.buffer) < longest + 2:
                 return
             yield self._take_defect()
 
     def _take_first(self, end: int) -> Iterator[Piece]:
-        """Take the line that ends at `end` of the buffer, which may be no record."""
+        """Take the line that ends at `end` of the buffer, which may not be a record."""
         found = np.zeros(int(is_record(self.buffer, end, self.dialect)), np.int64)
         line_end = self.buffer[end : end + 2]
         size_bytes = end + (2 if line_end == b"\r\n" else min(1, len(line_end)))
@@ -202,7 +202,7 @@ class _Cutter:
             line_start = 1 + self.buffer.rfind(b"\n", 0, quote)
             if line_end == "any":
                 line_start = max(line_start, 1 + self.buffer.rfind(b"\r", 0, quote))
-            # Whose input is the unit with this one record cannot tell which of the two it is.
+            # A reader of the unit with only this record cannot tell which of the two is true.
             defect = (
                 f"line {line}: the quote that opens at byte {quote - line_start + 1} of the line "
                 f"is not closed within {longest:,} bytes or before the end of the input; close it, "
@@ -235,9 +235,9 @@ class _Cutter:
         return Piece(kept, size_bytes, position, self.position, starts, ends, defect, line_end)
 
     def _read_past_line_end(self, from_byte: int) -> tuple[bytes, int, bool]:
-        """Drop all up to the first line end at or after `from_byte` of the buffer.
+        """Drop everything up to the first line end at or after `from_byte` of the buffer.
 
-        Returns the beginning of what was dropped, its size, and whether a line end was met.
+        Returns the beginning of what was dropped, its size, and whether a line end was found.
         """
         kept, dropped_bytes = b"", 0
         line_ends = (b"\n", b"\r") if self.dialect.line_end == "any" else (b"\n",)
@@ -251,7 +251,7 @@ class _Cutter:
             if self.at_end:
                 size = len(self.buffer)
                 break
-            # A CR in the last place waits for the byte that may follow it.
+            # A CR in the last place waits for the next byte, which may be LF.
             size = at if at >= 0 else len(self.buffer)
             kept += self.buffer[: min(size, DEFECT_BYTES_MAX - len(kept))]
             dropped_bytes += size
@@ -263,7 +263,7 @@ class _Cutter:
         return kept, dropped_bytes + size, at >= 0
 
     def _read(self, size_bytes: int) -> None:
-        """Add `size_bytes` to the buffer, or all there is."""
+        """Add `size_bytes` to the buffer, or all that is left."""
         chunks = [self.buffer]
         while size_bytes > 0 and not self.at_end:
             chunk = self.stream.read(min(size_bytes, READ_BYTES))

@@ -1,4 +1,4 @@
-"""Dialects by the name of the program whose files have them.
+"""Dialects, by the name of the program that writes them.
 
 | name         | files of                                                                  |
 |--------------|---------------------------------------------------------------------------|
@@ -7,7 +7,7 @@
 | `hive`       | a table STORED AS TEXTFILE, ROW FORMAT DELIMITED without ESCAPED BY       |
 | `excel`      | CSV UTF-8: RFC 4180 with a header; written with a byte order mark and CRLF |
 
-Options that are given by themselves win over what a preset says of them.
+Options that are given explicitly override those of the preset.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What one program writes."""
+    """The dialect that one program writes."""
 
     delimiter: str
     #: Empty: quotes are ordinary characters.
     quote: str = ""
     escape: str = ""
-    #: In this style even if the escape character is given otherwise.
+    #: Applies even if another escape character is given.
     escape_style: str = "plain"
     null: str = "\\N"
     header: bool = False
-    #: Which characters end a record that is read.
+    #: Which characters end a record on reading.
     line_end: str = "any"
-    #: What ends a record that is written, and whether a byte order mark stands before the header.
+    #: What ends a record on writing, and whether a byte order mark precedes the header.
     written_line_end: str = "lf"
     written_bom: bool = False
 
 
 PRESETS: Mapping[str, Preset] = {
-    # INTO OUTFILE writes a CR in a text as it is.
+    # INTO OUTFILE writes a CR inside a text without escaping it.
     "mysql": Preset(delimiter="\t", escape="\\", escape_style="mysql", line_end="lf"),
     "postgresql": Preset(delimiter="\t", escape="\\", escape_style="postgresql"),
     "hive": Preset(delimiter="\x01", escape_style="hive"),
@@ -53,7 +53,7 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def _characters(preset: Preset) -> dict[str, Any]:
-    """The options that are the same for what is read and what is written."""
+    """Return the options that are the same for reading and writing."""
     return {
         "delimiter": preset.delimiter,
         "quote": preset.quote,
@@ -64,7 +64,7 @@ def _characters(preset: Preset) -> dict[str, Any]:
 
 
 def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dict[str, Any]:
-    """The options of `load` that the preset `name` stands for, but for those that are `given`."""
+    """Return the options of `load` that the preset `name` stands for, except those in `given`."""
     preset = PRESETS[name]
     found = {**_characters(preset), "line_end": preset.line_end}
     found = {option: value for option, value in found.items() if option not in given}
@@ -75,8 +75,10 @@ def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dic
 
 
 def output_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of an output that the preset `name` stands for. In `options` those that are not
-    given are None, or missing."""
+    """Return the options of an output that the preset `name` stands for.
+
+    Options that were not given are None in `options`, or missing.
+    """
     preset = PRESETS[name]
     found = {
         **_characters(preset),
@@ -90,8 +92,11 @@ def output_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def null_texts(name: str, quote: str, escape: str) -> tuple[str, ...]:
-    """What means null. MySQL writes the word NULL where it has no escape character, and reads it
-    as null where there are quotes: a text NULL is in quotes then."""
+    """Return the texts that mean null.
+
+    MySQL writes the word NULL where it has no escape character, and reads it as null if there are
+    quotes: a text NULL is quoted then.
+    """
     preset = PRESETS[name]
     if name != "mysql":
         return (preset.null,)

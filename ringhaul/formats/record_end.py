@@ -1,9 +1,9 @@
-"""The grammar of records as a state machine: each byte costs the same, whatever it is.
+"""The grammar of records as a state machine: every byte costs the same.
 
-Compiled it takes some 2 ns a byte. It is for what costs most in `records.py`, whose ways have work
-and memory for each quote and escape: one record that may be hundreds of MiB long and hold nothing
-else, and buffers that are full of them. What a window of a record leaves for the next one is a
-state and the place of the last opening quote, so there can be a tick between the two.
+Compiled, it takes some 2 ns a byte. It handles what costs `records.py` most, whose methods need
+time and memory for each quote and escape: a record that may be hundreds of MiB long and hold
+nothing else, and buffers that are full of them. From one window of a record to the next only a
+state and the place of the last opening quote are carried, so `tick` can be called in between.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy.typing as npt
 
 from ringhaul.formats.dialect import CsvDialect
 
-#: Between two ticks: compiled some 10 ms, and not compiled half a second.
+#: Bytes between two ticks: some 10 ms compiled, half a second otherwise.
 WINDOW_BYTES = 2**22
-#: Below this Python itself takes less time than numba does to load.
+#: Below this, plain Python takes less time than loading numba.
 COMPILED_BYTES_MIN = 2**17
 
 Tick = Callable[[], None]
 
-#: What the bytes so far make of the next one. In the first two states a quote opens.
+#: What the bytes so far mean for the next one. In the first two states a quote opens.
 _RECORD_BEGINS, _FIELD_BEGINS, _PLAIN, _QUOTED, _QUOTE_IN_QUOTED = range(5)
 _ESCAPED, _QUOTED_ESCAPED, _COMMENT, _END = range(5, 9)
-#: A line end that is met in one of these ends no record.
+#: A line end in one of these states does not end the record.
 _HIDING = np.isin(np.arange(_END), (_QUOTED, _ESCAPED, _QUOTED_ESCAPED))
 
 #: (end or -1, state, place of the last opening quote or -1)
@@ -35,11 +35,11 @@ _Walked = tuple[int, int, int]
 
 
 class FirstRecord(NamedTuple):
-    """The record at the start of a buffer that may be one of hundreds of MiB."""
+    """The record at the start of a buffer, which may be hundreds of MiB long."""
 
-    #: Where its line end begins; None: it is not in the buffer.
+    #: Where its line end begins; None: not in the buffer.
     end: int | None
-    #: The quote that is open at the end of the buffer, if the record has no end in it.
+    #: The quote that is open at the end of the buffer, if the record does not end in it.
     open_quote: int | None
 
 
@@ -57,8 +57,8 @@ def first_record(
 ) -> FirstRecord:
     """Find the end of the first record of `buffer[:size_bytes]`, which begins at a record boundary.
 
-    Takes no memory whatever is in the buffer, and calls `tick` after each `WINDOW_BYTES`. `final`:
-    as for `scan_records`, whose records are the same.
+    Uses no memory, whatever the buffer holds, and calls `tick` after each `WINDOW_BYTES`. `final`:
+    as for `scan_records`, which finds the same records.
     """
     length = len(buffer) if size_bytes is None else min(size_bytes, len(buffer))
     ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r", 0, length)
@@ -86,9 +86,9 @@ def first_record(
 def hidden_bytes(
     buffer: bytes, length: int, dialect: CsvDialect
 ) -> tuple[npt.NDArray[np.bool_], int | None]:
-    """Say of each byte of `buffer[:length]` whether it is inside quotes or escaped.
+    """Return for each byte of `buffer[:length]` whether it is inside quotes or escaped.
 
-    Returns also the quote that is open at its end. Takes a byte or two of memory for each.
+    Also returns the quote that is open at the end. Takes a byte or two of memory per byte.
     """
     view, table = (np.frombuffer(data, np.uint8) for data in (buffer, _table(dialect)))
     states = np.empty(length, np.uint8)
@@ -102,7 +102,7 @@ def _is_open(state: int) -> bool:
 
 @lru_cache(maxsize=16)
 def _table(dialect: CsvDialect) -> bytes:
-    """For each state and byte, the state that follows."""
+    """Return the following state for each state and byte."""
     rows = {state: bytearray([_PLAIN] * 256) for state in range(_END)}
     rows[_QUOTED] = bytearray([_QUOTED] * 256)
     rows[_QUOTED_ESCAPED] = bytearray([_QUOTED] * 256)
@@ -136,10 +136,10 @@ def _walk(
 
 
 def walk(buffer: Any, table: Any, begin: int, end: int, state: int, open_quote: int) -> _Walked:
-    """Take the bytes `buffer[begin:end]`, up to one that ends the record.
+    """Process the bytes `buffer[begin:end]`, up to one that ends the record.
 
-    Returns its place or -1, the state behind the last byte, and the place of the quote that opened
-    last or -1.
+    Returns its place or -1, the state after the last byte, and the place of the last opening quote
+    or -1.
     """
     for at in range(begin, end):
         following = table[state * 256 + buffer[at]]
@@ -153,9 +153,9 @@ def walk(buffer: Any, table: Any, begin: int, end: int, state: int, open_quote: 
 
 
 def note_states(buffer: Any, table: Any, states: Any) -> tuple[int, int]:
-    """Note the state before each byte of `buffer`, as many as `states` has room for.
+    """Note the state before each byte of `buffer`, for as many bytes as fit in `states`.
 
-    Returns the state behind the last one, and the place of the quote that opened last or -1.
+    Returns the state after the last one, and the place of the last opening quote or -1.
     """
     state, open_quote = _RECORD_BEGINS, -1
     for at in range(states.size):
@@ -170,7 +170,7 @@ def note_states(buffer: Any, table: Any, states: Any) -> tuple[int, int]:
 
 
 class _Compiled(NamedTuple):
-    """Functions of this module for arrays of bytes."""
+    """The compiled functions of this module, for arrays of bytes."""
 
     walk: Callable[..., _Walked]
     note_states: Callable[..., tuple[int, int]]
@@ -191,5 +191,5 @@ def _compiled() -> _Compiled:
 
 
 def warm_up() -> None:
-    """Load what is compiled, or compile it."""
+    """Load the compiled functions, or compile them."""
     _compiled()

@@ -1,22 +1,22 @@
-"""Where records begin and end: the scanner that splitter and reader share.
+"""Find where records begin and end. Shared by the splitter and the reader.
 
-A scan never looks at fields. It needs to know one thing only: which line ends are *hidden*,
-that is inside quotes or behind an escape character. Three ways to know it, fastest first:
+A scan never looks at fields. It only needs to know which line ends are *hidden*, that is inside
+quotes or behind an escape character. There are three ways to find out, fastest first:
 
 1. No quote and no escape in the buffer: no line end is hidden.
-2. Quotes alone, each opening one right after a delimiter, a line end or another quote: then
-   being inside quotes is the parity of the quotes before. (An opening quote after a quote is
-   the second half of a doubled one: parity goes out and in again, with nothing in between.)
+2. Only quotes, each opening one right after a delimiter, a line end or another quote: a byte is
+   inside quotes if an odd number of quotes precedes it. (An opening quote after a quote is
+   the second half of a doubled one: parity flips twice, with nothing in between.)
 3. Anything else, such as quotes in the middle of a field, escapes, quotes in comments: one
    regular expression, every quantifier possessive so that its time is linear, walks over the
    buffer and stops only at quoted fields that hold a line end and at escaped line ends. A buffer
    with very many quotes and escapes is left to the state machine of `record_end.py`.
 
-Where there is an escape character and neither quotes nor comments, a line end is hidden if the run
-of escape characters right before it is odd: in such a buffer nothing else matters.
+With an escape character but neither quotes nor comments, a line end is hidden if an odd number of
+escape characters stands right before it: in such a buffer nothing else matters.
 
-All give the same answer where more than one applies; a property test holds them to it,
-and to pyarrow's own parser.
+Where more than one of these applies, all give the same answer. A property test checks that, and
+compares them with pyarrow's own parser.
 """
 
 import re
@@ -31,11 +31,12 @@ from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.record_end import hidden_bytes
 
 Offsets = npt.NDArray[np.int64]
-#: For each of some offsets, in order: is the byte there inside quotes or escaped?
+#: For each of the given offsets, in order: is the byte there inside quotes or escaped?
 Hidden = Callable[[Offsets], npt.NDArray[np.bool_]]
 
 LF, CR = 10, 13
-#: So many quotes and escapes in a buffer take the walk longer than the state machine takes to load.
+#: With this many quotes and escapes in a buffer, the walk takes longer than the state machine takes
+#: to load.
 DENSE_COUNT_MIN = 2**19
 _NO_OFFSETS: Offsets = np.empty(0, np.int64)
 
@@ -47,20 +48,20 @@ class Scan(NamedTuple):
     starts: Offsets
     #: One past the last byte of each record; its line end is not part of it.
     ends: Offsets
-    #: What lies after this begins with a record that is not whole; blank lines are consumed.
+    #: The first incomplete record begins at or after this offset; blank lines are consumed.
     consumed_bytes: int
-    #: The quote that is open at the end of the buffer, if one is.
+    #: The quote that is open at the end of the buffer; None: no quote is open.
     open_quote: int | None
 
 
 def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     """Find the records of `buffer`, which begins at a record boundary.
 
-    `final`: nothing follows the buffer, so a last record without a line end is whole, unless
-    a quote is open in it. Otherwise such a record is left unconsumed, and so is a last CR,
+    `final`: nothing follows the buffer, so a last record without a line end is complete, unless
+    a quote is open in it. Otherwise such a record is left unconsumed, and so is a CR at the end,
     since an LF may follow.
     """
-    # Held back, not cut off: the slice would copy the buffer.
+    # Excluded by its length, because cutting it off would copy the buffer.
     ends_in_cr = dialect.line_end == "any" and buffer.endswith(b"\r")
     length = len(buffer) - (not final and ends_in_cr)
     if length == 0:
@@ -70,7 +71,7 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
     starts, ends, consumed_bytes = _lines(buffer, view, hidden, dialect.line_end)
     comment = None if dialect.comment is None else ord(dialect.comment)
     if comment is not None and by_parity and _any_comment(view, starts, consumed_bytes, comment):
-        # Quotes in a comment are no quotes: parity may be wrong from here on.
+        # Quotes in a comment do not count, so parity may be wrong from there on.
         hidden, open_quote = _hidden_exactly(buffer, view, dialect)
         starts, ends, consumed_bytes = _lines(buffer, view, hidden, dialect.line_end)
 
@@ -89,7 +90,7 @@ def scan_records(buffer: bytes, dialect: CsvDialect, *, final: bool) -> Scan:
 
 
 def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
-    """Say whether the line `buffer[:end]`, which is not blank, is a record to `scan_records`."""
+    """Return whether the line `buffer[:end]`, which is not blank, is a record to `scan_records`."""
     if dialect.comment is not None and buffer.startswith(dialect.comment.encode()):
         return False
     ends_data = dialect.escape_style == "postgresql" and dialect.escape is not None
@@ -99,7 +100,7 @@ def is_record(buffer: bytes, end: int, dialect: CsvDialect) -> bool:
 def _end_of_data(
     view: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets, escape: int
 ) -> npt.NDArray[np.bool_]:
-    r"""Which lines are ``\.`` alone: what COPY of PostgreSQL took for the end of its data."""
+    r"""Return which lines are ``\.`` alone: COPY of PostgreSQL takes that for the end of data."""
     found: npt.NDArray[np.bool_] = ends - starts == 2
     for i, byte in enumerate((escape, ord("."))):
         found[found] = view[starts[found] + i] == byte
@@ -107,8 +108,10 @@ def _end_of_data(
 
 
 def count_line_ends(buffer: bytes, begin: int, end: int, line_end: str = "any") -> int:
-    """Count the physical line ends (LF, CRLF as one, lone CR) in `buffer[begin:end]`; those of a
-    dialect in which LF alone is one, with its `line_end`."""
+    """Count the physical line ends (LF, CRLF as one, lone CR) in `buffer[begin:end]`.
+
+    With the `line_end` "lf" of a dialect, only LF counts.
+    """
     view = np.frombuffer(buffer, np.uint8)[begin:end]
     is_lf = view == LF
     count = int(np.count_nonzero(is_lf))
@@ -121,7 +124,7 @@ def count_line_ends(buffer: bytes, begin: int, end: int, line_end: str = "any") 
 def _hidden(
     buffer: bytes, view: npt.NDArray[np.uint8], dialect: CsvDialect
 ) -> tuple[Hidden | None, int | None, bool]:
-    """What hides line ends (None: nothing), the open quote, and whether parity was used."""
+    """Return what hides line ends (None: nothing), the open quote, and whether parity was used."""
     length = len(view)
     has_escape = dialect.escape is not None and _contains(buffer, dialect.escape, length)
     has_quote = dialect.quote is not None and _contains(buffer, dialect.quote, length)
@@ -155,7 +158,7 @@ def _by_parity(quotes: Offsets) -> Hidden:
 
 
 def _by_escapes(view: npt.NDArray[np.uint8], escape: int) -> Hidden:
-    """A byte is escaped if the run of escape characters right before it is odd."""
+    """Hide the bytes that an odd number of escape characters stands right before."""
 
     escapes = np.flatnonzero(view == escape)
     indexes = np.arange(len(escapes))
@@ -176,7 +179,7 @@ def _open_by_parity(view: npt.NDArray[np.uint8], quotes: Offsets) -> int | None:
     if len(quotes) % 2 == 0:
         return None
     index = len(quotes) - 1
-    # A doubled quote reopens what an earlier one opened.
+    # Skip doubled quotes: they are inside a field that an earlier quote opened.
     while index >= 2 and quotes[index] == quotes[index - 1] + 1:
         index -= 2
     return int(quotes[index])
@@ -185,7 +188,7 @@ def _open_by_parity(view: npt.NDArray[np.uint8], quotes: Offsets) -> int | None:
 def _hidden_exactly(
     buffer: bytes, view: npt.NDArray[np.uint8], dialect: CsvDialect
 ) -> tuple[Hidden | None, int | None]:
-    """By the grammar: walk over the buffer, or read each byte."""
+    """Find hidden bytes by the full grammar: walk over the buffer, or read each byte."""
     length = len(view)
     if length >= DENSE_COUNT_MIN:
         specials = (ord(c) for c in (dialect.quote, dialect.escape) if c is not None)
@@ -213,9 +216,9 @@ def _walked(buffer: bytes, length: int, dialect: CsvDialect) -> tuple[Hidden | N
     begin_offsets, end_offsets = np.array(begins, np.int64), np.array(ends, np.int64)
 
     def hidden(offsets: Offsets) -> npt.NDArray[np.bool_]:
-        begun = np.searchsorted(begin_offsets, offsets, "right")
-        ended = np.searchsorted(end_offsets, offsets, "right")
-        hides: npt.NDArray[np.bool_] = begun > ended
+        opened = np.searchsorted(begin_offsets, offsets, "right")
+        closed = np.searchsorted(end_offsets, offsets, "right")
+        hides: npt.NDArray[np.bool_] = opened > closed
         return hides
 
     return hidden, open_quote
@@ -223,7 +226,7 @@ def _walked(buffer: bytes, length: int, dialect: CsvDialect) -> tuple[Hidden | N
 
 @lru_cache(maxsize=16)
 def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
-    """One match: all that hides nothing, then (`hides`) one thing that hides line ends."""
+    """Return a pattern: all that hides nothing, then (`hides`) one thing that hides line ends."""
     delimiter = re.escape(dialect.delimiter.encode())
     quote, escape, comment = (
         b"" if character is None else re.escape(character.encode())
@@ -252,7 +255,7 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
     else:
         hiding.append(rb"(?!)(?P<closes>)")
     if escape:
-        # After an escaped character the field or line has begun: no quote opens, no comment.
+        # Behind an escaped character no quote opens and no comment starts.
         plain.append(rb"%s[^%s]%s" % (escape, line_ends, quote and quote + b"?+"))
         inert = rb"[%s%s]?+" % (quote, comment) if quote or comment else b""
         hiding.append(rb"%s[%s]%s" % (escape, line_ends, inert))
@@ -265,7 +268,7 @@ def _walker(dialect: CsvDialect) -> re.Pattern[bytes]:
 def _lines(
     buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None, line_end: str
 ) -> tuple[Offsets, Offsets, int]:
-    """Starts and ends of the lines, empty ones too, and where the last line end is over."""
+    """Return starts and ends of the lines, also empty ones, and the end of the last line end."""
     ends, nexts = _line_ends(buffer, view, hidden, line_end)
     starts = np.zeros_like(ends)
     starts[1:] = nexts[:-1]
@@ -275,7 +278,7 @@ def _lines(
 def _line_ends(
     buffer: bytes, view: npt.NDArray[np.uint8], hidden: Hidden | None, line_end: str
 ) -> tuple[Offsets, Offsets]:
-    """Where each line that is not hidden ends, and where the next one begins."""
+    """Return where each line ends that is not hidden, and where the next line begins."""
     lf = np.flatnonzero(view == LF)
     any_cr = line_end == "any" and _contains(buffer, "\r", len(view))
     cr = np.flatnonzero(view == CR) if any_cr else _NO_OFFSETS

@@ -1,13 +1,13 @@
-"""What a file is that was taken for text: told by its first bytes."""
+"""Recognise, by its first bytes, a file that is read as text although it is not."""
 
 import re
 from collections.abc import Callable
 
-#: Of a file, to know it by: no more is looked at.
+#: How many bytes at the beginning of a file are examined.
 LOOK_BYTES = 64
-#: Where a text could begin so, too, the bytes that follow must be none of a text's.
+#: A text may begin with some of the bytes below, so a control character must be near, too.
 _BINARY = re.compile(rb"[\s\S]{0,60}[\x00-\x08\x0e-\x1f]")
-#: How compressed files begin -> by what, the suffix of those that are read, and what unpacks them.
+#: (first bytes, name of the compression, suffix if it is supported, command that unpacks it).
 _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
     (b"\x1f\x8b", "gzip", ".gz", "gzip -dc"),
     (b"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstd -dc"),
@@ -16,7 +16,7 @@ _COMPRESSIONS: tuple[tuple[bytes, str, str, str], ...] = (
     (b"\x04\x22\x4d\x18", "lz4", "", "lz4 -dc"),
     (b"\xff\x06\0\0sNaPpY", "snappy", "", "snzip -dc"),
 )
-#: How other files begin -> what they are, and what to do.
+#: (first bytes, what the file is and what to do about it).
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (
         b"PK\x03\x04",
@@ -24,18 +24,18 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
     ),
     (b"\xd0\xcf\x11\xe0", "is an Office document, such as a workbook: save it as CSV"),
     (b"PAR1", "is a Parquet file: give {format} parquet{or_named}"),
-    (b"ORC", "is an ORC file, which is not read: write it as Parquet or CSV"),
-    (b"Obj\x01", "is an Avro file, which is not read: write it as Parquet or CSV"),
+    (b"ORC", "is an ORC file, which is not supported: write it as Parquet or CSV"),
+    (b"Obj\x01", "is an Avro file, which is not supported: write it as Parquet or CSV"),
 )
 
 
 def binary_kind(
     beginning: bytes, option: Callable[[str], str], *, piped: bool = False
 ) -> str | None:
-    """What a file that begins so is, and what to do, in words; None: it may be text.
+    """Return what a file that begins so is, and what to do about it; None: it may be text.
 
-    `option`: how the running command calls an option about its input. `piped`: it is standard
-    input, which has no name to go by.
+    `option`: returns the running command's name for an input option. `piped`: the input is
+    standard input, which has no file name.
     """
     if not _BINARY.match(beginning):
         return None
@@ -54,4 +54,4 @@ def _advice(suffix: str, unpack: str, *, piped: bool) -> str:
         return f": unpack it in the pipe ({unpack} FILE | ringhaul ...)"
     if suffix:
         return f": give it a name that ends in {suffix}, or unpack it"
-    return ", which is not read: unpack it"
+    return ", which is not supported: unpack it"

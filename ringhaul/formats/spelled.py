@@ -1,7 +1,8 @@
-"""Bytes that the rows of a batch take once their values are spelled out, row by row.
+"""Sizes of the rows of a batch after their shared values are expanded, row by row.
 
-Arrow shares values: rows of a dictionary array name one of its values, views point into a buffer of
-many. What is written to a table has each value in full. Everything here is by column. Pure.
+Arrow shares values: rows of a dictionary array refer to one of its values, views point into a
+buffer of many. What is written to a table has each value in full. Everything here works by column.
+Pure.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import pyarrow.compute as pc
 
 Weights = npt.NDArray[np.int64]
 
-#: Bytes of an Arrow list, string or binary beside what is in it: its offset.
+#: Bytes that an Arrow list, string or binary takes beside its content: its offset.
 OFFSET_BYTES = 4
 
 
 def row_bytes(batch: pa.RecordBatch) -> Weights:
-    """Bytes of each row with its values spelled out."""
+    """Return the bytes of each row with its values expanded."""
     total = np.zeros(batch.num_rows, np.int64)
     for column in batch.columns:
         total += value_bytes(column)
@@ -29,7 +30,7 @@ def row_bytes(batch: pa.RecordBatch) -> Weights:
 
 
 def value_bytes(array: Any) -> Weights:
-    """Bytes of each value of an Arrow array, spelled out."""
+    """Return the bytes of each value of an Arrow array, expanded."""
     arrow, count = array.type, len(array)
     if isinstance(arrow, pa.BaseExtensionType):
         return value_bytes(array.storage)
@@ -46,19 +47,19 @@ def value_bytes(array: Any) -> Weights:
     if pa.types.is_map(arrow):
         return _sums(value_bytes(array.keys) + value_bytes(array.items), array.offsets)
     if pa.types.is_fixed_size_list(arrow):
-        # A null takes its elements' places; `flatten` would leave those out.
+        # A null still has places for its elements; `flatten` would leave those out.
         inner = value_bytes(array.values.slice(array.offset * arrow.list_size))
         by_row = inner[: count * arrow.list_size].reshape(count, arrow.list_size)
         return np.asarray(by_row.sum(axis=1), np.int64)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
         if (width := _fixed_width(arrow.value_type)) is not None:
-            # Not by element, of which there may be a thousand times as many as rows.
+            # Not element by element: there may be a thousand times as many as rows.
             return _lengths(array.offsets) * width + OFFSET_BYTES
         return _sums(value_bytes(array.values), array.offsets)
     if pa.types.is_null(arrow):
         return np.zeros(count, np.int64)
     if _is_view(arrow):
-        # Of the 16 bytes of a view the first four are the length; a null's may be anything.
+        # The first four of a view's 16 bytes are the length; those of a null are arbitrary.
         views = np.frombuffer(array.buffers()[1] or b"", np.int32).reshape(-1, 4)
         lengths = views[array.offset : array.offset + count, 0].astype(np.int64)
         return np.asarray(lengths * _valid(array) if array.null_count else lengths) + OFFSET_BYTES
@@ -69,7 +70,7 @@ def value_bytes(array: Any) -> Weights:
 
 
 def has_shared(arrow: pa.DataType) -> bool:
-    """Whether arrays of a type can take more bytes spelled out than they do as they are."""
+    """Return whether arrays of a type can take more bytes expanded than in memory now."""
     if isinstance(arrow, pa.BaseExtensionType):
         return has_shared(arrow.storage_type)
     if pa.types.is_dictionary(arrow) or _is_view(arrow):
@@ -78,7 +79,7 @@ def has_shared(arrow: pa.DataType) -> bool:
 
 
 def has_dictionary(arrow: pa.DataType) -> bool:
-    """Whether a type is a dictionary or holds one."""
+    """Return whether a type is a dictionary or holds one."""
     if isinstance(arrow, pa.BaseExtensionType):
         return has_dictionary(arrow.storage_type)
     if pa.types.is_dictionary(arrow):
@@ -87,7 +88,7 @@ def has_dictionary(arrow: pa.DataType) -> bool:
 
 
 def dictionaries(array: Any) -> Iterator[pa.DictionaryArray]:
-    """The dictionary arrays that an array is or has inside."""
+    """Yield the dictionary arrays that an array is or contains."""
     arrow = array.type
     if isinstance(arrow, pa.BaseExtensionType):
         yield from dictionaries(array.storage)
@@ -104,13 +105,13 @@ def dictionaries(array: Any) -> Iterator[pa.DictionaryArray]:
 
 
 def longest_shared(array: Any) -> int:
-    """Bytes of the longest value in any dictionary of an array; 0: it has none."""
+    """Return the bytes of the longest value in any dictionary of an array; 0: no dictionary."""
     found = (value_bytes(each.dictionary).max(initial=0) for each in dictionaries(array))
     return int(max(found, default=0))
 
 
 def places_count(array: Any) -> int:
-    """How many places for values a column has at its most numerous level: of lists, elements."""
+    """Return how many values a column has at its most numerous level: for lists, elements."""
     arrow, count = array.type, len(array)
     if isinstance(arrow, pa.BaseExtensionType):
         return places_count(array.storage)
@@ -122,12 +123,12 @@ def places_count(array: Any) -> int:
 
 
 def own_bytes(array: Any) -> int:
-    """Bytes of an array without the dictionaries in it."""
+    """Return the bytes of an array without the dictionaries in it."""
     return int(array.nbytes) - sum(int(each.dictionary.nbytes) for each in dictionaries(array))
 
 
 def _sums(inner: Weights, offsets: Any) -> Weights:
-    """The sum of the elements of each list, and its offset."""
+    """Return the sum of the elements of each list, plus its offset."""
     at = offsets.to_numpy().astype(np.int64)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner)])
     return np.asarray(np.diff(ends[at])) + OFFSET_BYTES
@@ -138,7 +139,7 @@ def _lengths(offsets: Any) -> Weights:
 
 
 def _fixed_width(arrow: pa.DataType) -> int | None:
-    """Bytes of each value of a type, if all take as many; None: they vary."""
+    """Return the bytes of each value of a type of fixed width; None: they vary."""
     return _width(arrow) if pa.types.is_primitive(arrow) else None
 
 

@@ -1,4 +1,4 @@
-"""A source cut into units for workers, and a unit cut into blocks for the parser.
+"""Cut a source into units for workers, and a unit into blocks for the parser.
 
 Both are views of the same pieces (`pieces.py`), so they hold the same records in the same order.
 """
@@ -31,18 +31,18 @@ SPLIT_CHUNK_BYTES = 2**20
 class Block(NamedTuple):
     """A run of records in memory, or one defective record."""
 
-    #: A defective record that is long is kept in part only.
+    #: Of a long defective record, only the beginning.
     data: bytes
-    #: Of the first byte of `data`.
+    #: Position of the first byte of `data`.
     position: Position
-    #: Offsets into `data`; `ends` leave out the line ends.
+    #: Offsets into `data`; `ends` exclude the line ends.
     starts: Offsets
     ends: Offsets
-    #: Why the one record here must not be parsed; None: parse them all.
+    #: Why the only record here must not be parsed; None: parse all records.
     defect: str | None
-    #: What the block takes of the source: more than `data` where that was kept in part.
+    #: Bytes of the source that the block covers: more than `data` if that was cut.
     size_bytes: int
-    #: That of the dialect.
+    #: The dialect's `line_end`.
     line_end: str = "any"
 
     @property
@@ -58,7 +58,7 @@ class UnitRange(NamedTuple):
     first_ordinal: int
     first_line: int
     records_count: int
-    #: Why the one record of this unit must not be parsed; None: parse them all.
+    #: Why the only record of this unit must not be parsed; None: parse all records.
     defect: str | None
 
 
@@ -70,9 +70,9 @@ def read_blocks(
     start: Position,
     tick: Tick = no_tick,
 ) -> Iterator[Block]:
-    """Yield all records of `stream`, which stands at `start` and ends at a record boundary.
+    """Yield all records of `stream`, which is positioned at `start` and ends with a record.
 
-    A block holds about `block_bytes`, more where a single record does, and at least one record.
+    A block holds about `block_bytes`, or more for a single record, and at least one record.
     `tick`: see `read_pieces`.
     """
     for piece in read_pieces(stream, dialect, chunk_bytes=block_bytes, start=start, tick=tick):
@@ -85,7 +85,7 @@ def read_blocks(
 
 
 def record_position(block: Block, record: int) -> Position:
-    """Where in the source record number `record` of the block begins. Counts lines: not free."""
+    """Return where record number `record` of the block begins. Not free: it counts lines."""
     start = int(block.starts[record])
     return Position(
         block.position.offset_bytes + start,
@@ -97,11 +97,11 @@ def record_position(block: Block, record: int) -> Position:
 def split_units(
     stream: Stream, dialect: CsvDialect, *, unit_bytes: int, start: Position
 ) -> Iterator[UnitRange]:
-    """Yield units that cover `stream`, which stands at `start`, without gap or overlap.
+    """Yield units that cover `stream`, which is positioned at `start`, without gap or overlap.
 
     A unit ends with the first record that makes it at least `unit_bytes` long; a defective
-    record has a unit of its own. Blank lines and comments go with a neighbour, or make a unit
-    of no records where there is none that could take them.
+    record is a unit by itself. Blank lines and comments join a neighbouring unit, or form one
+    without records if there is no neighbour to join.
     """
     held: UnitRange | None = None
     for unit in _units(stream, dialect, max(1, unit_bytes), start):
@@ -136,7 +136,7 @@ def _units(
 
 
 def _unit_ends(piece: Piece, begin: Position, unit_bytes: int) -> Iterator[Position]:
-    """Where in the piece units end, the first of which began at `begin`."""
+    """Yield the positions in the piece where units end; the first unit starts at `begin`."""
     base = piece.position
     count = len(piece.ends)
     done, done_bytes, line = 0, 0, base.line

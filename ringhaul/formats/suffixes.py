@@ -1,4 +1,4 @@
-"""What the name of a file tells by its suffixes: its format, and how it is compressed."""
+"""What a file's name says by its suffixes: its format, and its compression."""
 
 import os
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ from ringhaul.formats.compression import DECOMPRESSORS
 from ringhaul.storage.access import WEB_SCHEMES, is_url, scheme_of
 
 FORMATS = ("csv", "jsonl", "parquet")
-#: Format -> the suffixes of its files, those of a compression left out.
+#: Format -> the suffixes of its files, without those of a compression.
 SUFFIXES = {
     "csv": (".csv", ".tsv", ".txt"),
     "jsonl": (".jsonl", ".ndjson", ".json"),
@@ -16,7 +16,7 @@ SUFFIXES = {
 
 
 def format_of(path: str, file_format: str = "auto") -> str:
-    """The format of a file: the one given, or by its suffix; CSV if that says nothing."""
+    """Return `file_format`, or the format of the file's suffix if "auto"; CSV if unknown."""
     if file_format != "auto":
         return file_format
     suffix = os.path.splitext(plain_name(path))[1]
@@ -24,19 +24,19 @@ def format_of(path: str, file_format: str = "auto") -> str:
 
 
 def suffixes_of(file_format: str) -> tuple[str, ...]:
-    """The suffixes of a format's files; of all formats for "auto"."""
+    """Return the suffixes of a format's files; of all formats for "auto"."""
     formats = FORMATS if file_format == "auto" else (file_format,)
     return tuple(suffix for name in formats for suffix in SUFFIXES[name])
 
 
 def compression_of(path: str) -> str:
-    """The suffix of the file's compression, a key of `DECOMPRESSORS`; "": it has none."""
+    """Return the suffix of the file's compression, a key of `DECOMPRESSORS`; "" if none."""
     suffix = os.path.splitext(_named(path))[1].lower()
     return suffix if suffix in DECOMPRESSORS else ""
 
 
 def plain_name(path: str) -> str:
-    """A path in lower case, without the suffix of a compression."""
+    """Return a path in lower case, without the suffix of a compression."""
     plain = _named(path).lower()
     for suffix in DECOMPRESSORS:
         plain = plain.removesuffix(suffix)
@@ -44,5 +44,5 @@ def plain_name(path: str) -> str:
 
 
 def _named(path: str) -> str:
-    """What has the file's suffix: of a web server's URL the path, without a query."""
+    """Return the part of a path with the suffix: of a web server's URL the path without a query."""
     return urlsplit(path).path if is_url(path) and scheme_of(path) in WEB_SCHEMES else path

@@ -1,6 +1,6 @@
-"""A stream in an encoding that does not show where records end, read as UTF-8.
+"""Read a stream as UTF-8 whose encoding does not show where records end.
 
-Other encodings are decoded block by block, once records are found: see `CsvDialect.decoding`.
+Other encodings are decoded block by block, after records are found: see `CsvDialect.decoding`.
 """
 
 import codecs
@@ -12,16 +12,16 @@ from functools import cache
 from ringhaul.errors import SourceCorrupt, UsageError
 from ringhaul.formats.pieces import Stream
 
-#: UTF-7 has characters in runs of any length. A record is at most so long.
+#: UTF-7 has runs of characters of any length. A record in it can be at most this long.
 HELD_BYTES_MAX = 16 << 20
 
 
 class Transcoded:
-    """A stream decoded from any encoding, as UTF-8.
+    """A stream in any encoding, decoded to UTF-8.
 
-    Bytes that are no character of it are marked. What cannot be decoded at all raises
-    `SourceCorrupt` that begins with `path`: a UTF-16 text without its byte order mark, or a run of
-    more than `HELD_BYTES_MAX` bytes that is no whole character.
+    Bytes that are invalid in the encoding are marked. Raises `SourceCorrupt`, which begins with
+    `path`, for what cannot be decoded at all: UTF-16 without a byte order mark, or a run of more
+    than `HELD_BYTES_MAX` bytes that is not a complete character.
     """
 
     def __init__(self, inner: Stream, encoding: str, path: str) -> None:
@@ -34,7 +34,7 @@ class Transcoded:
     def read(self, size: int, /) -> bytes:
         held_bytes = 0
         while not self.ready and not self.at_end:
-            # A decoder looks again at what it holds: growing twofold keeps the sum linear.
+            # A decoder re-examines the bytes it holds: doubling the reads keeps the total linear.
             data = self.inner.read(max(size, held_bytes))
             self.at_end = not data
             try:
@@ -44,14 +44,15 @@ class Transcoded:
             held_bytes = 0 if self.ready else len(self.decoder.getstate()[0])
             if held_bytes > HELD_BYTES_MAX:
                 raise SourceCorrupt(
-                    f"{self.path}: cannot be decoded as {self.encoding}: a run of more than "
-                    f"{HELD_BYTES_MAX:,} bytes is no whole character; give the encoding it has"
+                    f"{self.path}: cannot be decoded as {self.encoding}: a run of more "
+                    f"than {HELD_BYTES_MAX:,} bytes is not a complete character; give the encoding "
+                    "it has"
                 )
         given, self.ready = self.ready[:size], self.ready[size:]
         return given
 
     def _advice(self, error: UnicodeError) -> str:
-        """What to do about bytes that the decoder takes for no text in its encoding."""
+        """Return what to do about bytes that are invalid in the encoding."""
         if self.encoding in ("utf-16", "utf-32"):
             name = self.encoding
             return (
@@ -61,8 +62,8 @@ class Transcoded:
         return f"cannot be decoded as {self.encoding}: {error}; give the encoding it has"
 
 
-#: Halves of characters, which UTF-8 does not know: UTF-7 and escapes can spell them, and one of
-#: them is the mark.
+#: Surrogates, which UTF-8 cannot hold: UTF-7 and escapes can produce them, and the mark is one of
+#: them.
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -74,7 +75,7 @@ def _utf_8(text: str) -> bytes:
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
-    """Stand in for what cannot be decoded: becomes the byte 0xFF, as in `decode_bytes`."""
+    """Replace an undecodable byte by the mark that becomes 0xFF, as in `decode_bytes`."""
     assert isinstance(error, UnicodeDecodeError)
     return "\udcff", error.end
 
@@ -83,11 +84,11 @@ codecs.register_error("ringhaul.mark", _mark_undecodable)
 
 
 def encoder_of(encoding: str) -> Callable[[bytes], bytes]:
-    """Turns text that `Transcoded` gave back into its encoding, one part after the other: a byte
-    order mark stands only at the beginning.
+    """Return a function that turns text from `Transcoded` back into its encoding, part by part.
 
-    What could not be decoded, and what the encoding does not have, becomes bytes that cannot be
-    decoded: it must not be read as something else. Raises `UsageError` where there are none.
+    Only the first part gets a byte order mark. What could not be decoded, or does not exist in the
+    encoding, becomes undecodable bytes, so that it is never read as something else. Raises
+    `UsageError` if the encoding has no such bytes.
     """
     name = codecs.lookup(encoding).name
     errors = f"ringhaul.unmark.{name}"
@@ -103,15 +104,15 @@ def _end(error: UnicodeError) -> int:
 
 @cache
 def _undecodable(encoding: str) -> bytes:
-    """Bytes that the encoding does not know, whatever follows them."""
+    """Return bytes that are invalid in the encoding, whatever follows them."""
     if encoding in ("utf-16", "utf-32"):
         encoding += "-le" if sys.byteorder == "little" else "-be"
     if encoding.startswith(("utf-16", "utf-32")):
         return "\udcff".encode(encoding, "surrogatepass")
-    # The last are for tables of bytes that are not full.
+    # The last candidates are for single-byte tables with gaps.
     for found in (b"\xff", b"\x81\xff", *(bytes([byte]) for byte in range(256))):
         try:
             (found + b"A0").decode(encoding)
         except UnicodeDecodeError:
             return found
-    raise UsageError(f"records that are no {encoding} cannot be written as {encoding}")
+    raise UsageError(f"records that are not valid {encoding} cannot be written as {encoding}")

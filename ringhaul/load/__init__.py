@@ -1,2 +1,1 @@
-"""Load: what only writing rows needs. The rows come from `records`, the connections are those of
-`dataplane`."""
+"""Load: what only writing rows needs. Rows come from `records`, connections from `dataplane`."""

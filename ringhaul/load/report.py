@@ -1,4 +1,4 @@
-"""The report of a job, computed from committed unit results and nothing else. Pure."""
+"""The report of a job, computed from committed unit results only. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SourceLine:
 
 @dataclass
 class LoadReport:
-    """Sums over committed units. A record is loaded, dropped, filtered or rejected; of those that
-    are loaded there is a row each, unless there are transforms."""
+    """Sums over committed units. A record is loaded, dropped, filtered or rejected; each loaded one
+    is one row, unless there are transforms."""
 
     sources: list[SourceLine]
     units: int = 0
@@ -40,8 +40,8 @@ class LoadReport:
     repeated_units: int = 0  #: units that took more than one attempt
     cpu_ms: int = 0
     rss_bytes_max: int = 0
-    #: Over all units: least and most requests that a wire's adaptive window allowed, and how often
-    #: windows shrank; 0 where no strategy with one was used.
+    #: Over all units: fewest and most requests that a connection's adaptive window allowed, and how
+    #: often windows shrank; 0 if no strategy with one was used.
     window_min: int = 0
     window_max: int = 0
     window_shrunk: int = 0
@@ -56,8 +56,8 @@ class LoadReport:
 
     @property
     def cpu_us_per_row(self) -> float | None:
-        """Client CPU over the whole worker path, in microseconds for each record, or for each row
-        where transforms make more rows than there are records."""
+        """Client CPU over the whole worker path, in microseconds per record, or per row if
+        transforms make more rows than there are records."""
         count = max(self.records, self.written + self.rejected)
         return self.cpu_ms * 1000 / count if count else None
 
@@ -65,7 +65,7 @@ class LoadReport:
 def build_report(
     paths: Iterable[str], results: Iterable[UnitResult], latencies: Mapping[int, int]
 ) -> LoadReport:
-    """The report over results of distinct units, in any order."""
+    """Return the report over results of distinct units, in any order."""
     report = LoadReport(sources=[SourceLine(path) for path in paths])
     for result in results:
         line = report.sources[result.source]

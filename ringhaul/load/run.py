@@ -1,7 +1,7 @@
 """Run one load unit: read its range in blocks, encode, write, account for every record.
 
-A plain function of its inputs: the Celery task around it lends the session, the lease and the
-throttle, tests call it directly. The unit is read in blocks of about a MiB, never whole, so memory
+A plain function of its inputs: the Celery task around it provides the session, the lease and the
+throttle; tests call it directly. The unit is read in blocks of about 2 MiB, never whole, so memory
 does not grow with the unit.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Strategies of the data plane, and what writes where the server does not speak what it needs.
+#: Strategies of the data plane, and the one to use if the server does not support what they need.
 PLANE_STRATEGIES = ("pipeline", "single")
 FALLBACK_STRATEGY = "token-batch"
 
@@ -43,16 +43,16 @@ def run_load_unit(
 ) -> UnitOutcome:
     """Load the records of one unit. Returns when every row was answered.
 
-    `transforms`: those that the job names. `later_us`: more for each attempt of the unit, see
+    `transforms`: those that the job names. `later_us`: increases with each attempt of the unit, see
     `EncodedRows.later`. Raises `SourceChanged` or `SourceCorrupt` (terminal),
-    `TransformError` (terminal: a transform gives what is no result), `ClusterError` (terminal: no
-    row of the job can be written), `WriteFailed` (transient: the unit may be tried again),
+    `TransformError` (terminal: a transform returned an invalid result), `ClusterError` (terminal:
+    no row of the job can be written), `WriteFailed` (transient: the unit may be retried),
     `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
     """
     began_s = time.monotonic()
 
     def encoder() -> RowEncoder:
-        # A millisecond of the clock is a microsecond later: less than each of its tries takes.
+        # Each millisecond makes rows a microsecond later: less time than any attempt takes.
         passed_ms = int((time.monotonic() - began_s) * 1000)
         return RowEncoder(job, job.sources[unit.source], transforms, later_us + passed_ms)
 
@@ -63,12 +63,12 @@ def run_load_unit(
     try:
         return _run_unit(unit, job, encoder(), job.strategy, target, bounds, hooks)
     except WireUnsupported as error:
-        # Said once: the plane remembers. What was sent already is sent again, which is harmless.
+        # Logged once: the plane remembers. Rows that were sent are sent again, which is harmless.
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
     except WiresRefused as error:
-        # The driver's session has a connection already. The next unit tries for wires again.
+        # The driver's session already has a connection. The next unit tries for wires again.
         log.warning("writing this unit through the driver (%s): %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
 
@@ -82,7 +82,7 @@ def _run_unit(
     bounds: WriteBounds,
     hooks: UnitHooks,
 ) -> UnitOutcome:
-    """One attempt with one strategy."""
+    """Run one attempt with one strategy."""
     account = Account(unit, job, encoder, hooks)
 
     def on_reject(rows: EncodedRows, row: int, reason: str) -> None:
@@ -104,7 +104,7 @@ def _run_unit(
                 writers[static] = WRITERS[strategy](target.of(static=static), options, writer_hooks)
             for rows in blocks:
                 writers[static].write(rows)
-            # Writers share the wires, on which each takes only answers of its own.
+            # Writers share the wires, where each one takes only answers to its own requests.
             writers[static].flush()
     finally:
         for writer in writers.values():

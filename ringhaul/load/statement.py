@@ -1,4 +1,4 @@
-"""The INSERT of a job. Identifiers are quoted, values bound, those of the row after its columns."""
+"""Build the INSERT of a job: identifiers quoted, values bound, those about the row last."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 
 
 class Statements(NamedTuple):
-    """What the rows of a source are bound to."""
+    """The statements that the rows of a source are bound to."""
 
     rows: str
-    #: For partitions of which nothing but static columns is given; None: there are none.
+    #: For partitions with nothing but static columns; None: there are no such partitions.
     statics: str | None = None
 
 
 def insert_statements(
     table: TableSchema, columns: Sequence[str], ttl_s: int, *, ttl_bound: bool = False
 ) -> Statements:
-    """The INSERT of whole rows, and that of static columns alone. See `insert_statement`."""
+    """Return the INSERT of whole rows, and that of static columns alone. See `insert_statement`."""
     rows = insert_statement(table, columns, ttl_s, ttl_bound=ttl_bound)
     alone = table.without_rows(columns)
     if not alone:
@@ -30,9 +30,9 @@ def insert_statements(
 def insert_statement(
     table: TableSchema, columns: Sequence[str], ttl_s: int, *, ttl_bound: bool = False
 ) -> str:
-    """`INSERT ... USING TIMESTAMP ?`: one marker per column, then the row's timestamp.
+    """Return `INSERT ... USING TIMESTAMP ?`: a marker per column, then the row's timestamp.
 
-    `ttl_bound`: then one for its TTL, in place of `ttl_s` for all rows.
+    `ttl_bound`: a marker for the row's TTL follows, instead of `ttl_s` for all rows.
 
     The table is named in full: after `USE` the server attaches a warning to every reply of a
     prepared statement.

@@ -1,4 +1,4 @@
-"""Where a job's rows or its result go, as its spec says."""
+"""Where a job's rows or its result are written, as its spec says."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ringhaul.formats.write import OutputFormat
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where the parts of an unload go, and their form."""
+    """Where the parts of an unload go, and their format."""
 
     url: str  #: a folder: an absolute path, or a URL that fsspec knows
     format: OutputFormat
-    rows_max: int = 0  #: of one part; 0: no bound
-    bytes_max: int = 0  #: of one part's file, about; 0: no bound
+    rows_max: int = 0  #: per part; 0: no bound
+    bytes_max: int = 0  #: per part's file, approximate; 0: no bound
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -32,11 +32,14 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultOutput:
-    """Where the result of a count or a query goes, and its form. The job keeps it, so that whoever
-    comes to its end does with the result what the command would have done that began it."""
+    """Where the result of a count or a query goes, and its form.
+
+    Stored with the job, so that any command that finishes it handles the result as the command that
+    started it would have.
+    """
 
     path: str = ""  #: of a file, absolute; empty: standard output
-    form: str = "auto"  #: table, csv, json, parquet; auto: what suits the place when it is printed
+    form: str = "auto"  #: table, csv, json, parquet; auto: decided where it is printed
 
     def to_json(self) -> dict[str, Any]:
         return {"path": self.path, "form": self.form}

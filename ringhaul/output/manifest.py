@@ -1,4 +1,4 @@
-"""manifest.json: which files of a folder are the unload, written when all of them are there."""
+"""manifest.json: the files of a folder that are the unload, written when all of them exist."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Transformed:
-    """Which functions the rows went through. Rows that they were given and that are neither left
-    out nor rejects became rows of the parts."""
+    """The functions that the rows went through. Of the rows given to them, those that are neither
+    dropped nor rejected became rows of the parts."""
 
     functions: tuple[str, ...]
     rows_given: int
@@ -31,7 +31,7 @@ class Transformed:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What an unload has written. A folder without one holds an unload that did not end."""
+    """What an unload has written. A folder without one holds an unfinished unload."""
 
     job: str
     keyspace: str
@@ -41,7 +41,7 @@ class Manifest:
     format: OutputFormat
     created: str  #: when it was written: ISO 8601, UTC
     parts: tuple[PartInfo, ...]  #: in token order
-    transform: Transformed | None = None  #: None: the parts hold the statement's rows as they are
+    transform: Transformed | None = None  #: None: the parts hold the statement's rows unchanged
     missing: tuple[MissingRange, ...] = ()  #: token ranges that could not be read, in token order
     unloadable: tuple[Unloadable, ...] = ()  #: rows of the parts that no load can put back
 
@@ -54,7 +54,7 @@ class Manifest:
         return sum(part.bytes for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
-        """A dict of JSON types that `from_json` takes."""
+        """Return a dict of JSON types that `from_json` takes."""
         return {
             "version": VERSION,
             "job": self.job,
@@ -73,7 +73,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Manifest:
-        """Raises `KeyError`, `TypeError` or `UsageError` for what is no manifest."""
+        """Read `to_json`'s dict. Raises `KeyError`, `TypeError`, `UsageError` if it is not one."""
         return cls(
             **{name: data[name] for name in ("job", "keyspace", "table", "statement", "created")},
             columns=tuple((column["name"], column["type"]) for column in data["columns"]),
@@ -92,14 +92,14 @@ def _transformed(data: Mapping[str, Any] | None) -> Transformed | None:
 
 
 def in_token_order(parts: list[PartInfo]) -> tuple[PartInfo, ...]:
-    """By the tokens of their units, then by name: the parts of a unit are numbered."""
+    """Sort by the tokens of their units, then by name: the parts of a unit are numbered."""
     return tuple(
         sorted(parts, key=lambda part: (part.token_after is None, part.token_after or 0, part.name))
     )
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Write the manifest, whole or not at all; one that is there is replaced.
+    """Write the manifest, whole or not at all; an existing one is replaced.
 
     Raises `OutputUnusable` and `OutputUnavailable`.
     """
@@ -113,7 +113,7 @@ def write_manifest(url: str, manifest: Manifest) -> None:
 
 
 def read_manifest(url: str) -> Manifest | None:
-    """The manifest of a folder; None if it has none. Raises `UsageError` if it is not readable."""
+    """Return the manifest of a folder; None if it has none. Raises `UsageError` if unreadable."""
     data = open_folder(url).read(MANIFEST)
     if data is None:
         return None
@@ -131,10 +131,10 @@ def read_manifest(url: str) -> Manifest | None:
 
 
 def check_parts(url: str, parts: tuple[PartInfo, ...], *, contents: bool = False) -> list[str]:
-    """What is wrong with the files of `parts`, in words; empty if nothing is.
+    """Return what is wrong with the files of `parts`, for people; empty if nothing is.
 
-    Names and sizes are looked at, with `contents` every byte too. Parts that are missing are most
-    often on another host: a worker wrote to a folder of that name of its own.
+    Checks names and sizes, with `contents` every byte too. Missing parts are most often on another
+    host: a worker wrote to its own folder with that name.
     """
     folder = open_folder(url)
     sizes = folder.sizes()

@@ -11,16 +11,14 @@ class MissingRange(NamedTuple):
 
     token_after: int
     token_to: int
-    partition: (
-        str  #: its key as a JSON object, where the range is one partition and the key is known
-    )
-    partly: bool  #: the first rows of the partition at `token_after` + 1 were read, and are there
-    nodes: str  #: addresses of those that failed
-    reason: str  #: in words
+    partition: str  #: its key as a JSON object, if the range is one partition and the key is known
+    partly: bool  #: the first rows of the partition at `token_after` + 1 were read and are included
+    nodes: str  #: addresses of the nodes that failed
+    reason: str  #: for people
 
     @property
     def place(self) -> str:
-        """For people: tokens, and the partition if it is known."""
+        """Tokens, and the partition if it is known, for people."""
         return place_text(self.token_after, self.token_to, self.partition)
 
     def to_json(self) -> dict[str, Any]:
@@ -28,20 +26,20 @@ class MissingRange(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> MissingRange:
-        """Raises `KeyError` for what is no such range."""
+        """Read `to_json`'s dict. Raises `KeyError` if it is not one."""
         found = {name: data[name] for name in cls._fields}
         return cls(**found | {"partition": data["partition"] or ""})
 
 
 def place_text(token_after: int, token_to: int, partition: str = "") -> str:
-    """`token 5` or `tokens 5 to 9`, both included, and the partition if it is known."""
+    """Return `token 5` or `tokens 5 to 9`, inclusive, and the partition if it is known."""
     first = token_after + 1
     tokens = f"token {first}" if first == token_to else f"tokens {first} to {token_to}"
     return f"{tokens}, partition {partition}" if partition else tokens
 
 
 def join_missing(ranges: Iterable[MissingRange]) -> list[MissingRange]:
-    """The same ranges in token order; neighbours that failed alike, and have no name, are one."""
+    """Return the ranges in token order, joining unnamed neighbours that failed alike."""
     joined: list[MissingRange] = []
     for one in sorted(ranges):
         last = joined[-1] if joined else None
@@ -59,5 +57,5 @@ def _join(last: MissingRange, one: MissingRange) -> bool:
 
 
 def condition_of(missing: MissingRange, token: str) -> str:
-    """The range as a condition of a SELECT. `token`: such as `token(p)`."""
+    """Return the range as a condition of a SELECT. `token`: such as `token(p)`."""
     return f"{token} > {missing.token_after} AND {token} <= {missing.token_to}"

@@ -1,10 +1,10 @@
-"""The part files of an unload: one attempt of one unit writes its own.
+"""Write the part files of an unload: each attempt of a unit writes its own.
 
 A part is named `part-<unit>-<number>-<job>-<attempt>.csv`: sorted by name, parts are in the order
-of units. Two attempts of a unit may write at once, since a worker that is taken for dead may go
-on, and their files differ; as each file carries its attempt, neither touches the other's. The
-attempt whose commit counts has its parts listed in the manifest; the other parts of the job are
-removed in the end (`remove_orphans`).
+of units. Two attempts of a unit may write at once, since a worker that is presumed dead may
+continue, and their files differ; as each file name contains the attempt, neither touches the
+other's. The manifest lists the parts of the attempt whose commit counts; the other parts of the job
+are removed at the end (`remove_orphans`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ringhaul.cql.types import CqlType
 from ringhaul.formats.write import OutputFormat, RowWriter, open_writer
 from ringhaul.storage.folders import NewFile, open_folder
 
-#: A part that is to have a size is written in steps of this share of it.
+#: A part with a limited size is written in steps of this share of it.
 _STEPS_PER_PART = 8
 #: crc32 costs 16 ns for a row of 70 bytes, sha256 39 ns with a CPU that has instructions for it
 #: and five times that without: over a tenth of what the CSV itself costs.
@@ -33,13 +33,13 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class PartInfo:
-    """A part that is whole and visible."""
+    """A part that is complete and visible."""
 
     name: str
     rows: int
     bytes: int  #: of the file
     checksum: str  #: of the file, such as "crc32:0a1b2c3d" or "sha256:..."
-    #: The tokens its rows are of, (after, up to]: the bounds of its unit. None: not by token.
+    #: The tokens of its rows, (after, up to]: the bounds of its unit. None: not by token.
     token_after: int | None = None
     token_to: int | None = None
 
@@ -54,11 +54,11 @@ class PartInfo:
 class PartSet:
     """The parts that one attempt of a unit writes.
 
-    A part ends when it has `rows_max` rows or its file `bytes_max` bytes, about (0: no bound); a
-    part has at least one row. `first_number`: of its first part, where earlier attempts have left
-    parts for good. `tokens`: the bounds of the unit, (after, up to].
+    A part ends at about `rows_max` rows or `bytes_max` bytes of its file (0: no bound), and has at
+    least one row. `first_number`: number of its first part, if earlier attempts left parts for
+    good. `tokens`: the bounds of the unit, (after, up to].
 
-    Methods raise `OutputUnusable` (terminal: disk full, closed to us) and `OutputUnavailable`.
+    Methods raise `OutputUnusable` (terminal: disk full, access denied) and `OutputUnavailable`.
     """
 
     def __init__(
@@ -88,12 +88,11 @@ class PartSet:
         self._tokens = tokens or (None, None)
         self._checksum = checksum
         self._open: _OpenPart | None = None
-        #: Whole parts, in order.
+        #: Complete parts, in order.
         self.parts: list[PartInfo] = []
 
     def write(self, batch: pa.RecordBatch) -> list[int]:
-        """Write rows, in as many parts as it takes; which of them a load cannot read, being too
-        long."""
+        """Write rows, in as many parts as needed; return those too long for a load to read."""
         too_long: list[int] = []
         first = 0
         while batch.num_rows:
@@ -108,7 +107,7 @@ class PartSet:
         return too_long
 
     def roll(self) -> None:
-        """Publish the part that is being written, if there is one; the next row begins another."""
+        """Publish the part that is being written, if any; the next row begins another."""
         if self._open is None:
             return
         part = self._open
@@ -127,13 +126,13 @@ class PartSet:
         )
 
     def abandon(self) -> None:
-        """Leave nothing of the part that is being written. Published ones stay."""
+        """Remove the part that is being written. Published ones stay."""
         if self._open is not None:
             self._open.discard()
             self._open = None
 
     def withdraw(self) -> None:
-        """Remove everything this attempt wrote: another one's commit counted."""
+        """Remove everything this attempt wrote, because another one's commit counted."""
         self.abandon()
         while self.parts:
             self._folder.remove(self.parts[-1].name)
@@ -225,7 +224,7 @@ class _Measured:
 
 
 def new_sum(kind: str) -> Sum:
-    """A running checksum: "crc32", or any that `hashlib` knows."""
+    """Return a running checksum: "crc32", or any that `hashlib` knows."""
     return _Crc32() if kind == "crc32" else hashlib.new(kind)
 
 
@@ -234,9 +233,9 @@ def part_name(job: str, unit: int, number: int, attempt: str, fmt: OutputFormat)
 
 
 def remove_orphans(url: str, job: str, winners: Collection[str]) -> list[str]:
-    """Remove the job's parts that are not in `winners`, and what is left of unfinished ones.
+    """Remove the job's parts that are not in `winners`, and the remains of unfinished ones.
 
-    Nothing that is not the job's is touched. Returns the names removed. Safe to repeat.
+    Other files are not touched. Returns the names removed. Safe to repeat.
     """
     folder = open_folder(url)
     of_job = re.compile(rf"\.?part-\d{{6,}}-\d{{3,}}-{re.escape(job)}-[A-Za-z0-9]+\.[a-z0-9.]+")

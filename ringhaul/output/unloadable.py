@@ -1,4 +1,4 @@
-"""Rows that an unload writes and that a load of its files cannot put back. Pure."""
+"""Rows that an unload writes but that a load of its files cannot restore. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Unloadable(NamedTuple):
     column: str  #: empty: the whole row
     reason: str
     rows: int
-    key: str  #: of one of them, as `a = 1, b = 2`
+    key: str  #: of one of these rows, as `a = 1, b = 2`
 
     @property
     def told(self) -> str:
-        """For people: what it is about, and one such row."""
+        """The column, the reason, and one such row, for people."""
         column = f"column {self.column}: " if self.column else ""
         return f"{column}{self.reason}; such as the row with {self.key}"
 
@@ -31,13 +31,13 @@ class Unloadable(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Unloadable:
-        """Raises `KeyError` for what is no such thing."""
+        """Read `to_json`'s dict. Raises `KeyError` if it is not one."""
         found = {name: data[name] for name in cls._fields}
         return cls(**found | {"column": data["column"] or ""})
 
 
 def join_unloadable(found: Iterable[Unloadable]) -> list[Unloadable]:
-    """One for each column and reason, with the sum of the rows and a key of one of them."""
+    """Return one for each column and reason, with the sum of rows and the key of one of them."""
     joined: dict[tuple[str, str], Unloadable] = {}
     for one in found:
         before = joined.get((one.column, one.reason))

@@ -1,1 +1,1 @@
-"""From the bytes of source files to typed rows, every record accounted for."""
+"""Turn the bytes of source files into typed rows, with every record accounted for."""

@@ -1,6 +1,6 @@
-"""Blocks of a unit whose earlier attempts were lost: the record at fault is found in few steps.
+"""Split the blocks of a unit whose earlier attempts were lost, to find the record at fault fast.
 
-Of an attempt that was lost only the records are known that were at work together. The next one
+Of a lost attempt, only the records that it was working on together are known. The next attempt
 takes them in `PIECES` pieces, each with a breadcrumb, and so on until one record is alone; the
 attempt after that leaves it out. Pure.
 """
@@ -16,15 +16,17 @@ from ringhaul.formats.records import count_line_ends
 from ringhaul.formats.split import Block, Position
 from ringhaul.records.fields import AnyBlock
 
-#: So many times fewer records are together at each step: three steps from 64 Ki to one.
+#: Each step divides the suspects by this number: three steps from 64 Ki records to one.
 PIECES = 64
 
 
 def careful_blocks(
     blocks: Iterable[AnyBlock], losses: Sequence[Loss]
 ) -> Iterator[tuple[AnyBlock, Loss | None]]:
-    """The blocks, those among `losses` in pieces. Beside a block of one record that is to be left
-    out stands the loss that says why."""
+    """Yield the blocks, with those in `losses` cut into pieces.
+
+    A block of one record that is to be left out comes with the loss that says why.
+    """
     culprits = culprits_of(losses)
     edges = {edge for ordinal in culprits for edge in (ordinal, ordinal + 1)}
     for first, end in suspects_of(losses):
@@ -41,7 +43,7 @@ def careful_blocks(
 
 
 def _pieces(block: AnyBlock, edges: Sequence[int]) -> Iterator[AnyBlock]:
-    """A block, cut before each of the records `edges`; the last edge is its end."""
+    """Cut a block before each of the records `edges`; the last edge is its end."""
     position, count = block.position, block.records_count
     line, counted = position.line, 0
     for first, end in pairwise(edges):
@@ -51,7 +53,7 @@ def _pieces(block: AnyBlock, edges: Sequence[int]) -> Iterator[AnyBlock]:
             at = Position(position.offset_bytes, position.ordinal + first, position.line + first)
             yield RowBlock(block.batch.slice(first, end - first), at, share)
             continue
-        # What lies between two records, such as the end of a line, belongs to the one before.
+        # Bytes between two records, such as a line end, belong to the record before.
         begin = int(block.starts[first]) if first else 0
         following = int(block.starts[end]) if end < count else len(block.data)
         line += count_line_ends(block.data, counted, begin)

@@ -1,7 +1,7 @@
-"""`load --where`: which rows are loaded, told by the engine that tells it of rows that are read.
+"""`load --where`: select the rows to load, with the engine that filters rows that are read.
 
-A condition is about what the table would hold: the cells of its columns are put together as a page
-of rows, such as a server sends, and decoded like one. Pure.
+A condition is about what the table would hold: the cells of its columns are assembled into a page
+of rows, as a server sends it, and decoded like one. Pure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ringhaul.cql.decode import PageDecoder
 from ringhaul.errors import UsageError
 from ringhaul.query.where import Where, parse_where
 
-#: Of a result of rows without metadata (native protocol v4, section 4.2.5.2).
+#: Header of a result of rows without metadata (native protocol v4, section 4.2.5.2).
 _ROWS_KIND, _NO_METADATA = 2, 4
-#: A list, set or map of so many bytes is its count of elements alone, which is 0.
+#: A list, set or map of this many bytes holds only its count of elements, which is 0.
 _NO_ELEMENTS_BYTES = 4
 
 
 def record_condition(text: str, table: TableSchema, columns: Sequence[str]) -> Where:
-    """A condition that can be held against records which are loaded into `columns`.
+    """Return a condition that can be applied to records which are loaded into `columns`.
 
     Raises `QueryError` as for rows of the table, and `UsageError`.
     """
@@ -35,32 +35,32 @@ def record_condition(text: str, table: TableSchema, columns: Sequence[str]) -> W
     computed = [fetch for fetch in where.fetches if not fetch.is_column]
     if where.tokens is not None or computed:
         what = computed[0].name if computed else "token()"
-        raise UsageError(f"--where: {what} is known of rows of the table, and not of records")
+        raise UsageError(f"--where: {what} is known only for rows of the table, not for records")
     for fetch in where.fetches:
         if fetch.name not in columns:
             raise UsageError(
-                f"--where: nothing is loaded into {fetch.label}, by which records could be told"
+                f"--where: {fetch.label} cannot be used, because nothing is loaded into it"
             )
     return where
 
 
 class Condition:
-    """A condition over some of the columns that are loaded."""
+    """A condition on some of the columns that are loaded."""
 
     def __init__(self, text: str, table: TableSchema, columns: Sequence[str]) -> None:
-        """`columns`: those that are loaded, in their order. Raises as `record_condition` does."""
+        """`columns`: the loaded ones, in order. Raises as `record_condition` does."""
         where = record_condition(text, table, columns)
         self._predicate = where.predicate
-        #: Where in `columns` those stand that it is about.
+        #: Places in `columns` of those that the condition is about.
         self.places = [list(columns).index(fetch.name) for fetch in where.fetches]
-        #: Of which of these a value without elements is none, as it is to the server.
+        #: For each of these: whether a value without elements is null, as for the server.
         self._many = [_is_many(table, fetch.name) for fetch in where.fetches]
         self._decoder = PageDecoder(
             [fetch.name for fetch in where.fetches], [fetch.type for fetch in where.fetches]
         )
 
     def holds(self, cells: Sequence[Cells], rows_count: int) -> npt.NDArray[np.bool_]:
-        """For each row: is the condition true? `cells`: of the columns at `places`, none bad."""
+        """Return for each row whether the condition is true. `cells`: at `places`, none bad."""
         if self._predicate is None:
             return np.ones(rows_count, np.bool_)
         found = self._predicate.evaluate(self._batch(cells, rows_count))
@@ -81,13 +81,13 @@ class Condition:
 
 
 def _is_many(table: TableSchema, name: str) -> bool:
-    """Whether a column's value is a cell for each of its elements."""
+    """Return whether a column stores a cell for each element of its value."""
     kind = table.parsed_type(name).name
     return kind in ("list", "set", "map") and not table.type_of(name).startswith("frozen<")
 
 
 def _with_nulls(cells: Cells, many: bool) -> Cells:
-    """No row of a page says that a cell is to be left as it is: that is a null."""
+    """Turn unset cells into nulls: a page cannot say that a cell stays unchanged."""
     if cells.fixed_values is not None:
         return cells
     lengths, values = np.maximum(cells.lengths, NULL_LENGTH), cells.values

@@ -1,8 +1,8 @@
-"""The fields of a block, and what the columns that are loaded make of them.
+"""Read the fields of a block, and encode those that are loaded into columns.
 
-There is a reader for each format of sources. It reads the records that were asked for, in the form
-that the format has; says which of them cannot be read and why, and what was in a record that cannot
-be loaded.
+Each format of sources has a reader. It reads the requested records in the form of the format,
+reports which of them cannot be read and why, and returns what a record holds that cannot be
+loaded.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Mask = npt.NDArray[np.bool_]
 class Parsed(NamedTuple):
     """The fields of a block's records that could be read."""
 
-    #: One for each field that is wanted, in the form that `FieldReader.encode` takes.
+    #: One per wanted field, in the form that `FieldReader.encode` takes.
     columns: list[Any]
-    records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
-    faults: dict[int, Fault]  #: by record, of those that have no row
+    records: npt.NDArray[np.int64]  #: index in the block of each row's record
+    faults: dict[int, Fault]  #: by record, for those without a row
 
 
 class Kept(NamedTuple):
-    """Where a record that cannot be loaded stands, and what it holds."""
+    """Where a record is that cannot be loaded, and what it holds."""
 
     offset: int
     length: int
@@ -60,17 +60,17 @@ class FieldReader(Protocol):
     def encode(self) -> ColumnEncoder: ...
 
     def parse(self, block: Any, asked: Mask) -> Parsed:
-        """The records where `asked` (bool per record) is true."""
+        """Parse the records for which `asked` (bool per record) is true."""
 
     def lines(self, block: Any, records: Sequence[int]) -> list[int]:
-        """The line on which each record begins; `records` ascend."""
+        """Return the line on which each record begins; `records` ascend."""
 
     def kept(self, block: Any, record: int) -> Kept: ...
 
 
 class TableColumns:
-    """The columns that are loaded, in the order in which they are bound; behind them stand the
-    fields that say how a row is written (`row_fields.py`)."""
+    """The loaded columns, in the order in which they are bound, followed by the fields that say
+    how a row is written (`row_fields.py`)."""
 
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self.names = [column for _, column in source.mapping]
@@ -89,18 +89,18 @@ class TableColumns:
         self._read_at = [] if job.transforms else [wanted.index(name) for name in source.loaded]
 
     def of_read(self, columns: list[Any]) -> list[Any]:
-        """The values at each place, of `Parsed.columns`: a field may be at two."""
+        """Return the values at each place, from `Parsed.columns`: a field may be at two places."""
         return [columns[at] for at in self._read_at]
 
     def told(self, place: int) -> str:
-        """What the values at `place` are for, in words."""
+        """Return what the values at `place` are for, as text for messages."""
         columns_count = len(self.names)
         if place < columns_count:
             return self.names[place]
         return self._row_fields[place - columns_count][1].told
 
     def refusal(self, place: int, arrow: pa.DataType) -> str | None:
-        """Why no value of an Arrow type can be one at `place`; None: they can."""
+        """Return why values of an Arrow type cannot be loaded at `place`; None: they can."""
         columns_count = len(self.names)
         if place < columns_count:
             return refusal(self.kinds[place], arrow)
@@ -114,8 +114,7 @@ class TableColumns:
         records: npt.NDArray[np.int64],
         faults: dict[int, Fault],
     ) -> Cells:
-        """The cells of what is at `place`; what is wrong with values goes to `faults`, unless
-        something is known to be wrong with their records."""
+        """Encode the values at `place`; a fault goes to `faults`, unless its record has one."""
         columns_count = len(self.names)
         TRAIL.column(self.told(place))
         if place < columns_count:
@@ -135,8 +134,11 @@ class TableColumns:
     def _refuse_empties(
         self, place: int, lists: Cells, records: npt.NDArray[np.int64], faults: dict[int, Fault]
     ) -> None:
-        """Bound as a list, such a value ends in an error of the server's, or as a null in a list
-        that is frozen. As a literal in CQL it is kept."""
+        """Reject lists with empty elements.
+
+        Bound as a list, such a value causes an error of the server, or a null in a frozen list. As
+        a literal in CQL it is kept.
+        """
         name, (of,) = self.names[place], self.kinds[place].of
         for row in rows_with_empty_elements(of, lists):
             reason = (
@@ -146,8 +148,8 @@ class TableColumns:
             faults.setdefault(int(records[row]), ("cast", name, reason))
 
     def bound(self, cells: list[Cells], timestamps: npt.NDArray[np.int64]) -> list[Cells]:
-        """What is bound, of the cells of all places: the columns, the timestamp, and the TTL where
-        rows have their own. `timestamps`: in microseconds, of rows without one of their own."""
+        """Return the cells to bind, from those of all places: the columns, the timestamp, and the
+        TTL if rows have their own. `timestamps`: microseconds, for rows without their own."""
         columns_count = len(self.names)
         bound = [*cells[:columns_count], Cells.fixed(timestamps.astype(">i8"))]
         for (_, meant), own in zip(self._row_fields, cells[columns_count:], strict=True):
@@ -159,11 +161,13 @@ class TableColumns:
 
 
 class _Lines:
-    """Sources whose records are text: each is kept as its bytes."""
+    """Sources whose records are text: a reject keeps the bytes of its record."""
 
     def lines(self, block: Block, records: Sequence[int]) -> list[int]:
-        """Lines are counted once over the block: anew for each, a block of bad records would take
-        minutes."""
+        """Return the lines of records, counted once over the block.
+
+        Counting from the beginning for each record would take minutes in a block of bad records.
+        """
         lines = []
         line, counted_bytes = block.position.line, 0
         for record in records:
@@ -210,7 +214,7 @@ class JsonFields(_Lines):
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._wanted = source.wanted(job)
         self._dialect = source.dialect(job)
-        #: Names that may stand in an object and are not loaded; None: any.
+        #: Names that an object may have although they are not loaded; None: any.
         self._ignored = None if source.any_fields else source.fields
         self._parse = parse_spelt if job.transforms else parse_json
 
@@ -222,7 +226,7 @@ class JsonFields(_Lines):
 
 
 class ParquetFields:
-    """Parquet: columns have types; a record is kept as JSON, as it has no bytes of its own."""
+    """Parquet: columns have types; a record is kept as JSON, as the file has no bytes of it."""
 
     encode = staticmethod(encode_typed)
 
@@ -258,5 +262,5 @@ _READERS: dict[str, Callable[[LoadJob, LoadSource], FieldReader]] = {
 
 
 def field_reader(job: LoadJob, source: LoadSource) -> FieldReader:
-    """What reads the blocks of a source."""
+    """Return the reader for the blocks of a source."""
     return _READERS[source.format](job, source)

@@ -1,4 +1,4 @@
-"""What a load job is, as plain data: everything a worker needs except secrets and addresses.
+"""The spec of a load job, as plain data: everything a worker needs except secrets and addresses.
 
 The spec travels once per job through the ledger as JSON; workers resolve the cluster from their
 own settings and refuse a job made for another cluster.
@@ -36,35 +36,33 @@ class LoadSource:
     start_offset_bytes: int = 0
     start_line: int = 1
     format: str = "csv"  #: csv | jsonl | parquet
-    #: jsonl: objects may have names that are no fields; False: such a record is a reject.
+    #: jsonl: objects may have names that are not fields; False: such a record is a reject.
     any_fields: bool = False
     #: With transforms: the columns that their result may have.
     results: tuple[str, ...] = ()
-    #: Fields with the rows' write times and TTLs (`row_fields.py`); one that is mapped goes into
-    #: its column, too.
+    #: Fields with the rows' write times and TTLs (`row_fields.py`). A mapped one is also loaded
+    #: into its column.
     timestamp_field: str | None = None
     ttl_field: str | None = None
 
     @property
     def row_fields(self) -> list[tuple[str, RowField]]:
-        """The fields that say how a row is written, and what each says."""
+        """The fields that say how a row is written, and the meaning of each."""
         both = ((self.timestamp_field, WRITETIME), (self.ttl_field, TTL))
         return [(field, meant) for field, meant in both if field is not None]
 
     @property
     def loaded(self) -> list[str]:
-        """The fields that are loaded: those of columns, then those of `row_fields`. One that is
-        both is there twice."""
+        """The fields that are loaded: those of columns, then those of `row_fields`. A field that is
+        both is listed twice."""
         return [field for field, _ in (*self.mapping, *self.row_fields)]
 
     def wanted(self, job: LoadJob) -> Sequence[str]:
-        """The fields that are read, each once: those that are loaded, or all where there are
-        transforms."""
+        """Return the fields to read, each once: the loaded ones, or all if there are transforms."""
         return self.fields if job.transforms else list(dict.fromkeys(self.loaded))
 
     def wanted_types(self, job: LoadJob) -> Sequence[CqlType | None]:
-        """The types of `wanted`, that of its column first; None: it is not known what for a field
-        is."""
+        """Return the types of `wanted`, preferably those of their columns; None: not known."""
         if job.transforms:
             return [None] * len(self.fields)
         kinds = {field: meant.kind for field, meant in self.row_fields}
@@ -72,7 +70,7 @@ class LoadSource:
         return [kinds[field] for field in self.wanted(job)]
 
     def dialect(self, job: LoadJob) -> CsvDialect:
-        """How the text of the source is cut into records; means nothing for Parquet."""
+        """Return how the text of the source is cut into records; has no meaning for Parquet."""
         return job.dialect if self.format == "csv" else line_dialect(job.dialect)
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +112,7 @@ class LoadSource:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadJob:
-    """A load, or a verification of one, as the user asked for it, fixed at submit so that a repeat
+    """A load, or a verification of one, as requested by the user. Fixed at submit, so that a repeat
     means the same."""
 
     table: TableSchema
@@ -124,14 +122,14 @@ class LoadJob:
     text: TextFormat
     #: Row timestamp of ordinal 0 in microseconds since the epoch; record n is written at
     #: base_us + n, so that of two records with one key the later in the input wins whole. A record
-    #: whose source has it in a field is written at what that says.
+    #: whose source has a timestamp field is written at the time in that field.
     base_us: int
     unit_bytes: int  #: a unit ends with the first record that makes it at least this long
-    ttl_s: int = 0  #: of rows without one of their own; 0: the table's default
+    ttl_s: int = 0  #: for rows without their own; 0: the table's default
     nulls: str = "unset"  #: unset | tombstone
     consistency: str = "LOCAL_QUORUM"
     strategy: str = "pipeline"
-    #: Records whose ordinal is outside [first, end) are passed over (--skip-rows, --max-rows).
+    #: Records with an ordinal outside [first, end) are skipped (--skip-rows, --max-rows).
     ordinal_first: int = 0
     ordinal_end: int = ORDINAL_END
     block_bytes: int = 2**21

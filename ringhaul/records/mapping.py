@@ -1,4 +1,4 @@
-"""Which field of the file goes into which column. Pure; every refusal names the option to use."""
+"""Map the fields of a file to columns. Pure; every error names the option to use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ringhaul.records.row_fields import TTL, WRITETIME
 
 
 class RowFields(NamedTuple):
-    """The fields that say how a row is written; one that is called as a column goes there, too."""
+    """The fields that say how a row is written; one with a column's name is loaded there, too."""
 
     timestamp: str | None = None
     ttl: str | None = None
@@ -23,10 +23,10 @@ class RowFields(NamedTuple):
 
 NO_ROW_FIELDS = RowFields()
 
-#: What a field of an unload may be called, before a column in parentheses -> its option, in words.
+#: Function in the name of an unload's field, such as `ttl(c)` -> (load's option, what it says).
 _ROW_FUNCTIONS = {
     "writetime": (WRITETIME.option, "when rows were written"),
-    "ttl": (TTL.option, "how long they live"),
+    "ttl": (TTL.option, "how long rows live"),
 }
 
 
@@ -40,13 +40,13 @@ def map_fields(
     takes_columns: bool = True,
     taken: RowFields = NO_ROW_FIELDS,
 ) -> tuple[tuple[str, str], ...]:
-    """(field, column) pairs in the order of the fields.
+    """Return (field, column) pairs in the order of the fields.
 
     Without `mapping` every field goes to the column of its name. With it (field name or
     0-based position -> column) only the fields it names are loaded. Fields in `skip` are left
-    out; those `taken` to say how rows are written need no column. `takes_columns`: --columns can
-    name the fields of such a source. Raises `UsageError` for a field without a column, a column
-    twice, a type that cannot be loaded, or a primary key column that no field fills.
+    out; those in `taken`, which say how rows are written, need no column. `takes_columns`: whether
+    --columns can name the fields of the source. Raises `UsageError` for a field without a column,
+    a column used twice, a type that cannot be loaded, or a primary key column without a field.
     """
     _check_skips(fields, skip, source)
     left_out = set(skip)
@@ -78,13 +78,13 @@ def map_fields(
 
 
 def _way_out(field: str, column: str) -> str:
-    """What to give for a field without a column."""
+    """Return what to do about a field without a column."""
     skip = f"--skip-columns {shlex.quote(field)}"
     function = field.partition("(")[0].lower()
     if field == column and field.endswith(")") and function in _ROW_FUNCTIONS:
-        option, told = _ROW_FUNCTIONS[function]
+        option, meaning = _ROW_FUNCTIONS[function]
         taken = f"{option} {shlex.quote(field)}"
-        return f"If it is {told}, load takes {taken}; or leave it out with {skip}"
+        return f"If it says {meaning}, load takes {taken}; or leave it out with {skip}"
     pair = shlex.quote(f"{field}=COLUMN")
     return f"Leave it out with {skip}, or name its column with --mapping {pair}"
 
@@ -92,8 +92,10 @@ def _way_out(field: str, column: str) -> str:
 def find_row_fields(
     fields: Sequence[str], wanted: RowFields, *, source: str, positions: bool = True
 ) -> RowFields:
-    """The fields that are `wanted` by their names or, if these are no names, 0-based `positions`.
-    Raises `UsageError` for one that is no field, that two fields are called, or that is both."""
+    """Find the `wanted` fields by their names or, if these are not names, 0-based `positions`.
+
+    Raises `UsageError` for one that is not a field, that several fields are named, or that is both.
+    """
     found = []
     for meant, name in zip((WRITETIME, TTL), wanted, strict=True):
         field = name if name in fields else None
@@ -113,7 +115,7 @@ def find_row_fields(
     if found[0] is not None and found[0] == found[1]:
         raise UsageError(
             f"{source}: {WRITETIME.option} and {TTL.option} both name field {found[0]!r}: "
-            "give each a field of its own"
+            "give each its own field"
         )
     return RowFields(*found)
 
@@ -126,9 +128,10 @@ def refuse_other_case(
     skip: Sequence[str] = (),
     takes_columns: bool = True,
 ) -> None:
-    """Raise `UsageError` for fields that differ from columns only in case, with all that is to be
-    given instead. Not where it is unclear which column is meant, nor for names that these options
-    cannot hold. The last two arguments are those of `map_fields`.
+    """Raise `UsageError` for fields that differ from columns only in case.
+
+    The message says what to give instead. Does nothing if it is unclear which column is meant, or
+    if these options cannot hold the names. The last two arguments are those of `map_fields`.
     """
     columns = _by_lower_case(set(table.column_names) - set(fields))
     others = _by_lower_case(set(fields) - set(table.column_names) - set(skip))
@@ -139,17 +142,17 @@ def refuse_other_case(
     }
     if not meant or any(character in field for field in fields for character in ",="):
         return
-    told = ", ".join(
+    differences = ", ".join(
         f"field {field} differs from column {meant[field]} only in case"
         for field in fields
         if field in meant
     )
-    # A mapping loads nothing but the fields that it names: it has to name all of them.
+    # A mapping loads only the fields that it names, so it has to name all of them.
     wanted = [field for field in fields if field not in skip]
     pairs = shlex.quote(",".join(f"{field}={meant.get(field, field)}" for field in wanted))
     names = shlex.quote(",".join(meant.get(field, field) for field in fields))
     columns_too = f" or --columns {names}" if takes_columns else ""
-    raise UsageError(f"{source}: {told}: use --mapping {pairs}{columns_too}")
+    raise UsageError(f"{source}: {differences}: use --mapping {pairs}{columns_too}")
 
 
 def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
@@ -162,11 +165,11 @@ def _by_lower_case(names: Collection[str]) -> dict[str, list[str]]:
 def find_fields(
     fields: Sequence[str], table: TableSchema, *, source: str, otherwise: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """(field, column) pairs in the order of the fields: each column is filled by the one field of
-    its name, and other fields are left out. For what no option maps: values of `lookup` and `exec`.
+    """Return (field, column) pairs in the order of the fields, matched by name.
 
-    Raises `UsageError` for a column that has no such field, with what to do `otherwise`, or whose
-    type cannot be loaded.
+    Other fields are left out. For inputs without a mapping option: values of `lookup` and `exec`.
+    Raises `UsageError` for a column without exactly one such field, with what to do `otherwise`,
+    or of a type that cannot be loaded.
     """
     for column in table.column_names:
         if fields.count(column) > 1:
@@ -183,7 +186,7 @@ def find_fields(
 
 
 def not_loadable(table: TableSchema, column: str) -> str | None:
-    """Why no INSERT can write a column; None: it can."""
+    """Return why no INSERT can write a column; None: one can."""
     cql_type = table.type_of(column)
     try:
         if loadable(table.parsed_type(column)):
@@ -201,11 +204,11 @@ def map_names(
     source: str,
     taken: RowFields = NO_ROW_FIELDS,
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Fields and (field, column) pairs of a source whose records name their values (jsonl).
+    """Return fields and (field, column) pairs of a source whose records name their values (jsonl).
 
-    The fields are every name that may stand in a record: those of the columns, of the mapping, of
-    `skip`, and those `taken` to say how rows are written. Columns that no INSERT can write are left
-    out. Raises `UsageError` as `map_fields`.
+    The fields are all names that a record may have: those of the columns, of the mapping, of
+    `skip`, and those in `taken`, which say how rows are written. Columns that no INSERT can write
+    are left out. Raises `UsageError` like `map_fields`.
     """
     free = [c for c in table.column_names if c not in skip and not_loadable(table, c) is None]
     names = list(mapping) if mapping else free
@@ -219,13 +222,13 @@ def _check_skips(fields: Sequence[str], skip: Sequence[str], source: str) -> Non
     for name in skip:
         if name not in fields:
             raise UsageError(
-                f"{source}: --skip-columns names {name!r}, which is no field of it"
+                f"{source}: --skip-columns names {name!r}, which is not one of its fields"
                 f"{nearest(name, fields)}"
             )
 
 
 def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) -> dict[str, str]:
-    """Field name -> column for an explicit mapping; a number is a 0-based position."""
+    """Return field name -> column for an explicit mapping; a number is a 0-based position."""
     wanted: dict[str, str] = {}
     for name, column in mapping.items():
         field = _field_named(name, fields)
@@ -241,7 +244,7 @@ def _by_mapping(fields: Sequence[str], mapping: Mapping[str, str], source: str) 
 
 
 def _field_named(name: str, fields: Sequence[str]) -> str | None:
-    """The field of this name, or at this position from 0."""
+    """Return the field with this name, or at this position from 0."""
     if name in fields:
         return name
     return fields[int(name)] if name.isdecimal() and int(name) < len(fields) else None

@@ -1,4 +1,4 @@
-"""A record that could not be loaded: its original bytes, where it stood and why.
+"""A record that could not be loaded: its original bytes, its place and the reason.
 
 Rejects of a unit are committed with the unit's result as one compressed blob of JSON Lines, so
 that they are counted exactly once like everything else.
@@ -16,11 +16,11 @@ from typing import Any
 #: A record's bytes are kept in the ledger up to this length; of a longer one only its place is
 #: kept (the ledger is memory). Such a record is nearly always two records run together.
 KEPT_BYTES_MAX = 64 * 1024
-#: Of one unit's rejects the bytes are kept until they take so much, compressed; of those that
-#: follow only their places. Far below what Redis takes as one value (512 MiB).
+#: The bytes of one unit's rejects are kept up to this compressed size; of those that follow, only
+#: their places. Far below the largest value that Redis takes (512 MiB).
 KEPT_UNIT_BYTES_MAX = 16 * 2**20
 
-#: Compressed bytes taken apart at a time.
+#: Compressed bytes to decompress at a time.
 CHUNK_BYTES = 64 * 1024
 
 
@@ -28,21 +28,21 @@ CHUNK_BYTES = 64 * 1024
 class Reject:
     """One rejected record."""
 
-    file: str  #: or the table, of a row that was read
+    file: str  #: or the table, for a row that was read
     offset: int  #: byte offset of the record in the file (in the decoded stream of a .gz etc.)
     length: int  #: bytes of the record without its line end
-    line: int  #: 1-based physical line on which the record starts; 0: of a table
-    #: split | parse | transform | cast | key | write; of what is compared also missing | differs |
-    #: read; of what is asked for also read | doubt | missing | condition
+    line: int  #: 1-based physical line on which the record starts; 0: a row of a table
+    #: split | parse | transform | cast | key | write; for a comparison also missing | differs |
+    #: read; for a lookup or an exec also read | doubt | missing | condition
     stage: str
-    column: str | None  #: the column at fault, where one is known
+    column: str | None  #: the column at fault, if it is known
     reason: str
-    #: The record's original bytes; None when longer than KEPT_BYTES_MAX, or when those before it in
+    #: The record's original bytes; None if longer than KEPT_BYTES_MAX, or if those before it in
     #: its unit take KEPT_UNIT_BYTES_MAX.
     data: bytes | None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON types; the bytes as base64."""
+        """Return a dict of JSON types, with the bytes as base64."""
         row = asdict(self)
         if self.data is not None:
             row["data"] = base64.b64encode(self.data).decode()
@@ -54,7 +54,7 @@ class Reject:
 
 
 class RejectLog:
-    """Rejects of one unit, compressed as they come: a unit may have a million of them."""
+    """Rejects of one unit, compressed as they are added: a unit may have a million of them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -73,20 +73,20 @@ class RejectLog:
                 self._kept_bytes += len(chunk)
 
     def so_far(self) -> bytes:
-        """All of it; empty when there was no reject. The log goes on."""
+        """Return all of it; empty if there was no reject. The log stays open."""
         if not self.count:
             return b""
         return b"".join([*self._chunks, self._compressor.copy().flush()])
 
     def blob(self) -> bytes:
-        """All of it; empty when there was no reject. Ends the log."""
+        """Return all of it, empty if there was no reject, and end the log."""
         if not self.count:
             return b""
         return b"".join([*self._chunks, self._compressor.flush()])
 
 
 def unpack_rejects(blob: bytes) -> Iterator[Reject]:
-    """The rejects of a log's blob, in the order in which they were added."""
+    """Yield the rejects of a log's blob, in the order in which they were added."""
     decompressor, rest = zlib.decompressobj(), b""
     for start in range(0, len(blob), CHUNK_BYTES):
         text = rest + decompressor.decompress(blob[start : start + CHUNK_BYTES])

@@ -1,8 +1,8 @@
-"""Write time and time to live of rows, from fields of the input. Pure.
+"""Write time and TTL of rows, from fields of the input. Pure.
 
-Both are what `writetime()` and `ttl()` of Cassandra give, so that what was unloaded with them is
-loaded as it was. Values are read by the encoders of columns of their kinds, whatever the format of
-the source; a time is then made exact to the microsecond, where a column keeps milliseconds.
+Both have the form of Cassandra's `writetime()` and `ttl()`, so that rows unloaded with them are
+loaded unchanged. Values are read by the encoders of columns of the same types, whatever the format
+of the source; a time is then made exact to the microsecond, where a column keeps milliseconds.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from ringhaul.cql.typed import refusal
 from ringhaul.cql.typed.faults import value_faults
 from ringhaul.cql.types import CqlType
 
-#: Makes cells of one column's values: (type, values, text format, null_length=).
+#: Encodes one column's values into cells: (type, values, text format, null_length=).
 ColumnEncoder = Callable[..., Column]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 #: Cassandra's TTL is at most 20 years (`Attributes.MAX_TTL`).
 TTL_S_MAX = 20 * 365 * 24 * 3600
-#: An int64, but for its least value, which stands for no time (`Attributes.getTimestamp`).
+#: An int64, except for its least value, which means no time (`Attributes.getTimestamp`).
 WRITETIME_US_MAX = 2**63 - 1
 
 _BIGINT, _INT, _TIMESTAMP = CqlType("bigint"), CqlType("int"), CqlType("timestamp")
 _DATED = r"^\s*[+-]?[0-9]{4,9}-[0-9]{2}"
-#: What stands behind the milliseconds of a second.
+#: The digits after the milliseconds of a second.
 _FINE = r":[0-9]{2}[.,][0-9]{3}(?P<fine>[0-9]+)"
 
 
 class RowField(NamedTuple):
-    """What a field says of its row."""
+    """What a field says about its row."""
 
-    told: str  #: in words
-    option: str  #: by which a field is named
-    kind: CqlType  #: of its values, where they are kept as they are
+    told: str  #: name for messages
+    option: str  #: that names the field
+    kind: CqlType  #: of its values, where they stay unchanged
     encode: Callable[[ColumnEncoder, Any, TextFormat], Column]
     refusal: Callable[[pa.DataType], str | None]
 
 
 def encode_write_times(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
-    """Cells of `bigint`, in microseconds since 1970: of whole numbers of them, and of times.
+    """Return `bigint` cells, in microseconds since 1970, from such numbers and from times.
 
-    `encode` is that of the source's columns, `values` are in the form it takes.
+    `encode` is the encoder of the source's columns, `values` are in the form it takes.
     """
     values, valid = _present(values)
     if _are_text(values):
@@ -76,7 +76,7 @@ def encode_write_times(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> C
 
 
 def encode_ttls(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
-    """Cells of `int`, in seconds from 0 to `TTL_S_MAX`. See `encode_write_times`."""
+    """Return `int` cells, in seconds from 0 to `TTL_S_MAX`. See `encode_write_times`."""
     values, valid = _present(values)
     cells, faults = encode(_INT, values, fmt, null_length=NULL_LENGTH)
     ttls_s = _integers(cells, ">i4")
@@ -89,14 +89,14 @@ def encode_ttls(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> Column:
 
 
 def write_times_or(own: Cells, timestamps: Integers) -> Cells:
-    """The write times of rows: `timestamps` for those without one of their own."""
+    """Return the write times of rows, with `timestamps` for those without their own."""
     if own.fixed_values is not None:
         return own
     return Cells.fixed(np.where(own.lengths < 0, timestamps, _integers(own, ">i8")).astype(">i8"))
 
 
 def ttls_or(own: Cells, ttl_s: int) -> Cells:
-    """The TTLs of rows: `ttl_s` for those without one of their own; 0: the table's."""
+    """Return the TTLs of rows, with `ttl_s` for those without their own; 0: the table's."""
     if own.fixed_values is not None:
         return own
     if not ttl_s:
@@ -105,7 +105,7 @@ def ttls_or(own: Cells, ttl_s: int) -> Cells:
 
 
 def _no_write_time(arrow: pa.DataType) -> str | None:
-    """Why no value of an Arrow type is a write time; None: they can be."""
+    """Return why values of an Arrow type cannot be write times; None: they can."""
     if refusal(_BIGINT, arrow) is None or refusal(_TIMESTAMP, arrow) is None:
         return None
     return f"{arrow} does not become a write time"
@@ -127,9 +127,9 @@ _RANGE = f"{-WRITETIME_US_MAX}..{WRITETIME_US_MAX}"
 def _numbers_or_times(
     encode: ColumnEncoder, values: Any, fmt: TextFormat
 ) -> tuple[Integers, Faults]:
-    """Of what may be either: what begins as a date is a time, anything else should be a number."""
+    """Convert values of either kind: one that begins like a date is a time, others are numbers."""
     if isinstance(values, list):
-        # Python's, of a transform: as text they keep their microseconds.
+        # Python's values, from a transform: as text they keep their microseconds.
         values = [value.isoformat() if hasattr(value, "isoformat") else value for value in values]
     texts = _texts(values)
     dated = _matching(texts, _DATED)
@@ -153,8 +153,8 @@ def _numbers(encode: ColumnEncoder, values: Any, fmt: TextFormat) -> tuple[Integ
 def _times(
     encode: ColumnEncoder, values: Any, fine: tuple[Integers, Mask], fmt: TextFormat
 ) -> tuple[Integers, Faults]:
-    """Microseconds of times: their milliseconds are those of a column, and behind them stand
-    `fine`: the microseconds, and where there is more than these."""
+    """Return the microseconds of times: the milliseconds that a column would hold, plus `fine`:
+    the microseconds after them, and whether there are finer digits."""
     cells, faults = encode(_TIMESTAMP, values, _iso_format(fmt), null_length=NULL_LENGTH)
     fine_us, finer = fine
     milliseconds = _integers(cells, ">i8")
@@ -169,7 +169,7 @@ def _times(
 
 @lru_cache
 def _iso_format(fmt: TextFormat) -> TextFormat:
-    """Patterns and units are said of columns; without a zone a time is in that of the load."""
+    """Drop patterns and units, which are for columns; a time without a zone is in the load's."""
     return replace(fmt, timestamp_formats=(), epoch_unit="ms")
 
 
@@ -191,7 +191,7 @@ def _fine_of_type(values: Any) -> tuple[Integers, Mask]:
 
 
 def _present(values: Any) -> tuple[Any, Mask | None]:
-    """The values that are not null, and which those are (None: all)."""
+    """Return the values that are not null, and a mask of them (None: all)."""
     if isinstance(values, list):
         valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
         return (values, None) if valid.all() else (filtered(values, valid), valid)
@@ -207,7 +207,7 @@ def _present(values: Any) -> tuple[Any, Mask | None]:
 
 
 def _are_text(values: Any) -> bool:
-    """Whether each may be a number or a time. Binary is the text of CSV: no other is loaded."""
+    """Return whether a value may be a number or a time. Binary is CSV text: no other is loaded."""
     return isinstance(values, list) or any(
         of(values.type)
         for of in (
@@ -220,7 +220,7 @@ def _are_text(values: Any) -> bool:
 
 
 def _spread(values: npt.NDArray[Any], faults: Faults, valid: Mask | None) -> Column:
-    """Cells on the rows that have a value, nulls on the others."""
+    """Return cells on the rows that have a value, nulls on the others."""
     cells = Cells.fixed(values)
     if valid is None:
         return Column(cells, faults)
@@ -228,13 +228,13 @@ def _spread(values: npt.NDArray[Any], faults: Faults, valid: Mask | None) -> Col
 
 
 def _moved(faults: Faults, chosen: Mask) -> Faults:
-    """Faults among the rows that are chosen, as those of all rows."""
+    """Renumber faults of the chosen rows to those of all rows."""
     rows = np.flatnonzero(chosen)
     return {int(rows[row]): fault for row, fault in faults.items()}
 
 
 def _integers(cells: Cells, wire: str) -> Integers:
-    """The numbers in cells of one width; 0 where there is none."""
+    """Return the numbers in cells of one width; 0 for null."""
     fixed = cells.fixed_values
     if fixed is not None:
         return fixed.astype(np.int64)
@@ -245,7 +245,7 @@ def _integers(cells: Cells, wire: str) -> Integers:
 
 
 def _texts(values: Any) -> pa.BinaryArray:
-    """Values as text; empty where they are of another kind."""
+    """Return values as text; empty for values of another kind."""
     if not isinstance(values, list):
         return values if values.type == pa.binary() else values.cast(pa.string()).cast(pa.binary())
     raw = [v.encode("utf-8", "surrogatepass") if isinstance(v, str) else b"" for v in values]
@@ -253,7 +253,7 @@ def _texts(values: Any) -> pa.BinaryArray:
 
 
 def filtered(values: Any, mask: Mask) -> Any:
-    """The values where `mask` is true, in either form that encoders take."""
+    """Return the values where `mask` is true, in either form that encoders take."""
     if isinstance(values, list):
         return list(compress(values, mask))
     return values.filter(pa.array(mask))
@@ -265,7 +265,7 @@ def _matching(texts: Any, pattern: str) -> Mask:
 
 
 def _faults_of(values: Any, bad: Mask, reason: str) -> Faults:
-    """The same reason, behind the value, for each row of `bad`."""
+    """Return the same reason, after the value, for each row of `bad`."""
     if not _are_text(values):
         return value_faults(_TIMESTAMP, values, bad, reason)
     texts = filtered(_texts(values), bad).to_pylist()
@@ -280,7 +280,7 @@ def _fault(reason: str) -> Fault:
 
 
 def _advised(column: Column, name: str, advice: str) -> Column:
-    """The faults as those of the field, with what to give instead."""
+    """Return the column with its faults named after the field, and with what to give instead."""
     faults = {
         row: Fault("", name, f"{fault.reason}; {advice}") for row, fault in column.faults.items()
     }

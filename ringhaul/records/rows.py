@@ -1,7 +1,7 @@
-"""A block of records -> columns of CQL cells, and the records that cannot become rows.
+"""Encode a block of records as columns of CQL cells, and reject those that cannot become rows.
 
 Everything here is per column. A record leaves the block at its first fault (a field count, a
-value, its key) and becomes a `Reject`; the others go on together. Pure: no I/O.
+value, its key) and becomes a `Reject`; the others continue together. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ PARTITION_KEY_BYTES_MAX = 65535
 @dataclass(frozen=True)
 class EncodedRows:
     """Rows of one block, ready to be bound: one `Cells` per column, then the timestamp, and the TTL
-    where rows have their own."""
+    if rows have their own."""
 
     columns: list[Cells]
     keys: pa.BinaryArray  #: the routing key of each row
-    records: npt.NDArray[np.int64]  #: the record of each row, as an index into the block
+    records: npt.NDArray[np.int64]  #: index in the block of each row's record
     block: AnyBlock
-    #: Where in `columns` the timestamp is, of rows that must not be written twice at one time;
-    #: None: they may be, which changes nothing.
+    #: Place in `columns` of the timestamp, for rows that must not be written twice at the same
+    #: time; None: a repeated write changes nothing.
     timestamp_at: int | None = None
-    #: Whether these are static columns of partitions without a row: values of another statement
-    #: (`Statements.statics`), whose columns are those of `TableSchema.without_rows`.
+    #: Whether these are static columns of partitions without a row: values for another statement
+    #: (`Statements.statics`), with the columns of `TableSchema.without_rows`.
     static: bool = False
 
     def __len__(self) -> int:
         return len(self.records)
 
     def later(self, by_us: int) -> EncodedRows:
-        """The same rows, written so many microseconds later, if that is needed (`timestamp_at`)."""
+        """Return the rows with later timestamps, if they need them (`timestamp_at`)."""
         if self.timestamp_at is None or not by_us:
             return self
         columns = list(self.columns)
         timestamps = columns[self.timestamp_at].fixed_values
         assert timestamps is not None  # every row has one
-        # None beyond what there is: it would come back as the least.
+        # Stay within int64: an overflow would wrap around to the least value.
         latest = np.minimum(timestamps.astype(np.int64), 2**63 - 1 - by_us)
         columns[self.timestamp_at] = bigint_cells(latest + by_us)
         return replace(self, columns=columns)
 
     def joined(self) -> pa.BinaryArray:
-        """Each row's bound values as they stand in a request."""
+        """Return each row's bound values as they appear in a request."""
         return join_rows(self.columns)
 
 
 class Part(NamedTuple):
-    """What some records of a block became. `records` are those loaded, dropped, filtered and the
-    rejects."""
+    """What some records of a block became. `records` are the loaded, dropped, filtered and rejected
+    ones."""
 
     rows: list[EncodedRows]  #: all rows of a record are in one part
     rejects: list[Reject]
-    records: int  #: of those that the job asked for
+    records: int  #: of those that the job covers
     loaded: int  #: records that became rows
     dropped: int = 0  #: left out by a transform
     filtered: int = 0  #: left out by the condition
@@ -101,18 +101,18 @@ class RowEncoder:
         self._primary = [self._columns.index(name) for name in job.table.primary_key]
         self._appends = self._appending(self._columns)
         alone = job.table.without_rows(self._columns)
-        #: Where the columns of partitions without rows are; empty: there are no such partitions.
+        #: Places of the columns of partitions without rows; empty: there are no such partitions.
         self._alone = [self._columns.index(name) for name in alone]
         self._alone_appends = self._appending(alone)
         self._later_us = later_us
         self._shaper = None
         if job.transforms or job.where:
-            from ringhaul.records.shape import Shaper  # what most loads do not need to import
+            from ringhaul.records.shape import Shaper  # not needed by most loads
 
             self._shaper = Shaper(job, source, self._fields, self._table, transforms)
 
     def parts(self, block: AnyBlock, tick: Callable[[], None] = _no_tick) -> Iterator[Part]:
-        """What becomes of the records of a block that the job asked for, each of them once.
+        """Yield what becomes of the records of a block that the job covers, each of them once.
 
         `tick` is called between calls of transforms. Raises `TransformError`.
         """
@@ -120,12 +120,12 @@ class RowEncoder:
             rows, rejects, count = self.encode(block)
             yield Part(rows, rejects, count, sum(map(len, rows)))
             return
-        asked = self._asked(block)
-        asked_count = int(np.count_nonzero(asked))
-        if not asked_count:
+        covered = self._covered(block)
+        covered_count = int(np.count_nonzero(covered))
+        if not covered_count:
             return
-        parsed = self._fields.parse(block, asked)
-        for shaped in self._shaper.shape(parsed, asked_count, tick):
+        parsed = self._fields.parse(block, covered)
+        for shaped in self._shaper.shape(parsed, covered_count, tick):
             faults = shaped.faults
             for cells, records in shaped.rows:
                 self._check_keys(cells, records, faults)
@@ -144,23 +144,22 @@ class RowEncoder:
             )
 
     def left_out(self, block: AnyBlock, loss: Loss) -> Iterator[Part]:
-        """What becomes of a block of one record that cost a process: a reject, if the job asks for
-        it."""
-        if self._asked(block).any():
+        """Yield the reject for a block of one record that cost a process, if the job covers it."""
+        if self._covered(block).any():
             yield Part([], [self.reject(block, 0, *_reject_of(loss))], 1, 0)
 
     def encode(self, block: AnyBlock) -> tuple[list[EncodedRows], list[Reject], int]:
-        """Rows to write, rejects, and how many records of the block the job asked for.
+        """Return rows to write, rejects, and how many records of the block the job covers.
 
         Rows and rejects together are exactly those records.
         """
-        asked = self._asked(block)
-        asked_count = int(np.count_nonzero(asked))
-        if not asked_count:
+        covered = self._covered(block)
+        covered_count = int(np.count_nonzero(covered))
+        if not covered_count:
             return [], [], 0
         if block.defect is not None:
             return [], [self.reject(block, 0, "split", None, block.defect)], 1
-        columns, records, faults = self._fields.parse(block, asked)
+        columns, records, faults = self._fields.parse(block, covered)
         encode = self._fields.encode
         cells = [
             self._table.encode(encode, place, values, records, faults)
@@ -168,21 +167,21 @@ class RowEncoder:
         ]
         self._check_keys(cells, records, faults)
         rows = self._rows(block, cells, records, faults)
-        return rows, self.rejects(block, faults), asked_count
+        return rows, self.rejects(block, faults), covered_count
 
     def reject(
         self, block: AnyBlock, record: int, stage: str, column: str | None, reason: str
     ) -> Reject:
-        """The reject of one record of a block."""
+        """Return the reject of one record of a block."""
         return self.rejects(block, {record: (stage, column, reason)})[0]
 
-    def _asked(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
-        """Which records of the block the job asks for."""
+    def _covered(self, block: AnyBlock) -> npt.NDArray[np.bool_]:
+        """Return which records of the block the job covers: it may have limits."""
         ordinals = block.position.ordinal + np.arange(block.records_count, dtype=np.int64)
         return (ordinals >= self._job.ordinal_first) & (ordinals < self._job.ordinal_end)
 
     def rejects(self, block: AnyBlock, faults: Mapping[int, Fault]) -> list[Reject]:
-        """The rejects of a block, which are given by their records, in their order."""
+        """Return the rejects of a block, from faults by record, in the records' order."""
         records = sorted(faults)
         rejects = []
         for record, line in zip(records, self._fields.lines(block, records), strict=True):
@@ -209,7 +208,7 @@ class RowEncoder:
         records: npt.NDArray[np.int64],
         faults: dict[int, Fault],
     ) -> None:
-        """Nulls in the primary key, and partition keys that Cassandra refuses by length."""
+        """Note nulls in the primary key, and partition keys too long for Cassandra."""
         alone = self._without_row(cells)
         for position in self._primary:
             column = self._columns[position]
@@ -284,8 +283,10 @@ class RowEncoder:
         return [rows.later(self._later_us)]
 
     def _without_row(self, cells: list[Cells]) -> npt.NDArray[np.bool_] | None:
-        """Which records are a partition's static columns and no row: an unload writes such a
-        partition without clustering columns. None: there are no static columns."""
+        """Return which records hold a partition's static columns and no row.
+
+        An unload writes such a partition without clustering columns. None: no static columns.
+        """
         if not self._alone:
             return None
         given = [cells[place].lengths >= 0 for place in range(len(self._columns))]
@@ -312,12 +313,12 @@ def _reject_of(loss: Loss) -> tuple[str, str | None, str]:
 
 
 def _distinct(parts: list[npt.NDArray[np.int64]]) -> int:
-    """How many different records there are."""
+    """Return the number of different records."""
     return len(np.unique(np.concatenate(parts))) if parts else 0
 
 
 def bound_values(rows: EncodedRows, row: int) -> list[bytes | None]:
-    """The values of one row; None: null or unset."""
+    """Return the values of one row; None: null or unset."""
     chosen = np.zeros(len(rows), np.bool_)
     chosen[row] = True
     cells = [column.filter(chosen) for column in rows.columns]

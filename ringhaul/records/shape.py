@@ -1,8 +1,8 @@
-"""Records to rows where that is not one to one: through transforms, past a condition. Pure.
+"""Turn records into rows where that is not one to one: by transforms, or a condition. Pure.
 
-A record becomes rows whole or not at all: what is wrong with one of its rows is wrong with it.
-Where a condition is given, the columns that it is about are converted first, and of rows that are
-not wanted nothing else: their other values may be anything.
+A record becomes rows whole or not at all: a fault of one of its rows is a fault of the record. With
+a condition, the columns that it is about are converted first. Nothing else is converted of rows
+that it excludes, so their other values may be anything.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class ShapedRows(NamedTuple):
     """Rows in cells, one `Cells` for each column."""
 
     cells: list[Cells]
-    records: Records  #: the record of each row, as an index into the block
+    records: Records  #: index in the block of each row's record
 
 
 class Shaped(NamedTuple):
     """What some records of a block became."""
 
     records: int  #: how many
-    rows: list[ShapedRows]  #: those of records at fault are among them
+    rows: list[ShapedRows]  #: including those of records at fault
     faults: dict[int, Fault]
     dropped: int  #: records that a transform left out
-    filtered: int  #: records of which the condition left out every row
+    filtered: int  #: records whose rows were all excluded by the condition
 
 
 class Shaper:
@@ -67,17 +67,17 @@ class Shaper:
         self._source, self._fields, self._columns = source, fields, columns
         self._condition: Condition | None = None
         if job.where:
-            from ringhaul.records.condition import Condition  # sqlglot, which takes long to import
+            from ringhaul.records.condition import Condition  # imports sqlglot, which is slow
 
             self._condition = Condition(job.where, job.table, columns.names)
         self._results = _Results(source, columns, transforms) if transforms else None
         self._chain = Chain(transforms, source.results)
 
     def shape(self, parsed: Parsed, asked_count: int, tick: Callable[[], None]) -> Iterator[Shaped]:
-        """The `asked_count` records of a block that were asked for, some of them at a time; `tick`
-        is called between them.
+        """Yield what the `asked_count` records of a block became, some of them at a time; calls
+        `tick` in between.
 
-        Raises `TransformError` where a transform gives what is no result.
+        Raises `TransformError` if a transform returns an invalid result.
         """
         if self._results is None:
             rows, wanted = self._past_condition(
@@ -132,13 +132,13 @@ class Shaper:
         faults: dict[int, Fault],
         encode: ColumnEncoder,
     ) -> tuple[ShapedRows, Mask]:
-        """The rows that are wanted, and which those are."""
+        """Return the rows that the condition accepts, and a mask of them."""
         wanted = np.ones(len(records), np.bool_)
         known: dict[int, Cells] = {}
         if self._condition is not None:
             for place in self._condition.places:
                 known[place] = self._columns.encode(encode, place, columns[place], records, faults)
-            # What is at fault is told as such, whatever the condition would say.
+            # A record at fault is reported as such, whatever the condition would say.
             good = ~_among(records, faults)
             wanted = good.copy()
             readable = [known[place].filter(good) for place in self._condition.places]
@@ -156,7 +156,7 @@ class Shaper:
 
 
 class _Results:
-    """What transforms give, as values of the columns that are loaded."""
+    """The results of transforms, as values of the columns that are loaded."""
 
     def __init__(
         self, source: LoadSource, columns: TableColumns, transforms: tuple[Transform, ...]
@@ -165,12 +165,15 @@ class _Results:
         self._known = frozenset(source.results)
         self._columns = columns
         self._name = transforms[-1].name
-        #: (place, Arrow type) that were looked at.
+        #: (place, Arrow type) pairs that were checked.
         self._fitting: set[tuple[int, pa.DataType]] = set()
 
     def columns_of(self, given: Mapping[str, Any]) -> list[Any]:
-        """The columns in the order of the mapping. Raises `TransformError` for other ones than at
-        first, and for one whose type is none for its column."""
+        """Return the columns in the order of the mapping.
+
+        Raises `TransformError` if they are not those of the first records, or if the type of one
+        does not fit its column.
+        """
         if not given.keys() <= self._known:
             unknown = next(name for name in given if name not in self._known)
             raise TransformError(
@@ -201,20 +204,20 @@ class _Results:
 
 
 def misfit(kind: CqlType, values: Any) -> str | None:
-    """Why a column of a result can have no values of `kind`; None: it can."""
+    """Return why a column of a result cannot have values of `kind`; None: it can."""
     return None if isinstance(values, list) else refusal(kind, values.type)
 
 
 def encode_result(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
-    """Cells of a column that a transform gave. Text is read as a field of a CSV file is."""
+    """Encode a column that a transform returned. Text is read like a field of a CSV file."""
     if isinstance(values, list):
         return encode_values(kind, values, fmt, null_length=null_length)
     return encode_typed(kind, values, fmt, null_length=null_length)
 
 
 def _encode_json_result(kind: CqlType, values: Any, fmt: TextFormat, *, null_length: int) -> Column:
-    """As `encode_result`, of records in JSON: what is said of the numbers of CSV is not for them,
-    whether or not a transform stands in between."""
+    """Encode like `encode_result`, for records in JSON: options for numbers in CSV do not apply,
+    whether or not a transform comes in between."""
     return encode_result(kind, values, json_format(fmt), null_length=null_length)
 
 
@@ -228,10 +231,10 @@ _ENCODE_RESULT: Mapping[str, ColumnEncoder] = {
 def source_batch(
     source: LoadSource, parsed: Parsed
 ) -> tuple[pa.RecordBatch, Records, dict[int, Fault]]:
-    """What the first transform gets: the fields of some records, and the record of each row.
+    """Return the first transform's input: fields of some records, and the record of each row.
 
-    The fields of text files are text. Records with bytes that are no text are left out, and are
-    faults beside those of `parsed`.
+    The fields of text files are text. Records with bytes that are not text are left out, and added
+    to the faults of `parsed`.
     """
     names = list(source.fields)
     faults = dict(parsed.faults)
@@ -271,7 +274,7 @@ _TEXTS: Mapping[str, Callable[[Any], tuple[pa.Array, dict[int, str]]]] = {
 
 
 def _among(records: Records, faults: Mapping[int, Fault]) -> Mask:
-    """Which records are at fault."""
+    """Return which records are at fault."""
     if not faults:
         return np.zeros(len(records), np.bool_)
     return np.isin(records, np.fromiter(faults, np.int64, len(faults)))

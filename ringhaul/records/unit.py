@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Length of a unit that is a whole compressed file: read to its end.
+#: Length of a unit that is a whole compressed file, read to its end.
 TO_THE_END = -1
 
-#: Record count of a unit that nobody has counted yet.
+#: Record count of a unit that was not counted yet.
 UNCOUNTED = -1
 
 
@@ -38,11 +38,11 @@ class UnitResult(NamedTuple):
     """What one committed attempt did. The report is the sum of these."""
 
     source: int
-    #: Records of the unit that were asked for: loaded, dropped, filtered or rejected.
+    #: Records of the unit that the job covers: loaded, dropped, filtered or rejected.
     records: int
     dropped: int  #: records that a transform left out
     filtered: int  #: records that the job's condition left out
-    written: int  #: rows; one for each record that is loaded, unless there are transforms
+    written: int  #: rows; one for each loaded record, unless there are transforms
     rejected: int
     input_bytes: int
     retries: int

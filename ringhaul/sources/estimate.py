@@ -1,4 +1,4 @@
-"""About how many records sources hold, told from few of their bytes."""
+"""Estimate how many records sources hold, from few of their bytes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,39 +13,39 @@ from ringhaul.storage.access import is_url
 
 #: The lines of files up to this size are counted; larger ones are sampled.
 ESTIMATE_WHOLE_BYTES = 16 * 2**20
-#: The same behind URLs, where the bytes of many files come over one network.
+#: The limit for files behind URLs, where the bytes of many files come over one network.
 ESTIMATE_REMOTE_BYTES = 2 * 2**20
 ESTIMATE_SAMPLES = 8
 #: A sample misleads where record lengths drift through the file; too many is harmless.
 ESTIMATE_MARGIN = 1.5
-#: A file that is only sampled is taken to hold no more than a record for so many of its bytes, if
-#: that is more than the samples say: they tell nothing of records that are short elsewhere.
+#: A file that is only sampled is assumed to hold at most one record for this many of its bytes, if
+#: that is more than the samples suggest: records may be shorter elsewhere.
 PLAIN_RECORD_BYTES = 32
-#: The same of a compressed one, which is seen at its beginning alone.
+#: The same for a compressed file, of which only the beginning is seen.
 PACKED_RECORD_BYTES = 1
-#: Such caution ends here, and what the samples say counts alone. Row timestamps that begin so many
-#: microseconds (17 minutes) before a job harm less than an hour would: what an application wrote
-#: within them wins over the load.
+#: These assumptions count up to this number; beyond it, only the samples do. Row timestamps that
+#: begin this many microseconds (17 minutes) before a job do less harm than an hour would: what an
+#: application wrote within that time wins over the load.
 CAUTION_RECORDS = 1_000_000_000
 
 
 class Estimate(NamedTuple):
     """How many records a source holds."""
 
-    #: About, rather too many than too few.
+    #: Approximate, rather too many than too few.
     records: int
-    #: It hardly holds more, even where the records are shorter than any that was seen.
+    #: Unlikely to be exceeded, even where records are shorter than any that was seen.
     bound: int
 
 
 def most_records(estimates: Sequence[Estimate]) -> int:
-    """What sources hardly hold more than, together; with caution up to `CAUTION_RECORDS`."""
+    """Return a count that sources together hardly exceed; cautious up to `CAUTION_RECORDS`."""
     bound = sum(found.bound for found in estimates)
     return max(sum(found.records for found in estimates), min(bound, CAUTION_RECORDS))
 
 
 def estimate(source: SourceFile, dialect: CsvDialect = RFC_4180) -> Estimate:
-    """How many records a source holds.
+    """Estimate how many records a source holds.
 
     No record is shorter than a line, so lines are counted: all of a small file, samples of a
     large one, the beginning of a compressed one.

@@ -1,7 +1,7 @@
-"""A file to read: whether it is still the same, and its bytes, as they are or as text.
+"""Open a source file: check that it is unchanged, and read its bytes, as stored or as text.
 
 A plain file is read by ranges; a compressed one, or one whose encoding does not show where records
-end, only as a whole, as a stream. What lies behind URLs is `remote`'s.
+end, only as a whole, as a stream. Files behind URLs are read by `remote`.
 """
 
 import io
@@ -32,14 +32,14 @@ from ringhaul.storage.lanes import LaneReader
 from ringhaul.storage.remote import RemoteFile, RemoteReader
 from ringhaul.storage.roots import OutsideRoots
 
-#: Of each column of a file on a disk, read at a time. Without it pyarrow holds a column's share of
-#: the row group whole: 302 MB in one group took a process from 60 to 408 MB, and with this takes
-#: it to 114 MB, in the same time. 8 MiB give 140 MB.
+#: Bytes of each column of a file on a disk that are read at a time. Without it pyarrow holds a
+#: column's share of the row group whole: 302 MB in one group took a process from 60 to 408 MB, and
+#: with this to 114 MB, in the same time. 8 MiB give 140 MB.
 PARQUET_BUFFER_BYTES = 1 << 20
-#: The same of all columns that are read, of which there may be thousands, and the least of each.
+#: The most for all columns that are read, which may be thousands, and the least for each.
 PARQUET_BUFFERS_BYTES = 64 << 20
 PARQUET_BUFFER_BYTES_MIN = 16 << 10
-#: The same of a file behind a URL whose columns are read side by side: `LaneReader` holds them.
+#: For each column of a file behind a URL that is read side by side: `LaneReader` holds the bytes.
 LANE_BUFFER_BYTES = 64 << 10
 #: Timestamps of Spark, Hive and Impala (INT96) in microseconds, as they are in the years 1 to 9999:
 #: in nanoseconds, pyarrow's default, those outside of 1677 to 2262 come out as other times.
@@ -57,11 +57,11 @@ def check_unchanged(source: SourceFile) -> None:
     """Raise `SourceChanged` unless the file still has the size it was found with.
 
     Behind a URL: unless it is the same version. Raises `SourceMissing`, `SourceUnavailable`, and
-    `OutsideRoots` for what this host does not open for jobs.
+    `OutsideRoots` for a place that this host does not open for jobs.
     """
     check_place(source.path)
     if access().allowed_roots and scheme_of(source.path) == "file":
-        raise OutsideRoots(f"{source.path}: give it as a path; jobs of ringhaul do")
+        raise OutsideRoots(f"{source.path}: give it as a path, as jobs of ringhaul do")
     if is_url(source.path):
         remote.check_unchanged(_remote(source))
         return
@@ -110,14 +110,14 @@ def open_parquet(
 ) -> Iterator[ParquetSource]:
     """Open a Parquet file and read its footer.
 
-    `group`, `columns`: what will be read of it, which helps to read ahead behind a URL.
+    `group`, `columns`: what will be read, which helps to read ahead behind a URL.
     Raises `SourceMissing`, `SourceChanged` as `open_range` does, and `SourceCorrupt`.
     """
     check_unchanged(source)
     if not is_url(source.path):
         with open_stored(source) as checked:
-            # pyarrow opens files by their names: by this one it is the file that was checked,
-            # whatever the path leads to by now.
+            # pyarrow opens files by name: this name is the file that was checked, wherever the
+            # path leads by now.
             same = f"/proc/self/fd/{checked.fileno()}"
             path = same if access().allowed_roots and os.path.exists(same) else source.path
             with told(source.path):
@@ -160,13 +160,13 @@ def _pread(descriptor: int, at: int, size: int) -> bytes:
 
 
 def _buffer_bytes(columns: Sequence[str]) -> int:
-    """Of each column that is read of a file on a disk."""
+    """Return the buffer size for each column that is read from a file on a disk."""
     share = PARQUET_BUFFERS_BYTES // max(len(columns), 1)
     return max(PARQUET_BUFFER_BYTES_MIN, min(PARQUET_BUFFER_BYTES, share))
 
 
 def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIOBase:
-    """The bytes as they are stored. `window_bytes`: see `remote.open_ranges`."""
+    """Open a file to read its bytes as stored. `window_bytes`: see `remote.open_ranges`."""
     check_place(source.path)
     if is_url(source.path):
         if source.whole:
@@ -185,7 +185,7 @@ def open_stored(source: SourceFile, window_bytes: int | None = None) -> io.RawIO
 
 
 def decoded(source: SourceFile, file: io.RawIOBase, dialect: CsvDialect) -> Stream:
-    """The text in `file`, the bytes of `source` as they are stored."""
+    """Return the text in `file`, which has the stored bytes of `source`."""
     compression = compression_of(source.path)
     stream: Stream = (
         Decompressed(file, compression, source.path) if compression else io.BufferedReader(file)

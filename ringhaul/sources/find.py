@@ -1,7 +1,7 @@
-"""Which files a user's sources name: files, globs and folders, of this host and behind URLs.
+"""Find the files that a user's sources name: files, globs and folders, local and behind URLs.
 
-A folder that an unload has written is what its manifest lists; of any other, the files whose
-suffixes tell a format.
+A folder that an unload has written holds what its manifest lists; any other, the files whose
+suffixes show a format.
 """
 
 import difflib
@@ -26,18 +26,18 @@ from ringhaul.storage import remote
 from ringhaul.storage.access import WEB_SCHEMES, check_url, is_url, scheme_of, shown
 from ringhaul.storage.remote import RemoteFile, is_remote
 
-#: What tells a folder that an unload has written, and which of its files belong to it.
+#: Marks a folder that an unload has written, and lists which of its files belong to it.
 MANIFEST = "manifest.json"
 
 
 def find_sources(
     args: Sequence[str], dialect: CsvDialect = RFC_4180, file_format: str = "auto"
 ) -> list[SourceFile]:
-    """The files that `args` name: files, globs, folders searched at all depths, URLs of all these.
+    """Return the files that `args` name: files, globs, whole folders, and URLs of all these.
 
-    A file that is named twice is read once, where it comes first. `file_format`: one of `FORMATS`,
-    or "auto": each file's is told by its suffix. Raises `SourceMissing` and `UsageError` naming
-    the argument that gives nothing to read, and `SourceUnavailable`.
+    A file that is named twice is read once, at its first place. `file_format`: one of `FORMATS`,
+    or "auto": by each file's suffix. Raises `SourceMissing` and `UsageError` naming the argument
+    that gives nothing to read, and `SourceUnavailable`.
     """
     paths: dict[str, RemoteFile | None] = {}
     for arg in args:
@@ -55,9 +55,9 @@ def find_sources(
 
 
 def named(arg: str) -> tuple[list[str], list[str]]:
-    """The files that a glob matches, and the folders that count as if they were named.
+    """Return the files that a glob matches, and the folders that count as if they were named.
 
-    Of what is no glob, ([], [it]): it may be a file or a folder. Raises as `find_sources` does.
+    For what is not a glob, ([], [it]): it may be a file or a folder. Raises like `find_sources`.
     """
     if not is_remote(arg):
         path = local_path(arg)
@@ -71,13 +71,13 @@ def named(arg: str) -> tuple[list[str], list[str]]:
 
 
 def local_path(arg: str) -> str:
-    """A path, also of a `file://` URL. Raises `UsageError` if it is of another host."""
+    """Return a path, also from a `file://` URL. Raises `UsageError` for one of another host."""
     if not is_url(arg):
         return arg
     check_url(arg)
     parts = urlsplit(arg)
     if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{arg}: a file:// URL is of this host; give file:///path")
+        raise UsageError(f"{arg}: a file:// URL must be of this host; give file:///path")
     return unquote(parts.path)
 
 
@@ -96,8 +96,8 @@ def _find_local(arg: str, file_format: str) -> list[str]:
 
 
 def _in_folders(folders: Iterable[str], pattern: str, file_format: str) -> Iterator[list[str]]:
-    """What is in each of the folders that a glob matches. With `**` there may be nothing: it comes
-    to all that there are."""
+    """Yield the files in each of the folders that a glob matches. With `**`, which matches all
+    folders, there may be none."""
     for folder in folders:
         try:
             yield _in_folder(folder, file_format)
@@ -118,7 +118,7 @@ def _in_folder(folder: str, file_format: str) -> list[str]:
 
 
 def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """The files that tell a format, links to folders followed."""
+    """Yield the files whose names show a format, following links to folders."""
     for here, names in folders_below(folder, failed=_raise_missing):
         for name in names:
             if name == MANIFEST:
@@ -132,30 +132,30 @@ def _raise_missing(error: OSError) -> NoReturn:
 
 
 def _matches(pattern: str) -> tuple[list[str], list[str]]:
-    """The files that a glob matches, and the folders, such as `2026-01-31.csv/`; both sorted.
+    """Return the files that a glob matches, and folders, such as `2026-01-31.csv/`; both sorted.
 
-    What is neither, such as a link that leads nowhere, is refused where it is opened.
+    Anything else, such as a dangling link, is refused when it is opened.
     """
     _check_readable(os.path.dirname(pattern))
     matches = expand(pattern)
     within = {path for path in matches if os.path.isdir(path)}
     files = sorted(set(matches) - within)
-    # `*` comes upon what a file system keeps for itself, too.
+    # `*` also matches what a file system keeps for itself.
     folders = [path for path in matches if path in within and not _is_kept_aside(path, pattern)]
     return files, _counting(folders, files)
 
 
 def _is_kept_aside(path: str, pattern: str) -> bool:
-    """Whether a folder is no place for data, and the glob does not name it."""
+    """Return whether a folder is not for data, and the glob does not name it."""
     name = os.path.basename(path.rstrip("/"))
     return is_aside(name) and not name.startswith(".") and name not in pattern
 
 
 def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
-    """Which folders that a glob matches count as if they were named; `files`: it matches, sorted.
+    """Return which matched folders count as if they were named; `files`: also matched, sorted.
 
-    With `**` the glob has gone into some folders itself, and said which files it wants; what lies
-    below one that counts is found there.
+    With `**` the glob has searched some folders itself, and selected files in them; what lies below
+    a folder that counts is found there.
     """
     counting, taken = list[str](), tuple[str, ...]()
     for folder in folders:
@@ -166,14 +166,14 @@ def _counting(folders: Sequence[str], files: Sequence[str]) -> list[str]:
 
 
 def _any_below(folder: str, paths: Sequence[str]) -> bool:
-    """Whether any of the sorted `paths` lies below a folder."""
+    """Return whether any of the sorted `paths` lies below a folder."""
     beginning = os.path.join(folder, "")
     at = bisect_left(paths, beginning)
     return at < len(paths) and paths[at].startswith(beginning)
 
 
 def _check_readable(pattern: str) -> None:
-    """Raise `SourceMissing` for a folder that a glob would pass over, as it cannot be read."""
+    """Raise `SourceMissing` for a folder that a glob would skip because it cannot be read."""
     if not glob.has_magic(pattern):
         return
     _check_readable(os.path.dirname(pattern))
@@ -195,7 +195,7 @@ def _nearest(path: str) -> str:
 
 
 def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
-    """The same as `_find_local` of what a URL names."""
+    """Find the files that a URL names, like `_find_local`."""
     check_url(arg)
     folder = arg.rstrip("/") + "/"
     if scheme_of(arg) in WEB_SCHEMES:
@@ -233,7 +233,7 @@ def _find_remote(arg: str, file_format: str) -> list[RemoteFile]:
 
 
 def _remote_matches(url: str) -> tuple[list[RemoteFile], list[str]]:
-    """What a URL names: files, and the folders that a glob matches, each with a slash."""
+    """Return the files that a URL names, and the folders that a glob matches, each with a slash."""
     found, folders = remote.list_matches(url)
     return found, [f"{folder.rstrip('/')}/" for folder in folders]
 
@@ -250,9 +250,9 @@ def _nothing_below(folder: str, suffixes: tuple[str, ...]) -> _NothingBelow:
 
 
 def _unloaded_parts(folder: str) -> list[str] | None:
-    """The files that the manifest of an unload lists; None where there is none of ours.
+    """Return the files that the manifest of an unload lists; None: the folder has none of ours.
 
-    What else lies in the folder, such as a part of an attempt that did not count, is no part of it.
+    Other files in the folder, such as a part of an attempt that did not count, are left out.
     """
     path = os.path.join(folder, MANIFEST)
     try:
@@ -273,7 +273,7 @@ def _unloaded_parts(folder: str) -> list[str] | None:
 def _unloaded_remote(
     folder: str, known: Mapping[str, RemoteFile] | None = None
 ) -> list[RemoteFile] | None:
-    """The files that the manifest of an unload lists; None where there is none of ours."""
+    """Return the files that the manifest of an unload lists; None: the folder has none of ours."""
     manifest = remote.read_small(folder + MANIFEST)
     names = None if manifest is None else _listed(manifest, shown(folder))
     if names is None:
@@ -287,7 +287,7 @@ def _unloaded_remote(
 
 
 def _listed(manifest: bytes, folder: str) -> list[str] | None:
-    """The names in the manifest of an unload; None: it is something else."""
+    """Return the names in the manifest of an unload; None: it is something else."""
     try:
         names = [str(part["name"]) for part in json.loads(manifest)["parts"]]
     except (ValueError, KeyError, TypeError):
@@ -314,7 +314,7 @@ def _remote_source(file: RemoteFile, dialect: CsvDialect, file_format: str) -> S
     whole = _is_whole(file.path, dialect, file_format)
     if file_format == "parquet" and not file.ranges:
         raise UsageError(
-            f"{shown(file.path)}: its server gives no parts of a file, which Parquet needs; "
+            f"{shown(file.path)}: its server does not serve parts of a file, which Parquet needs; "
             "download it first"
         )
     return SourceFile(file.path, file.size_bytes, whole or not file.ranges, file.version)

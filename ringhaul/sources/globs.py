@@ -1,7 +1,7 @@
-"""Which paths of this host a glob matches, and which folders are below one.
+"""Expand the globs of paths on this host, and list the folders below one.
 
-A folder is entered once, whatever links lead to it: Python's `glob` goes round a circle of links
-until the system refuses, finds each file 41 times by then, and with two circles does not end.
+A folder is entered once, whatever links lead to it. Python's `glob` follows a circle of links until
+the system refuses, finds each file 41 times by then, and with two circles does not end.
 """
 
 import fnmatch
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain
 
-#: Device and inode of each folder that was entered, and the path by which it was.
+#: Device and inode of each folder that was entered -> the path that was used.
 Entered = dict[tuple[int, int], str]
 
 
 def expand(pattern: str) -> list[str]:
-    """The paths that a glob matches, sorted; `**` stands for folders at any depth, or none.
+    """Return the paths that a glob matches, sorted; `**` stands for folders at any depth, or none.
 
     Links to folders are followed. Of several paths to one place, by links to folders, the one
-    with the fewest is given. Names that begin with a dot are matched by none of the wildcards, and
-    `lost+found` not by `**`. What cannot be read is passed over.
+    with the fewest links is returned. Wildcards do not match names that begin with a dot, and `**`
+    does not match `lost+found`. What cannot be read is skipped.
     """
     real, links_count = cache(os.path.realpath), cache(_links_count)
     paths: dict[tuple[str, str], str] = {}
     known: dict[str, int] = {}
     for path in sorted(_expand(pattern)):
-        # A folder is a place itself; of a file the folder that it is in counts.
+        # A folder is a place itself; a file counts by the folder that it is in.
         folder = path.rstrip("/") if os.path.isdir(path) else os.path.dirname(path)
         place = (real(folder), path[len(folder) :].strip("/"))
         links = known[path] = links_count(folder)
@@ -36,7 +36,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a glob is one for this path, whatever there is on the disk: `expand` gives no path
+    """Return whether a glob matches this path, whatever is on the disk: `expand` returns no path
     that does not match."""
     names = path.split("/")
     ends = {0}  # how many names the parts of the pattern so far may stand for
@@ -59,7 +59,7 @@ def _is_like(name: str, part: str) -> bool:
 
 
 def _links_count(folder: str) -> int:
-    """How many parts of a folder's path are links."""
+    """Return how many parts of a folder's path are links."""
     parts = folder.split("/")
     return sum(os.path.islink("/".join(parts[:count])) for count in range(1, len(parts) + 1))
 
@@ -69,15 +69,15 @@ def _expand(pattern: str) -> set[str]:
     if "**" not in parts:
         return set(glob.glob(pattern))
     at = parts.index("**")
-    while parts[at + 1 : at + 2] == ["**"]:  # as one of them
+    while parts[at + 1 : at + 2] == ["**"]:  # the same as one of them
         del parts[at]
     head = "".join(f"{part}/" for part in parts[:at])
-    rest = "/".join(parts[at + 1 :]).lstrip("/")  # of `**//*.csv`, too, not what is in the root
+    rest = "/".join(parts[at + 1 :]).lstrip("/")  # `**//*.csv` does not start at the root, either
     found = set[str]()
     entered: Entered = {}
     for root in sorted(glob.glob(head), key=_by_link) if glob.has_magic(head) else [head]:
         for folder, _ in folders_below(root, entered):
-            if at + 1 == len(parts):  # everything below, and where that begins
+            if at + 1 == len(parts):  # everything below, and the folder itself
                 found |= {folder} if folder == root and root else set()
                 found.update(glob.glob(f"{glob.escape(folder)}*"))
             else:
@@ -86,19 +86,19 @@ def _expand(pattern: str) -> set[str]:
 
 
 def _by_link(path: str) -> tuple[bool, str]:
-    """Sorts links behind what they may lead to."""
+    """Sort links after what they may lead to."""
     return os.path.islink(path.rstrip("/")), path
 
 
 def folders_below(
     root: str, entered: Entered | None = None, failed: Callable[[OSError], None] | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """A folder and those below, each with a slash at its end (of the working directory: ""), and
-    the names of what is in it and is no folder. Those that are no place for data are left out.
+    """Yield a folder and those below, each with a trailing slash (of the working directory: ""),
+    and the names in it that are not folders. Folders that are not for data are left out.
 
-    Links come last: a folder that is below by itself is entered there, and not by a link to it.
-    `entered`: before, and what is entered now. `failed`: told of a folder that cannot be read,
-    which is passed over; it may raise.
+    Links come last: a folder below `root` is entered by its own path, not by a link to it.
+    `entered`: folders entered before; new ones are added. `failed`: called for a folder that cannot
+    be read, which is skipped; it may raise.
     """
     entered = {} if entered is None else entered
     top = root or "./"
@@ -126,13 +126,13 @@ def folders_below(
 
 
 def is_aside(name: str) -> bool:
-    """Whether a folder is no place for data: hidden, or a file system's own, which only root reads
-    and which lies at the top of every disk."""
+    """Return whether a folder is not for data: hidden, or a file system's own, which only root
+    reads and which lies at the top of every disk."""
     return name.startswith(".") or name == "lost+found"
 
 
 def _is_entered_elsewhere(path: str, entered: Entered) -> bool:
-    """Whether a path is a link to a folder whose content is matched by another path."""
+    """Return whether a path is a link to a folder whose content another path matches."""
     if not os.path.islink(path.rstrip("/")) or not os.path.isdir(path):
         return False
     status = os.stat(path)

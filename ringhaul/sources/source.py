@@ -10,9 +10,9 @@ class SourceFile(NamedTuple):
 
     #: Absolute, or a URL.
     path: str
-    #: Of the file as it is stored.
+    #: Size of the file as stored.
     size_bytes: int
-    #: It can only be read from its beginning to its end: one unit.
+    #: Whether it can only be read from its beginning to its end: one unit.
     whole: bool
-    #: Behind a URL: see `storage.remote.RemoteFile`.
+    #: For a URL: see `storage.remote.RemoteFile`.
     version: str = ""

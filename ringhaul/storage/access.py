@@ -1,7 +1,7 @@
 """Which URLs this process may open, and how: from its own settings, never from a job.
 
-A worker opens what jobs name, with the rights of its own host. So what it may open is decided by
-whoever runs it, once, before anything is opened.
+A worker opens what jobs name, with the rights of its own host. So its operator decides what it may
+open, once, before anything is opened.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from urllib.parse import parse_qsl, urlsplit
 from ringhaul.errors import UsageError
 from ringhaul.storage.roots import check_opened, check_roots
 
-#: Read and written through fsspec; `http` and `https` are read by ringhaul itself.
+#: Read and written through fsspec, except `http` and `https`, which ringhaul reads itself.
 SCHEMES = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
 WEB_SCHEMES = ("http", "https")
 #: Schemes of stores that show a file once its upload is complete, and rename only by copying.
 OBJECT_STORES = frozenset(
     ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "b2")
 )
-#: Query fields that make a URL a key: whoever sees it may read what it names.
+#: Query fields that make a URL a key: anyone who sees it may read what it names.
 _KEYS = frozenset(
     (
         "x-amz-signature",
@@ -42,12 +42,12 @@ class Access:
     """What may be opened behind URLs."""
 
     schemes: tuple[str, ...] = SCHEMES
-    #: Of a store that speaks S3 but is not Amazon's; empty: as the AWS configuration has it.
+    #: For a store that speaks S3 but is not Amazon's; empty: the AWS configuration's.
     s3_endpoint_url: str = ""
-    #: `http` and `https` may name loopback and private addresses. Link-local ones, where clouds
-    #: hand out a host's own credentials, never.
+    #: Whether `http` and `https` may name loopback and private addresses. Link-local ones, where
+    #: clouds hand out a host's own credentials, are never allowed.
     private_addresses: bool = False
-    #: Folders and beginnings of URLs outside of which nothing is opened for jobs; empty: no limit.
+    #: Folders and URL prefixes outside of which nothing is opened for jobs; empty: no limit.
     allowed_roots: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -58,39 +58,39 @@ _access = Access()
 
 
 def set_access(access: Access) -> None:
-    """Decide for this process. Processes forked from it inherit the decision."""
+    """Set the access of this process, and of processes forked from it."""
     global _access
     _access = access
 
 
 def access() -> Access:
-    """What was decided for this process; before that, the defaults."""
+    """Return the access that was set for this process; before that, the defaults."""
     return _access
 
 
 def is_url(path: str) -> bool:
-    """Whether a source or an output is a URL and no path."""
+    """Return whether a source or an output is a URL and not a path."""
     return "://" in path
 
 
 def scheme_of(url: str) -> str:
-    """`s3` of `s3://bucket/key`, in lower case."""
+    """Return the scheme of a URL, `s3` for `s3://bucket/key`, in lower case."""
     return url.partition("://")[0].lower()
 
 
 def check_place(name: str) -> None:
-    """Raise `OutsideRoots` for a path or a URL that this process does not open for jobs."""
+    """Raise `OutsideRoots` for a path or a URL that this process must not open for jobs."""
     check_roots(name, _access.allowed_roots)
 
 
 def check_file(descriptor: int, path: str) -> None:
-    """The same for a file that is open by now."""
+    """Raise `OutsideRoots` for an open file that this process must not use for jobs."""
     check_opened(descriptor, path, _access.allowed_roots)
 
 
 def check_url(url: str) -> None:
-    """Raise `UsageError` for a URL that this process may not open, that holds a secret or that
-    names no bucket."""
+    """Raise `UsageError` for a URL that this process must not open, or that holds a secret or names
+    no bucket."""
     scheme = scheme_of(url)
     allowed = _access.schemes
     if scheme not in allowed:
@@ -99,13 +99,13 @@ def check_url(url: str) -> None:
             f"({', '.join(allowed)}): see storage.schemes, on every host"
         )
     if scheme not in WEB_SCHEMES:
-        # `container@account` is how Azure's stores are named; a password comes after a colon, and
-        # may hold a slash, as secret keys of Amazon do. An object's own `:` and `@` are taken for
-        # credentials only where the bucket has a colon, which no bucket may.
+        # `container@account` is how Azure's stores are named. A password comes after a colon, and
+        # may hold a slash, as secret keys of Amazon do. `:` and `@` in an object's name count as
+        # credentials only if the bucket has a colon, which no bucket may.
         before = url.partition("://")[2].rpartition("@")[0]
         if ":" in before.partition("/")[0]:
             raise UsageError(
-                f"{shown(url)}: credentials do not belong into a URL, which is kept with the job: "
+                f"{shown(url)}: credentials do not belong in a URL, which is kept with the job: "
                 "workers use those of their own host (environment, profile, instance role)"
             )
         bucket = url.partition("://")[2].partition("/")[0]
@@ -126,7 +126,7 @@ def check_url(url: str) -> None:
 
 
 def shown(url: str) -> str:
-    """A URL as it may be told: without credentials, and without the values of a query."""
+    """Return a URL that is safe to show: without credentials and the values of a query."""
     scheme, found, rest = url.partition("://")
     if not found:
         return url
@@ -141,6 +141,9 @@ def shown(url: str) -> str:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Whether two versions of a file are the same. An ETag may be weak in one answer of a server
-    and not in the next, such as behind a cache that compresses for others."""
+    """Return whether two versions of a file are the same.
+
+    An ETag may be weak in one answer of a server and not in the next, for example behind a cache
+    that compresses for others.
+    """
     return one.removeprefix("W/") == other.removeprefix("W/")

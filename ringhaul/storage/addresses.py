@@ -1,8 +1,7 @@
-"""Which addresses a URL of a job may lead to (pure).
+"""Decide which addresses a URL of a job may lead to (pure).
 
-A worker stands inside a network and reaches what the one who submits a job may not: its own
-loopback, machines beside it, and the link-local service from which a cloud hands out the host's
-credentials.
+A worker is inside a network and reaches what the submitter of a job may not: its own loopback,
+machines beside it, and the link-local service from which a cloud hands out the host's credentials.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ _METADATA = frozenset(
     ip_address(text)
     for text in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
 )
-#: NAT64: the last four bytes are an IPv4 address, which is what is reached.
+#: NAT64: the last four bytes are the IPv4 address that is reached.
 _NAT64 = ip_network("64:ff9b::/96")
 
 
 def refusal(text: str, *, private: bool) -> str | None:
-    """Why nothing may be read from an address, in words; None: it may.
+    """Return why nothing may be read from an address; None: it may.
 
     `private`: loopback and private addresses are allowed.
     """
@@ -27,7 +26,7 @@ def refusal(text: str, *, private: bool) -> str | None:
     if address.is_link_local or address in _METADATA:
         return "is link-local: it is where hosts get their own credentials"
     if address.is_multicast or address.is_unspecified:
-        return "is no address of a server"
+        return "is not the address of a server"
     if not private and not address.is_global:
         kind = "loopback" if address.is_loopback else "private"
         return f"is {kind}; storage.private_addresses lets workers read from there"
@@ -35,7 +34,7 @@ def refusal(text: str, *, private: bool) -> str | None:
 
 
 def _reached(text: str) -> IPv4Address | IPv6Address:
-    """The address that packets for `text` arrive at."""
+    """Return the address at which packets for `text` arrive."""
     address = ip_address(text.partition("%")[0])  # without the interface of an IPv6 one
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:

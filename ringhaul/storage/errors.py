@@ -1,8 +1,8 @@
-"""What went wrong behind a URL, in the words of whoever named it.
+"""Translate errors of stores behind URLs into plain messages.
 
-Clients of stores raise what they like: errors of the system, of the store's protocol, of what they
-are built on. Here each is one of three kinds. They are told by the names of their classes, since
-most of their packages are not installed.
+Clients of stores raise all kinds of errors: of the system, of the store's protocol, of their own
+libraries. Here each is one of three kinds: refused, away, or not about the store. They are
+recognised by the names of their classes, since most of their packages are not installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ringhaul.errors import RinghaulError
 from ringhaul.storage.access import scheme_of, shown
 
-#: It is not there, or not for us: trying again gives the same answer.
+#: It does not exist, or is not permitted: a retry gives the same answer.
 REFUSED = "refused"
 #: It does not answer, or not now.
 AWAY = "away"
@@ -58,9 +58,9 @@ _OLD_KEY = frozenset(("ExpiredToken", "TokenRefreshRequired", "RequestTimeTooSke
 
 @contextmanager
 def told(url: str, *, refused: type[RinghaulError], away: type[RinghaulError]) -> Iterator[None]:
-    """Tell in words why `url` cannot be used: raise the caller's error of that kind instead.
+    """Raise the caller's error of the right kind, with a plain message, if `url` cannot be used.
 
-    What says nothing about the store passes as it is, and so does what is told already.
+    Errors that say nothing about the store pass unchanged, and so do ringhaul's own.
     """
     try:
         yield
@@ -75,7 +75,7 @@ def told(url: str, *, refused: type[RinghaulError], away: type[RinghaulError]) -
 
 
 def trouble(url: str, error: BaseException) -> Trouble | None:
-    """What `error` means for `url`; None: it says nothing about the store."""
+    """Return what `error` means for `url`; None: it says nothing about the store."""
     chain = list(_chain(error))
     names = {base.__name__ for one in chain for base in type(one).__mro__}
     codes = {code for one in chain for code in _codes(one)}
@@ -100,8 +100,8 @@ def trouble(url: str, error: BaseException) -> Trouble | None:
     if codes & _DENIED or isinstance(error, PermissionError):
         return Trouble(
             REFUSED,
-            f"{where}: access denied: the credentials of this host are not known there or have no "
-            "right to it",
+            f"{where}: access denied: the credentials of this host are unknown there, or do not "
+            "permit it",
         )
     if any(isinstance(one, socket.gaierror) for one in chain) or names & _NO_NAME:
         return Trouble(AWAY, f"{where}: the name of {store} does not resolve{_endpoint_hint(url)}")
@@ -111,7 +111,7 @@ def trouble(url: str, error: BaseException) -> Trouble | None:
         return Trouble(REFUSED, f"{where}: {_first_line(error)}")
     if isinstance(error, OSError | TimeoutError) or names & _NO_ANSWER:
         return Trouble(
-            AWAY, f"{where}: {store} does not serve: {_reason(error)}{_endpoint_hint(url)}"
+            AWAY, f"{where}: {store} is not available: {_reason(error)}{_endpoint_hint(url)}"
         )
     return None
 
@@ -125,7 +125,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _codes(error: BaseException) -> Iterator[str]:
-    """The codes of the answer that an error was made of."""
+    """Yield the codes of the answer that an error was made of."""
     response = getattr(error, "response", None)
     if isinstance(response, dict):
         yield str(response.get("Error", {}).get("Code", ""))
@@ -159,6 +159,6 @@ def _reason(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """The first line of an error's words, without what a URL in them may hold."""
+    """Return the first line of an error's message, without the query of a URL in it."""
     text = str(error).strip() or type(error).__name__
     return re.sub(r"\?\S*", "?...", text.splitlines()[0]).rstrip(".")

@@ -1,10 +1,9 @@
-"""Where parts are kept: a folder on a disk, or one behind a URL that fsspec knows.
+"""Store parts in a folder on a disk, or in one behind a URL that fsspec supports.
 
-A file appears whole or not at all. On a disk it is written under a name of its own
-(`.<name>.tmp`), brought to the disk, and then renamed; in an object store it appears when its
-upload is completed; other stores rename too. What is left of a process that died: the temporary
-file, which `parts.remove_orphans` removes, or an upload that was never completed, which an object
-store drops by its own rules.
+A file appears whole or not at all. On a disk it is written under a temporary name (`.<name>.tmp`),
+synced, and then renamed; in an object store it appears when its upload is completed; other stores
+rename too. A process that dies leaves the temporary file, which `parts.remove_orphans` removes, or
+an upload that was never completed, which an object store drops by its own rules.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from ringhaul.storage.access import (
 from ringhaul.storage.errors import told
 from ringhaul.storage.stores import open_store
 
-#: Small writes (Parquet's) are gathered; large ones pass by.
+#: Small writes (Parquet's) are gathered; large ones bypass the buffer.
 _BUFFER_BYTES = 2**20
-#: What an upload holds before it sends it. S3 takes 10,000 of them for one object: 160 GB.
+#: Size of an upload's parts. S3 takes 10,000 of them for one object: 160 GB.
 _UPLOAD_BYTES = 16 * 2**20
 
 _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 
-#: Tells in words why a folder behind a URL cannot be used.
-_told_of_store = partial(told, refused=OutputUnusable, away=OutputUnavailable)
+#: Raises a plain `OutputUnusable` or `OutputUnavailable` for a folder behind a URL.
+_store_errors = partial(told, refused=OutputUnusable, away=OutputUnavailable)
 
 
 class NewFile(Protocol):
-    """A file that nobody sees yet."""
+    """A file that is not visible yet."""
 
     def write(self, data: Any, /) -> None:
         """Write all of `data`."""
@@ -54,30 +53,30 @@ class NewFile(Protocol):
         """Make the file durable, and visible under its name."""
 
     def discard(self) -> None:
-        """Leave nothing of it. Does nothing once it is published."""
+        """Remove it completely. Does nothing once it is published."""
 
 
 class Folder(Protocol):
     """A folder of files. Its methods raise `OutputUnusable` and `OutputUnavailable`."""
 
     def create(self, name: str) -> NewFile:
-        """Begin a file; makes the folder if it is not there."""
+        """Begin a file; creates the folder if it does not exist."""
 
     def sizes(self) -> dict[str, int]:
-        """Name and bytes of each file in the folder, temporary ones too; {} if there is none."""
+        """Return names and bytes of the folder's files, temporary ones too; {} if it is missing."""
 
     def read(self, name: str) -> bytes | None:
-        """A whole file; None if there is none."""
+        """Return a whole file; None if it does not exist."""
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
 
 
 def open_folder(url: str) -> Folder:
-    """The folder that a path or a URL names. Opens nothing.
+    """Return the folder that a path or a URL names. Opens nothing.
 
-    Behind a URL this belongs after the fork of a worker: clients of stores do not survive one.
-    Raises `UsageError` for a URL that may not be opened, that nothing is written to, or whose
+    Behind a URL, call this after the fork of a worker: clients of stores do not survive one.
+    Raises `UsageError` for a URL that may not be opened, that cannot be written to, or whose
     package is not installed.
     """
     check_place(url)
@@ -92,7 +91,7 @@ def open_folder(url: str) -> Folder:
 
 
 def local_path(url: str) -> str | None:
-    """The path of a folder on a disk, given as such or as file://; None: it is behind a URL."""
+    """Return the path of a folder on a disk, given as such or as file://; None: it is a URL."""
     if not is_url(url):
         return url
     return unquote(urlsplit(url).path) if scheme_of(url) == "file" else None
@@ -119,25 +118,25 @@ class LocalFolder:
         self._path = path
 
     def create(self, name: str) -> NewFile:
-        with _told(self._path):
+        with _os_errors(self._path):
             check_place(self._path)  # again: a link may lead elsewhere by now
             os.makedirs(self._path, exist_ok=True)
             return _LocalFile(self._path, name)
 
     def sizes(self) -> dict[str, int]:
-        with _told(self._path):
+        with _os_errors(self._path):
             try:
                 entries = list(os.scandir(self._path))
             except FileNotFoundError:
                 return {}
             sizes = {}
             for entry in entries:
-                with suppress(FileNotFoundError):  # gone since: another attempt's
+                with suppress(FileNotFoundError):  # removed meanwhile by another attempt
                     sizes[entry.name] = entry.stat().st_size
             return sizes
 
     def read(self, name: str) -> bytes | None:
-        with _told(self._path):
+        with _os_errors(self._path):
             try:
                 with open(os.path.join(self._path, name), "rb") as file:
                     return file.read()
@@ -145,7 +144,7 @@ class LocalFolder:
                 return None
 
     def remove(self, name: str) -> None:
-        with _told(self._path), suppress(FileNotFoundError):
+        with _os_errors(self._path), suppress(FileNotFoundError):
             os.unlink(os.path.join(self._path, name))
 
 
@@ -157,11 +156,11 @@ class _LocalFile:
         self._file = new_file(self._temporary, buffer_bytes=_BUFFER_BYTES)
 
     def write(self, data: Any, /) -> None:
-        with _told(self._folder):
+        with _os_errors(self._folder):
             self._file.write(data)
 
     def publish(self) -> None:
-        with _told(self._folder):
+        with _os_errors(self._folder):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
@@ -193,8 +192,8 @@ class RemoteFolder:
         self._uploads = scheme_of(url) in OBJECT_STORES
 
     def create(self, name: str) -> NewFile:
-        with _told_of_store(self._url):
-            if self._uploads:  # needs no folder; to make one would make the bucket too
+        with _store_errors(self._url):
+            if self._uploads:  # needs no folder; creating one would create the bucket, too
                 file = self._store.open(self._of(name), "wb", block_size=_UPLOAD_BYTES)
                 return _Upload(self._url, file)
             self._store.makedirs(self._path, exist_ok=True)
@@ -202,7 +201,7 @@ class RemoteFolder:
             return _RenamedFile(self._url, self._store, temporary, final)
 
     def sizes(self) -> dict[str, int]:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             self._store.invalidate_cache(self._path)
             try:
                 entries = self._store.ls(self._path, detail=True)
@@ -212,14 +211,14 @@ class RemoteFolder:
             return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
     def read(self, name: str) -> bytes | None:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             try:
                 return bytes(self._store.cat_file(self._of(name)))
             except FileNotFoundError:
                 return None
 
     def remove(self, name: str) -> None:
-        with _told_of_store(self._url), suppress(FileNotFoundError):
+        with _store_errors(self._url), suppress(FileNotFoundError):
             self._store.rm_file(self._of(name))
 
     def _of(self, name: str) -> str:
@@ -234,18 +233,18 @@ class _Upload:
         self._file = file
 
     def write(self, data: Any, /) -> None:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             self._file.write(data)
 
     def publish(self) -> None:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             self._file.close()
 
     def discard(self) -> None:
         if not self._file.closed:
             with suppress(Exception):  # clients of stores raise what they like
                 self._file.discard()
-            # Closed without its close(), which would complete the upload; so would `__del__`.
+            # Closed without its close(), which would complete the upload, as `__del__` would.
             self._file.closed = True
 
 
@@ -258,11 +257,11 @@ class _RenamedFile:
         self._file = store.open(temporary, "wb")
 
     def write(self, data: Any, /) -> None:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             self._file.write(data)
 
     def publish(self) -> None:
-        with _told_of_store(self._url):
+        with _store_errors(self._url):
             self._file.close()
             self._store.mv(self._temporary, self._final)
 
@@ -274,8 +273,8 @@ class _RenamedFile:
 
 
 @contextmanager
-def _told(folder: str) -> Iterator[None]:
-    """Tell in words why a folder cannot be used, and what to do about it."""
+def _os_errors(folder: str) -> Iterator[None]:
+    """Raise a plain message instead of an `OSError`: why a folder cannot be used, what to do."""
     try:
         yield
     except OSError as error:
@@ -296,7 +295,7 @@ def _told(folder: str) -> Iterator[None]:
             ) from error
         if error.errno in _GONE or isinstance(error, FileNotFoundError | NotADirectoryError):
             raise OutputUnusable(
-                f"{folder}: is no folder that can be written: {reason}; every worker must see the "
-                "same folder under this name"
+                f"{folder}: is not a folder that can be written: {reason}; every worker must see "
+                "the same folder under this name"
             ) from error
         raise OutputUnavailable(f"{folder}: {reason}") from error

@@ -1,8 +1,8 @@
 """Lanes: parts of a remote file that are read side by side, each from its beginning on.
 
-Such as the columns of a row group: pyarrow takes a little of each in turn, and would wait for a
-request whenever one of its buffers is empty. Here the next pieces are on their way before.
-Requests are the caller's.
+An example are the columns of a row group: pyarrow takes a little of each in turn, and would wait
+for a request whenever one of its buffers is empty. Here the next pieces are already on their way.
+The caller makes the requests.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-#: Requests that run ahead, whatever the lanes are. Of s3fs's ten connections to a store one is for
-#: the piece that is waited for.
+#: Requests that run ahead, whatever the number of lanes. Of s3fs's ten connections to a store one
+#: is for the piece that is needed now.
 LANES_AHEAD = 8
-#: Bytes between two lanes that are rather read along than left out by a request more.
+#: Gap between two lanes up to which it is read along, rather than making one more request.
 HOLE_BYTES = 256 << 10
 
 
 class Piece(Protocol):
-    """A request that is on its way: for the bytes [start, end)."""
+    """A pending request for the bytes [start, end)."""
 
     start: int
     end: int
 
     def data(self) -> bytes:
-        """Its bytes, waited for. Raises what the request did."""
+        """Wait for the bytes and return them. Raises what the request raised."""
 
 
 class Places(Protocol):
-    """A file that is read here and there."""
+    """A file that is read at any position."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -39,9 +39,9 @@ class Places(Protocol):
 
 
 def join_lanes(lanes: Sequence[tuple[int, int]], piece_bytes: int) -> list[tuple[int, int]]:
-    """The lanes [start, end), neighbours made one as far as that is a single piece.
+    """Return the lanes [start, end), with neighbours joined as far as they fit in one piece.
 
-    A lane of several stands where its first one stood in `lanes`.
+    A joined lane takes the place of its first one in `lanes`.
     """
     joined: list[tuple[int, int, int]] = []
     for start, end, place in sorted((*lane, place) for place, lane in enumerate(lanes)):
@@ -55,9 +55,9 @@ def join_lanes(lanes: Sequence[tuple[int, int]], piece_bytes: int) -> list[tuple
 
 
 class LaneReader:
-    """A file some of whose parts are read side by side.
+    """A file with some parts that are read side by side.
 
-    Held are one piece of each lane and those that run ahead: `LANES_AHEAD` at most.
+    Holds one piece of each lane and those read ahead: `LANES_AHEAD` at most.
     """
 
     def __init__(
@@ -67,11 +67,10 @@ class LaneReader:
         lanes: Sequence[tuple[int, int]],
         piece_bytes: int,
     ) -> None:
-        """`ask`: begins a request. `rest`: the same file, for what is outside of the lanes.
+        """`ask`: starts a request. `rest`: the same file, for bytes outside of the lanes.
 
-        `lanes`: [start, end), one at least, apart from each other, in the order in which they
-        are begun.
-        `piece_bytes`: most of one request.
+        `lanes`: [start, end), at least one, disjoint, in the order in which reading starts.
+        `piece_bytes`: largest size of one request.
         """
         self._ask, self._rest = ask, rest
         self._lanes = [_Lane(start, end, piece_bytes) for start, end in lanes]
@@ -79,7 +78,7 @@ class LaneReader:
         self._at = 0
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes, of those at hand first; none only at the end."""
+        """Return at most `size` bytes, those at hand first; none only at the end."""
         place = bisect.bisect_right(self._by_place, self._at, key=_start)
         lane = self._by_place[place - 1]
         if not lane.start <= self._at < lane.end:
@@ -103,15 +102,15 @@ class LaneReader:
         return self._at
 
     def _next(self, lane: _Lane) -> None:
-        """Let a lane hold the piece in which the reader stands."""
-        piece = lane.taken(self._at) or lane.asked_from(self._at, self._ask)
+        """Make a lane hold the piece at the reader's position."""
+        piece = lane.taken(self._at) or lane.request_from(self._at, self._ask)
         ahead = sum(len(each.ahead) for each in self._lanes)
         while ahead < LANES_AHEAD:
-            more = [each for each in self._lanes if each.asked < each.end]
+            more = [each for each in self._lanes if each.requested < each.end]
             if not more:
                 break
             first = min(more, key=lambda each: each.left)
-            first.ahead.append(first.asked_from(first.asked, self._ask))
+            first.ahead.append(first.request_from(first.requested, self._ask))
             ahead += 1
         lane.hold(piece)
 
@@ -119,7 +118,7 @@ class LaneReader:
 class _Lane:
     def __init__(self, start: int, end: int, piece_bytes: int) -> None:
         self.start, self.end = start, end
-        self.asked = start  #: Up to here.
+        self.requested = start  #: requested up to here
         self.ahead: deque[Piece] = deque()
         pieces = -(-(end - start) // piece_bytes)
         self._piece_bytes = -(-(end - start) // pieces)
@@ -128,12 +127,12 @@ class _Lane:
 
     @property
     def left(self) -> float:
-        """What was asked for and is not read yet, as a share of the lane.
+        """What was requested and not read yet, as a share of the lane.
 
-        Lanes are read at one pace by their shares, more or less: the one of which the least is
-        left is the next to be waited for. One that is read later than others does not fill up.
+        Lanes are read at about one pace by their shares, so the one with the least left is the next
+        to wait for. A lane that is read later than others does not fill up.
         """
-        return (self.asked - self._at) / (self.end - self.start)
+        return (self.requested - self._at) / (self.end - self.start)
 
     def holds(self, at: int) -> bool:
         return 0 <= at - self._held_start < len(self._held)
@@ -145,19 +144,19 @@ class _Lane:
         return data
 
     def taken(self, at: int) -> Piece | None:
-        """The piece ahead in which the reader stands. Those before it are let go of."""
+        """Return the piece ahead at the reader's position, and drop those before it."""
         while self.ahead:
             piece = self.ahead.popleft()
             if piece.start <= at < piece.end:
                 return piece
         return None
 
-    def asked_from(self, at: int, ask: Callable[[int, int], Piece]) -> Piece:
-        self.asked = min(at + self._piece_bytes, self.end)
-        return ask(at, self.asked)
+    def request_from(self, at: int, ask: Callable[[int, int], Piece]) -> Piece:
+        self.requested = min(at + self._piece_bytes, self.end)
+        return ask(at, self.requested)
 
     def hold(self, piece: Piece) -> None:
-        self._held = b""  # before the next one is taken, not beside it
+        self._held = b""  # freed before the next one is taken, not kept beside it
         self._held, self._held_start = piece.data(), piece.start
 
 

@@ -1,11 +1,11 @@
-"""A look at the inputs and the output of a job, in a process of its own: run as a script.
+"""Check the inputs and the output of a job in a separate process: run as a script.
 
 A stat on a dead network mount returns when the mount comes back, if ever, and no signal ends it.
-So the one who wants to know starts this process, looks at what it has written, and leaves it alone
-after a while. For paths it needs nothing but Python, and is there in some 30 ms.
+So the caller starts this process, reads what it has written, and abandons it after a while. For
+paths it needs nothing but Python, and is ready in some 30 ms.
 
 Standard input: a request as JSON, see `request`. Standard output, as lines of JSON: `{"at":
-FOLDER}` whenever it goes to another folder, and at the end `{"wrong": [[NAME, WHY], ...]}`.
+FOLDER}` when it goes to another folder, and at the end `{"wrong": [[NAME, WHY], ...]}`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-#: A file that another host made a moment ago may not be known here at once.
+#: A file that another host has just created may not be visible here at once.
 PROBE_WAIT_S = 1.5
-#: A host that sees nothing of a thousand files has told enough.
+#: Number of problems after which the check ends: a host may see none of a thousand files.
 WRONG_MAX = 20
 
 
 def request(
     sources: Sequence[tuple[str, int, str]], folder: str = "", probe: str = ""
 ) -> dict[str, Any]:
-    """What to look at. `sources`: paths or URLs, bytes, and versions as in `SourceFile`.
+    """Return what to check. `sources`: paths or URLs, bytes, and versions as in `SourceFile`.
 
     `folder`, `probe`: a folder that must be writable, and a file that must be in it (none behind a
-    URL). Whoever starts this process adds `access`, what it may open behind URLs, and `sys_path`.
+    URL). The caller adds `access`, what this process may open behind URLs, and `sys_path`.
     """
     return {"sources": list(sources), "folder": folder, "probe": probe}
 
 
 def needs_packages(asked: dict[str, Any]) -> bool:
-    """Whether there are URLs among what is asked, or limits to it: those need more than Python."""
+    """Return whether there are URLs in a request, or limits: those need more than Python."""
     if _roots(asked):
         return True
     names = [asked["folder"], *(path for path, _, _ in asked["sources"])]
@@ -43,7 +43,7 @@ def needs_packages(asked: dict[str, Any]) -> bool:
 
 
 def look(asked: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is wrong: (path or URL, why), in words; empty if all is as it should be."""
+    """Return what is wrong: (path or URL, why); empty if all is well."""
     roots = _roots(asked)
     if needs_packages(asked):
         from ringhaul.storage.access import Access, set_access
@@ -74,7 +74,7 @@ def _roots(asked: dict[str, Any]) -> Sequence[str]:
 
 
 def _outside(name: str, roots: Sequence[str]) -> str:
-    """Why the place is not opened for jobs, whatever is there; nothing of it is looked at."""
+    """Return why the place is not opened for jobs; nothing in it is examined."""
     if not roots:
         return ""
     from ringhaul.storage.roots import OutsideRoots, check_roots
@@ -117,7 +117,7 @@ def _look_at_folder(folder: str, probe: str) -> str:
     while probe and not os.path.lexists(os.path.join(folder, probe)):
         if time.monotonic() > give_up:
             there = "is another folder there" if os.path.isdir(folder) else "is not there"
-            return f"{there}: what the command writes into it does not show"
+            return f"{there}: what the command writes into it is not visible"
         time.sleep(0.05)
     mine = os.path.join(folder, f"{probe or '.look'}.{os.uname().nodename}.{os.getpid()}")
     try:
@@ -140,12 +140,12 @@ def _look_at_store(url: str) -> str:
 
 
 def _without(url: str, text: str) -> str:
-    """Words that begin with the URL, which is told anyway."""
+    """Return a message without the URL at its beginning, which is shown anyway."""
     return text.removeprefix(url).removeprefix(": ")
 
 
 def _say(message: dict[str, Any]) -> None:
-    # At once: whoever reads it wants to know where this hangs.
+    # Unbuffered: the reader wants to know where this hangs.
     os.write(1, json.dumps(message).encode() + b"\n")
 
 

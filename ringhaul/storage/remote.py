@@ -1,8 +1,8 @@
-"""Files behind URLs: which there are, whether they are still the same, and their bytes.
+"""Files behind URLs: find them, check that they are unchanged, and read their bytes.
 
 `s3://` and `gs://` (and what else fsspec knows, if it is allowed) have objects, globs and folders;
 `http://` and `https://` have single files. Bytes are read by ranges, in few large requests that
-run ahead of the reader: one request for each MiB would wait longer than it reads.
+run ahead of the reader: with one request per MiB it would wait longer than it reads.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ringhaul.storage.access import (
 from ringhaul.storage.errors import told
 from ringhaul.storage.lanes import LaneReader
 
-#: Of one request, once a reader reads on. A unit of 64 MiB is eight of them; S3 gives some 80 MB/s
-#: on one connection after 20 to 50 ms of silence, so that little of the time is silence.
+#: Size of one request in sequential reading. A unit of 64 MiB is eight of them; S3 gives some
+#: 80 MB/s on one connection after a latency of 20 to 50 ms, so that little of the time is latency.
 PIECE_BYTES = 8 << 20
-#: The first request of who may want only the beginning, such as a header; each further one asks
-#: for four times as much.
+#: Size of the first request, as a reader may want only the beginning, such as a header; each
+#: further one is four times as large.
 FIRST_BYTES = 256 << 10
 #: Requests that run ahead of the reader. With the piece that is being read, 32 MiB at most.
 AHEAD = 3
-#: Where a store keeps what tells one content of an object from another, best first.
+#: Fields in which a store keeps the version of an object's content, best first.
 _VERSION_FIELDS = ("ETag", "etag", "generation", "LastModified", "updated", "mtime", "created")
 
-#: Tells in words why a source behind a URL cannot be read.
-_told = partial(told, refused=SourceMissing, away=SourceUnavailable)
+#: Raises a plain `SourceMissing` or `SourceUnavailable` for a source behind a URL.
+_store_errors = partial(told, refused=SourceMissing, away=SourceUnavailable)
 
 
 class RemoteFile(NamedTuple):
@@ -51,27 +51,27 @@ class RemoteFile(NamedTuple):
     size_bytes: int
     #: Changes when the file does: ETag, generation or time of the last change. "": not known.
     version: str
-    #: Its server gives parts of it.
+    #: Whether its server serves parts of it.
     ranges: bool = True
 
 
 def is_remote(path: str) -> bool:
-    """Whether a source is a URL of something that is no file of this host."""
+    """Return whether a source is a URL of something other than a file of this host."""
     return is_url(path) and scheme_of(path) != "file"
 
 
 def stat_file(url: str) -> RemoteFile:
-    """One file. Raises `SourceMissing` (none, no right to it, ...) and `SourceUnavailable`."""
+    """Return one file. Raises `SourceMissing` (none, not permitted, ...), `SourceUnavailable`."""
     check_url(url)
     if scheme_of(url) in WEB_SCHEMES:
         from ringhaul.storage.web import stat_web
 
         return RemoteFile(*stat_web(url))
     store, path = _store(url)
-    with _told(url):
+    with _store_errors(url):
         info = store.info(path)
     if info["type"] != "file":
-        raise SourceMissing(f"{shown(url)}: is no object but a folder")
+        raise SourceMissing(f"{shown(url)}: is a folder, not an object")
     return _file(url, path, info)
 
 
@@ -84,14 +84,14 @@ class Listing(NamedTuple):
 
 
 def list_files(url: str) -> list[RemoteFile]:
-    """The files that a URL names: see `list_matches`."""
+    """Return the files that a URL names: see `list_matches`."""
     return list_matches(url).files
 
 
 def list_matches(url: str) -> Listing:
-    """What a URL names: an object; what a glob matches; all files below a folder.
+    """Return what a URL names: an object; what a glob matches; all files below a folder.
 
-    Names that begin with a dot are left out, unless they are named. Empty if there is none.
+    Names that begin with a dot are left out, unless they are named. Empty if nothing is found.
     Raises `UsageError`, `SourceMissing` (no bucket, no right to list it) and `SourceUnavailable`.
     """
     check_url(url)
@@ -102,7 +102,7 @@ def list_matches(url: str) -> Listing:
             )
         return Listing([stat_file(url)], [])
     store, path = _store(url)
-    with _told(url):
+    with _store_errors(url):
         found = _infos(store, path, folder=url.endswith("/"))
         if not found:
             _look_at_bucket(store, url, path)
@@ -114,7 +114,7 @@ def list_matches(url: str) -> Listing:
 
 
 def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
-    """Names and what the store tells of them."""
+    """Return names, and what the store says about each."""
     if not folder:
         with suppress(FileNotFoundError):
             info = store.info(path)
@@ -127,7 +127,7 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
             for name, info in below.items()
             if info["type"] == "file"
             and not any(part.startswith(".") for part in name[len(path) :].split("/"))
-            and not name.endswith("/")  # how some tools show a folder
+            and not name.endswith("/")  # some tools create these to show a folder
         }
     named = {part for part in path.split("/") if part.startswith(".")}
     try:
@@ -142,7 +142,7 @@ def _infos(store: Any, path: str, *, folder: bool) -> dict[str, Any]:
 
 
 def _look_at_bucket(store: Any, url: str, path: str) -> None:
-    """Raise `SourceMissing` for a bucket that is not there: a glob in it just finds nothing."""
+    """Raise `SourceMissing` if the bucket does not exist: a glob in it just finds nothing."""
     bucket = path.partition("/")[0]
     try:
         store.info(bucket)
@@ -156,8 +156,8 @@ def _file(url: str, path: str, info: dict[str, Any]) -> RemoteFile:
 
 
 def _url(url: str, path: str) -> str:
-    """The URL of a store's path. Not by `unstrip_protocol`: the scheme stays the one that was
-    given in `url`, and allowed."""
+    """Return the URL of a store's path. Not by `unstrip_protocol`: the scheme must stay the one
+    that was given in `url`, which is allowed."""
     return f"{url.partition('://')[0]}://{path.lstrip('/')}"
 
 
@@ -165,7 +165,7 @@ def _version(info: dict[str, Any]) -> str:
     value = next((info[name] for name in _VERSION_FIELDS if info.get(name)), "")
     if isinstance(value, datetime):
         value = value.timestamp()
-    # Times to the second: a listing and a single look do not tell them equally fine.
+    # Times in whole seconds: a listing and a single look-up differ in their precision.
     return str(int(value) if isinstance(value, float) else value).strip('"')
 
 
@@ -191,7 +191,7 @@ def check_unchanged(file: RemoteFile) -> None:
 
 
 def read_small(url: str) -> bytes | None:
-    """A small file, whole; None if there is none. Raises as `stat_file` does."""
+    """Return a small file, whole; None if it does not exist. Raises like `stat_file`."""
     try:
         file = stat_file(url)
     except SourceMissing:
@@ -201,10 +201,10 @@ def read_small(url: str) -> bytes | None:
 
 
 def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteReader:
-    """Open a file at its beginning, to be read from any place; nothing is read before it is asked.
+    """Open a file at its beginning, to read at any position. Opening it reads nothing.
 
-    `window_bytes`: all bytes from the first that is read to this place are wanted: read ahead from
-    the beginning on, and not beyond. None: read ahead for those who read on, up to the file's end.
+    `window_bytes`: all bytes from the first one read up to this offset are wanted: read ahead from
+    the beginning, but not beyond it. None: read ahead if reading is sequential, up to the end.
     Reading raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
     """
     check_url(file.path)
@@ -219,7 +219,7 @@ def open_ranges(file: RemoteFile, window_bytes: int | None = None) -> RemoteRead
 
 
 def open_stream(file: RemoteFile) -> io.RawIOBase:
-    """Open a file that is read once, from its beginning on. Raises as `open_ranges`."""
+    """Open a file that is read once, from its beginning on. Raises like `open_ranges`."""
     if scheme_of(file.path) not in WEB_SCHEMES:
         return open_ranges(file)
     check_url(file.path)
@@ -229,10 +229,10 @@ def open_stream(file: RemoteFile) -> io.RawIOBase:
 
 
 class Ranges(Protocol):
-    """Where a reader gets its bytes from."""
+    """The source of a reader's bytes."""
 
     def fetch(self, start: int, end: int) -> bytes:
-        """The bytes [start, end), all of them. Called from several threads."""
+        """Return the bytes [start, end), all of them. Called from several threads."""
 
     def close(self) -> None: ...
 
@@ -243,25 +243,25 @@ class _StoreRanges:
         self._store, self._path = _store(url)
 
     def fetch(self, start: int, end: int) -> bytes:
-        with _told(self._url):
+        with _store_errors(self._url):
             data = bytes(self._store.cat_file(self._path, start=start, end=end))
         if len(data) != end - start:
             raise SourceChanged(f"{shown(self._url)}: the file ended early; something shortened it")
         return data
 
     def close(self) -> None:
-        pass  # the process's client stays
+        pass  # the process keeps its client
 
 
 class Piece:
-    """A request that is on its way: for the bytes [start, end)."""
+    """A pending request for the bytes [start, end)."""
 
     def __init__(self, ranges: Ranges, start: int, end: int) -> None:
         self.start, self.end = start, end
         self._ranges = ranges
         self._data = b""
         self._error: BaseException | None = None
-        # A daemon: a process that ends waits for no request.
+        # A daemon thread: a process can end without waiting for the request.
         self._thread = threading.Thread(target=self._fetch, name="read-ahead", daemon=True)
         self._thread.start()
 
@@ -272,7 +272,7 @@ class Piece:
             self._error = error
 
     def data(self) -> bytes:
-        """Its bytes, waited for. Raises what the request did."""
+        """Wait for the bytes and return them. Raises what the request raised."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -280,7 +280,7 @@ class Piece:
 
 
 class _ByRead(io.RawIOBase):
-    """A file whose `read` is its own; the rest of reading follows from it."""
+    """A file that defines `read`; the rest of reading follows from it."""
 
     def readinto(self, buffer: Any, /) -> int:
         view = memoryview(buffer).cast("B")
@@ -293,7 +293,7 @@ class _ByRead(io.RawIOBase):
 
 
 class RemoteReader(_ByRead):
-    """A file that is read by ranges, in pieces that grow, and run ahead once they are large."""
+    """A file that is read by ranges, in pieces that grow, with read-ahead once they are large."""
 
     def __init__(self, ranges: Ranges, size_bytes: int, window_bytes: int | None = None) -> None:
         self._ranges, self._size_bytes = ranges, size_bytes
@@ -307,16 +307,16 @@ class RemoteReader(_ByRead):
             self.expect(window_bytes)
 
     def expect(self, window_bytes: int) -> None:
-        """All up to this place is wanted, and little beyond it. 0: places here and there."""
+        """Expect reads of everything up to this offset, and little beyond. 0: scattered reads."""
         self._window = min(window_bytes, self._size_bytes)
         self._first_bytes = self._next_bytes = PIECE_BYTES if window_bytes else FIRST_BYTES
 
     def request(self, start: int, end: int) -> Piece:
-        """Ask for some bytes apart from what is read here."""
+        """Request some bytes independently of the reader's position."""
         return Piece(self._ranges, start, end)
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes, of those at hand first; none only at the end."""
+        """Return at most `size` bytes, those at hand first; none only at the end."""
         if size < 0:
             return self.readall()
         if size == 0 or self._at >= self._size_bytes:
@@ -348,27 +348,27 @@ class RemoteReader(_ByRead):
         super().close()
 
     def _next(self, size: int) -> None:
-        """Hold the piece that begins where the reader stands."""
-        if self._at != self._held_start + len(self._held):  # it jumped
+        """Hold the piece that begins at the reader's position."""
+        if self._at != self._held_start + len(self._held):  # after a seek
             self._next_bytes = self._first_bytes
         if not self._ahead or self._ahead[0].start != self._at:
             self._ahead.clear()
             self._ask(self._at, size)
-        # Whoever has read so far on reads on: ask for what follows while this is waited for.
+        # A reader that came this far reads sequentially: request more while this is waited for.
         while self._next_bytes == PIECE_BYTES and len(self._ahead) <= AHEAD:
             start = self._ahead[-1].end
             if start >= self._window:
                 break
             self._ask(start, PIECE_BYTES)
         piece = self._ahead.popleft()
-        self._held = b""  # before the next one is taken, not beside it
+        self._held = b""  # freed before the next one is taken, not kept beside it
         self._held, self._held_start = piece.data(), piece.start
 
     def _ask(self, start: int, size: int) -> None:
         if start < self._window:
             end = min(start + max(size, self._next_bytes), self._window)
             self._next_bytes = min(self._next_bytes * 4, PIECE_BYTES)
-        else:  # what is asked for outright
+        else:  # requested explicitly, beyond the window
             end = min(start + max(size, FIRST_BYTES), self._size_bytes)
         self._ahead.append(Piece(self._ranges, start, end))
 
@@ -376,13 +376,13 @@ class RemoteReader(_ByRead):
 class WholeReads(_ByRead):
     """A file for pyarrow, which takes a short read for the file's end.
 
-    `io.BufferedReader` would do, but for its ending large reads by small ones: requests, here.
+    `io.BufferedReader` would do, but it ends large reads with small ones, which are requests here.
     """
 
     def __init__(
         self, file: RemoteReader | LaneReader, look: Callable[[int, bytes], None] | None = None
     ) -> None:
-        """`look`: gets what is read, and its place, before the reader does."""
+        """`look`: called with the position and bytes of a read, before the reader gets them."""
         self._file, self._look = file, look
 
     def read(self, size: int = -1, /) -> bytes:
@@ -413,7 +413,7 @@ class _Stream(Protocol):
 
 
 class _Streamed(_ByRead):
-    """A stream as a file, which only goes forward."""
+    """A stream as a file that only goes forward."""
 
     def __init__(self, stream: _Stream) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
-"""Whether a path or a URL lies below what a host allows its processes to open.
+"""Check whether a path or a URL lies below what a host allows its processes to open.
 
-A job names what its workers open, and whoever reaches Redis can make a job. So a host may say which
-folders and which URLs are meant for jobs. Links are followed before a path is compared.
+A job names what its workers open, and anyone with access to Redis can create a job. So a host may
+restrict jobs to certain folders and URLs. Links are followed before a path is compared.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class OutsideRoots(UsageError):
 def check_roots(name: str, roots: Sequence[str]) -> None:
     """Raise `OutsideRoots` unless `name`, a path or a URL, lies below one of `roots`.
 
-    `roots`: absolute folders, and beginnings of URLs that end where a part of their path ends. An
-    empty list allows everything.
+    `roots`: absolute folders, and URL prefixes that end at the end of a part of the path. An empty
+    list allows everything.
     """
     if not roots or any(_is_below(name, root) for root in roots):
         return
@@ -37,9 +37,9 @@ def check_roots(name: str, roots: Sequence[str]) -> None:
 
 
 def check_opened(descriptor: int, name: str, roots: Sequence[str]) -> None:
-    """The same for a file that is open: a link may have been changed since its path was checked.
+    """Check a file that is open as well: a link may have changed since its path was checked.
 
-    Where the system does not show which file a descriptor means, the check of the path has to do.
+    If the system does not show which file a descriptor means, the check of the path must suffice.
     """
     if not roots:
         return
@@ -57,19 +57,19 @@ def _is_below(name: str, root: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The scheme and the authority, or an empty text for a path of this host, and the parts of the
-    path. Empty for what could mean another place than it seems to."""
+    """Return the scheme and authority, or an empty text for a path of this host, and the parts of
+    the path. Empty for a name that could mean another place than it seems to."""
     scheme, mark, rest = name.partition("://")
     if not mark:
         return ["", *_folders(os.path.realpath(name))]
     scheme = _SAME_SCHEME.get(scheme.lower(), scheme.lower())
     if scheme == "file":
-        # Some readers take these for the beginning of a query, some for a part of the name.
+        # Some readers take these for the beginning of a query, others for a part of the name.
         if set("?#") & set(rest):
             return []
         return ["", *_folders(os.path.realpath(unquote(urlsplit(name).path)))]
     authority, _, path = rest.partition("/")
-    decoded = path  # the key of an object is what it is
+    decoded = path  # the key of an object is taken literally
     if scheme in _PORTS:
         path = re.split(r"[?#]", path)[0]
         decoded = unquote(path)

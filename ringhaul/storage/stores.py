@@ -1,6 +1,6 @@
 """Object stores and other file systems behind URLs, by fsspec.
 
-Belongs after the fork of a worker: clients of stores hold threads and connections, which do not
+Use it after the fork of a worker: clients of stores hold threads and connections, which do not
 survive one. fsspec keeps one client for each kind of store and process.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 from ringhaul.errors import UsageError
 from ringhaul.storage.access import OBJECT_STORES, access, check_url, scheme_of, shown
 
-#: What brings a scheme's client.
+#: How to install a scheme's client.
 _PACKAGES = {
     "s3": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
     "s3a": 'install ringhaul with its extra s3 (pip install "/path/to/ringhaul[s3]")',
@@ -19,17 +19,17 @@ _PACKAGES = {
     "gcs": 'install ringhaul with its extra gcs (pip install "/path/to/ringhaul[gcs]")',
 }
 CONNECT_TIMEOUT_S = 5
-#: Of silence.
+#: Without any data.
 READ_TIMEOUT_S = 20
-#: botocore's tries, which see to answers of 500 and above. s3fs makes five tries of these where
-#: nobody answers, so that an absent store is given up after some 5 s.
+#: botocore's attempts, which are for answers of 500 and above. s3fs repeats them five times if
+#: nothing answers, so that an absent store is given up after some 5 s.
 _TRIES = {"total_max_attempts": 2, "mode": "standard"}
 
 
 def open_store(url: str) -> tuple[Any, str]:
-    """The fsspec file system that a URL is of, and the path in it. Connects to nothing.
+    """Return the fsspec file system of a URL, and the path in it. Connects to nothing.
 
-    Raises `UsageError`: such URLs may not be opened, or their package is not installed.
+    Raises `UsageError` if such URLs may not be opened, or their package is not installed.
     """
     check_url(url)
     try:
@@ -40,21 +40,22 @@ def open_store(url: str) -> tuple[Any, str]:
         ) from None
     scheme = scheme_of(url)
     try:
-        # Not by `url_to_fs`: it would take `s3://a::file:///b` for a chain of stores.
+        # Not `url_to_fs`: it would take `s3://a::file:///b` for a chain of stores.
         client = fsspec.get_filesystem_class(scheme)
         store = client(**client._get_kwargs_from_urls(url), **_options(scheme))
         path = client._strip_protocol(url)
     except ImportError as error:
         install = _PACKAGES.get(scheme)
-        told = f"{scheme}:// needs a package that is not there: {install}" if install else error
-        raise UsageError(f"{shown(url)}: {told}") from error
+        missing = f"{scheme}:// needs a package that is not installed: {install}"
+        problem = missing if install else error
+        raise UsageError(f"{shown(url)}: {problem}") from error
     except ValueError as error:
         raise UsageError(f"{shown(url)}: no such kind of URL: {error}") from error
     return store, path
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """How a client is made. Credentials are its own business: the host's, as it finds them."""
+    """Return the options of a client. It finds credentials itself: those of the host."""
     if scheme not in ("s3", "s3a"):
         return {"use_listings_cache": False} if scheme in OBJECT_STORES else {}
     config: dict[str, Any] = {
@@ -63,13 +64,13 @@ def _options(scheme: str) -> dict[str, Any]:
         "retries": _TRIES,
     }
     options: dict[str, Any] = {
-        # What a listing said a moment ago may be wrong by now, and is asked for each time.
+        # A cached listing may be outdated, so each one is requested.
         "use_listings_cache": False,
         "config_kwargs": config,
     }
     endpoint = access().s3_endpoint_url
     if endpoint:
         options["endpoint_url"] = endpoint
-        # Servers of one's own seldom have a name for each bucket.
+        # Private servers seldom have a host name for each bucket.
         config["s3"] = {"addressing_style": "path"}
     return options

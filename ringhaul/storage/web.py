@@ -1,7 +1,7 @@
-"""Files of web servers, read by ranges. Nothing is written there.
+"""Read files of web servers by ranges. Nothing is written there.
 
-Every connection is made to an address that was looked at first, and so is every one that a
-redirection leads to: a name cannot point elsewhere between the look and the connection.
+Every connection, also after a redirection, is made to an address that was checked first: a name
+cannot point elsewhere between the check and the connection.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from ringhaul.storage.access import access, check_place, check_url, same_version
 from ringhaul.storage.addresses import refusal
 
 CONNECT_TIMEOUT_S = 5.0
-#: Of silence, not of a whole answer.
+#: Without any data, not for a whole answer.
 READ_TIMEOUT_S = 20.0
 REDIRECTIONS_MAX = 5
-#: What passes by itself is tried again after these pauses; then the unit is given back.
+#: Transient errors are retried after these pauses; then the unit is given back.
 _PAUSES_S = (0.2, 1.0)
 
 _TOTAL = re.compile(r"bytes (?:\*|\d+-\d+)/(\d+)")
 _PART = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
-#: All characters that may stand in a URL as they are, `%` among them: it is quoted already.
+#: All characters that a URL may contain unquoted, `%` among them: it is quoted already.
 _AS_IT_IS = "%/:=&?~#+!$,;'@()*[]"
 _MOVED = (301, 302, 303, 307, 308)
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 
 
 class WebFile(NamedTuple):
-    """What a server says of a file."""
+    """What a server says about a file."""
 
     url: str
     size_bytes: int
-    #: ETag, else the time of its last change; empty if the server tells neither.
+    #: ETag, else the time of its last change; empty if the server sends neither.
     version: str
-    #: The server gives parts of it.
+    #: Whether the server serves parts of it.
     ranges: bool
 
 
@@ -51,7 +51,7 @@ class WebFile(NamedTuple):
 class _Answer:
     response: http.client.HTTPResponse
     connection: http.client.HTTPConnection
-    url: str  #: that answered, after redirections
+    url: str  #: the one that answered, after redirections
 
     @property
     def version(self) -> str:
@@ -60,9 +60,9 @@ class _Answer:
 
 
 def stat_web(url: str) -> WebFile:
-    """Ask for the first byte: its answer tells the size, and whether there are ranges at all.
+    """Request the first byte: the answer shows the size, and whether ranges are supported.
 
-    Raises `SourceMissing` (no such file, refused address, no size told), `SourceUnavailable`.
+    Raises `SourceMissing` (no such file, refused address, unknown size), `SourceUnavailable`.
     """
     answer = _ask(url, {"Range": "bytes=0-0"})
     try:
@@ -73,7 +73,7 @@ def stat_web(url: str) -> WebFile:
         length = response.headers.get("Content-Length", "")
         if response.status != 200 or not length.isdigit():
             raise SourceMissing(
-                f"{shown(url)}: the server does not tell how large the file is; pipe it in "
+                f"{shown(url)}: the server does not say how large the file is; pipe it in "
                 "(curl URL | ringhaul load - ...)"
             )
         return WebFile(url, int(length), answer.version, ranges=False)
@@ -82,14 +82,14 @@ def stat_web(url: str) -> WebFile:
 
 
 class WebRanges:
-    """Parts of a file, over connections that are kept while it is open."""
+    """Reads parts of a file, over connections that are kept while it is open."""
 
     def __init__(self, file: WebFile) -> None:
         self._file = file
         self._idle: list[_Answer] = []
 
     def fetch(self, start: int, end: int) -> bytes:
-        """The bytes [start, end), which are in the file. Threads may ask side by side.
+        """Return the bytes [start, end), which are in the file. Threads may call it concurrently.
 
         Raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
         """
@@ -110,10 +110,10 @@ class WebRanges:
         try:
             if not same_version(answer.version, self._file.version):
                 raise _changed(url)
-            if answer.response.status == 200:  # such as of a cache that does not hold it yet
+            if answer.response.status == 200:  # such as from a cache that does not hold it yet
                 raise SourceUnavailable(
-                    f"{shown(url)}: the server gives no parts of the file now, as it did before; "
-                    "if that does not pass, download the file first"
+                    f"{shown(url)}: the server no longer serves parts of the file; "
+                    "if that persists, download the file first"
                 )
             if answer.response.status != 206:
                 raise _changed(url)
@@ -132,7 +132,7 @@ class WebRanges:
         return data
 
     def _again(self, fields: Mapping[str, str]) -> _Answer | None:
-        """Ask over a connection that is open; None if there is none, or the server closed it."""
+        """Send a request on an open connection; None if there is none, or the server closed it."""
         while True:
             try:
                 before = self._idle.pop()
@@ -145,7 +145,7 @@ class WebRanges:
                 continue
             if response.status in (200, 206):
                 return _Answer(response, before.connection, before.url)
-            before.connection.close()  # asked from its beginning, redirections and all
+            before.connection.close()  # requested again from its beginning, with redirections
 
     def close(self) -> None:
         for answer in self._idle:
@@ -153,7 +153,7 @@ class WebRanges:
 
 
 class WebStream:
-    """A whole file from its beginning, by one request, which is taken up again if it breaks off."""
+    """Reads a whole file by one request, which is resumed if it breaks off."""
 
     def __init__(self, file: WebFile) -> None:
         self._file = file
@@ -161,7 +161,7 @@ class WebStream:
         self._answer: _Answer | None = None
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none only at the end.
+        """Return at most `size` bytes; none only at the end.
 
         Raises `SourceChanged`, `SourceMissing` and `SourceUnavailable`.
         """
@@ -193,7 +193,7 @@ class WebStream:
         return data
 
     def _begin(self) -> _Answer:
-        """The answer that gives what was not read yet."""
+        """Request what was not read yet."""
         answer = _ask(self._file.url, {"Range": f"bytes={self._at}-"} if self._at else {})
         if not same_version(answer.version, self._file.version):
             answer.connection.close()
@@ -201,7 +201,7 @@ class WebStream:
         if self._at and answer.response.status != 206:
             answer.connection.close()
             raise SourceUnavailable(
-                f"{shown(self._file.url)}: the answer broke off, and the server gives no parts"
+                f"{shown(self._file.url)}: the answer broke off, and the server serves no parts"
             )
         if answer.response.status == 206:
             try:
@@ -220,38 +220,38 @@ class WebStream:
 def _check_part(
     file: WebFile, response: http.client.HTTPResponse, start: int, end: int | None
 ) -> None:
-    """Refuse a part that is not [start, end) of the file; None: it may end anywhere.
+    """Raise if a part is not [start, end) of the file; None: it may end anywhere.
 
     A cache that mixes up its parts answers with the right length and the right ETag.
     """
-    told = response.headers.get("Content-Range", "")
-    part = _PART.fullmatch(told)
+    content_range = response.headers.get("Content-Range", "")
+    part = _PART.fullmatch(content_range)
     if part and part[3] not in ("*", str(file.size_bytes)):
         raise _changed(file.url)
     if not part or int(part[1]) != start or (end is not None and int(part[2]) != end - 1):
         wanted = f"{start}-{'' if end is None else end - 1}"
         raise SourceUnavailable(
-            f"{shown(file.url)}: asked for bytes {wanted}, the server gives "
-            f"{told or 'a part of which it does not tell the place'}; "
-            "if that does not pass, download the file first"
+            f"{shown(file.url)}: bytes {wanted} were requested, and the server sends "
+            f"{content_range or 'a part without its position'}; "
+            "if that persists, download the file first"
         )
 
 
 def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
-    """The answer to a GET, after redirections: 200, 206 or 416. Its body is not read."""
-    asked = url
+    """Return the answer to a GET, after redirections: 200, 206 or 416. Its body is not read."""
+    requested = url
     for _ in range(REDIRECTIONS_MAX + 1):
         connection = _connection(url)
         try:
             response = _send(connection, url, fields)
         except _AddressRefused as error:
-            raise SourceMissing(f"{shown(asked)}: {error}") from error
+            raise SourceMissing(f"{shown(requested)}: {error}") from error
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise _told(asked, error) from error
+            raise _no_answer(requested, error) from error
         if response.status in (200, 206, 416):
             try:
-                _check_encoding(asked, response)
+                _check_encoding(requested, response)
             except SourceMissing:
                 connection.close()
                 raise
@@ -259,13 +259,13 @@ def _ask(url: str, fields: Mapping[str, str]) -> _Answer:
         location = response.headers.get("Location", "")
         connection.close()
         if response.status not in _MOVED or not location:
-            raise _refused(asked, response)
-        url = _next(asked, url, location)
-    raise SourceMissing(f"{shown(asked)}: is redirected more than {REDIRECTIONS_MAX} times")
+            raise _refused(requested, response)
+        url = _next(requested, url, location)
+    raise SourceMissing(f"{shown(requested)}: is redirected more than {REDIRECTIONS_MAX} times")
 
 
-#: What a server says of a file that is compressed, and how the name of a stored one ends. Others,
-#: such as `utf-8` or `aws-chunked`, are said by mistake: the bytes are the file's.
+#: Encodings that servers name for a compressed file -> the suffix of such a file. Others, such as
+#: `utf-8` or `aws-chunked`, are named by mistake: the bytes are the file's.
 _STORED: Mapping[str, str | None] = {
     "gzip": ".gz",
     "x-gzip": ".gz",
@@ -279,29 +279,31 @@ _STORED: Mapping[str, str | None] = {
 
 
 def _check_encoding(url: str, response: http.client.HTTPResponse) -> None:
-    """Refuse what was compressed on the way although it was asked for as it is."""
+    """Raise if a file was compressed in transit although it was requested as stored."""
     said = response.headers.get("Content-Encoding", "").lower().split(",")
     for encoding in filter(_STORED.__contains__, map(str.strip, said)):
         suffix = _STORED[encoding]
-        # Many servers say so of a file that lies there compressed: its name tells that, too.
+        # Many servers also name the encoding of a file that is stored compressed: see its suffix.
         if suffix is not None and urlsplit(url).path.lower().endswith(suffix):
             continue
         raise SourceMissing(
-            f"{shown(url)}: the server sends the file compressed ({encoding}) although it is asked "
-            "for as it is (Accept-Encoding: identity); turn that off at the server, or pipe it in "
-            "(curl --compressed URL | ringhaul load - ...)"
+            f"{shown(url)}: the server sends the file compressed ({encoding}) although it was "
+            "requested as stored (Accept-Encoding: identity); turn that off at the server, or pipe "
+            "it in (curl --compressed URL | ringhaul load - ...)"
         )
 
 
-def _next(asked: str, url: str, location: str) -> str:
-    """Where a redirection leads, if it may be followed."""
-    with suppress(UnicodeError):  # servers write UTF-8 as it is, which is read as Latin-1
+def _next(requested: str, url: str, location: str) -> str:
+    """Return where a redirection leads, if it may be followed."""
+    with suppress(UnicodeError):  # servers send UTF-8, which is read as Latin-1
         location = location.encode("latin-1").decode()
     target = urljoin(url, location)
     scheme = scheme_of(target)
-    # Not by `check_url` alone: it would let a page send a worker to s3:// or file://.
+    # `check_url` alone would let a page send a worker to s3:// or file://.
     if scheme not in ("http", "https") or (scheme_of(url) == "https" and scheme == "http"):
-        raise SourceMissing(f"{shown(asked)}: is redirected to {scheme}://, and is not followed")
+        raise SourceMissing(
+            f"{shown(requested)}: is redirected to {scheme}://, which is not followed"
+        )
     if scheme not in access().schemes:
         check_url(target)
     check_place(target)
@@ -313,7 +315,7 @@ def _connection(url: str) -> http.client.HTTPConnection:
     try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise SourceMissing(f"{shown(url)}: is no URL: {error}") from error
+        raise SourceMissing(f"{shown(url)}: is not a URL: {error}") from error
     if not host:
         raise SourceMissing(f"{shown(url)}: names no host")
     if parts.scheme == "https":
@@ -326,14 +328,14 @@ def _send(
 ) -> http.client.HTTPResponse:
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # As it is stored: what compresses on the way changes sizes and places.
+    # As stored: compression in transit changes sizes and positions.
     headers = {"Accept-Encoding": "identity", "User-Agent": "ringhaul", **fields}
     connection.request("GET", quote(target, safe=_AS_IT_IS), headers=headers)
     return connection.getresponse()
 
 
 class _Plain(http.client.HTTPConnection):
-    """A connection to an address that was looked at."""
+    """A connection to an address that was checked."""
 
     def connect(self) -> None:
         self.sock = _connected(self.host, self.port)
@@ -350,11 +352,11 @@ class _Secure(http.client.HTTPSConnection):
 
 
 class _AddressRefused(Exception):
-    """No address of a host may be read from."""
+    """All addresses of a host are refused."""
 
 
 def _connected(host: str, port: int) -> socket.socket:
-    """A connection to the first address of `host` that may be read from and answers."""
+    """Connect to the first address of `host` that is allowed and answers."""
     problem: Exception | None = None
     private = access().private_addresses
     for family, kind, protocol, _, where in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
@@ -382,8 +384,8 @@ def _changed(url: str) -> SourceChanged:
     )
 
 
-def _told(url: str, error: Exception) -> RinghaulError:
-    """Why there is no answer."""
+def _no_answer(url: str, error: Exception) -> RinghaulError:
+    """Return the error for a request without an answer."""
     host = urlsplit(url).hostname
     if isinstance(error, socket.gaierror):
         return SourceUnavailable(f"{shown(url)}: the name {host} does not resolve: is it right?")
@@ -401,7 +403,7 @@ def _told(url: str, error: Exception) -> RinghaulError:
 def _refused(url: str, response: http.client.HTTPResponse) -> RinghaulError:
     status = f"{response.status} {response.reason}".strip()
     if response.status in _PASSING:
-        return SourceUnavailable(f"{shown(url)}: the server does not serve now: {status}")
+        return SourceUnavailable(f"{shown(url)}: the server is not available now: {status}")
     if response.status in (404, 410):
         return SourceMissing(f"{shown(url)}: no such file on the server ({status})")
     if response.status in (401, 403):

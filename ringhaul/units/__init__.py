@@ -1,1 +1,1 @@
-"""A unit of records: its blocks read from their source, and what became of each record."""
+"""A unit of records: its blocks, read from their source, and an account of each record."""

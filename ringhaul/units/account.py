@@ -1,8 +1,8 @@
-"""The records of one unit as rows, each of them accounted for.
+"""Turn the records of one unit into rows, with each record accounted for.
 
-Whoever does something with the rows (writes them, compares them) takes them one block after
-another and tells of those that cannot be done; what is left is the same for all of them: reading
-the unit's range, keeping the job's limits, counting, and what there is to say at the end.
+Callers that write or compare the rows take them block by block, and report those that fail. The
+rest is the same for all of them and is here: reading the unit's range, keeping the job's limits,
+counting, and the outcome at the end.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from ringhaul.units.reading import read_unit
 
 @dataclass(frozen=True, kw_only=True)
 class UnitHooks:
-    """What the unit asks of whoever runs it."""
+    """What a unit needs from its caller."""
 
     #: Called between blocks, while one is read and while waiting; renews the lease, raises to stop
     #: the unit. Gets (rows done, rejects, input bytes) so far.
     tick: Callable[[int, int, int], None]
-    #: Limits of the whole job. Rows are those that are sent, bytes those of the input.
+    #: Rate limits of the whole job. Rows are those that are sent, bytes those of the input.
     throttle: Throttle = UNTHROTTLED
-    #: With more rejects than these the unit ends at its next block. -1: it does not.
+    #: With more rejects than this, the unit ends at its next block. -1: no limit.
     rejects_max: int = -1
-    #: Where attempts of the unit were that were lost.
+    #: Lost attempts of the unit, with the records that each was working on.
     losses: Sequence[Loss] = ()
 
 
@@ -50,13 +50,13 @@ class UnitOutcome:
     records: int
     dropped: int  #: records that a transform left out
     filtered: int  #: records that the job's condition left out
-    written: int  #: rows; of a verification those that are the same in the table
+    written: int  #: rows; for a verification those that are the same in the table
     rejected: int
     rejects_blob: bytes  #: see `RejectLog`
     input_bytes: int
     retries: int
     latencies: Counter[int]
-    window: WindowStats | None  #: what the adaptive window decided, where there is one
+    window: WindowStats | None  #: what the adaptive window decided, if there was one
     elapsed_ms: int
     cpu_ms: int
     rss_bytes_max: int
@@ -66,18 +66,18 @@ class Account:
     """One attempt of a unit."""
 
     def __init__(self, unit: LoadUnit, job: LoadJob, encoder: RowEncoder, hooks: UnitHooks) -> None:
-        self.stats = WriteStats()  #: of what is done with the rows
+        self.stats = WriteStats()  #: about what is done with the rows
         self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
         self._source = job.sources[unit.source]
         self._rejects, self._tally = RejectLog(), Tally()
         self._pacing = Pacing(hooks.throttle, self.tick)
         self.leave = self._pacing.leave
         self._input_bytes = 0
-        self._row_bytes = 0.0  # of input, for each row that was encoded last
+        self._row_bytes = 0.0  # bytes of input per row, for the rows that were encoded last
         self._started, self._cpu_started = time.monotonic(), time.process_time()
 
     def rows(self) -> Iterator[EncodedRows]:
-        """The unit's rows. When the next ones are asked for, these are on their way.
+        """Yield the unit's rows. A caller that takes the next ones has sent these.
 
         Raises `TooManyRejects` (see `UnitHooks`), what `hooks.tick` raises, and what `read_unit`
         does.
@@ -87,7 +87,7 @@ class Account:
         blocks = read_unit(self._unit, self._job, self.tick)
         for block, loss in careful_blocks(blocks, losses):
             if 0 <= self._hooks.rejects_max < self._rejects.count:
-                # There is more to read. At its end a unit is committed, which stops the job, too.
+                # Only if there is more: a unit at its end is committed, which also stops the job.
                 raise TooManyRejects(
                     self.stats.written,
                     self._rejects.count,
@@ -118,16 +118,15 @@ class Account:
                 return
 
     def tick(self) -> None:
-        """To be called often: see `UnitHooks`."""
+        """Call this often: see `UnitHooks`."""
         self._hooks.tick(self.stats.written, self._rejects.count, self._input_bytes)
 
     def throttle(self, rows: int) -> None:
-        """To be called before so many rows are sent: waits while the job's limit is used up."""
+        """Call this before sending that many rows: it waits while the job's limit is used up."""
         self._pacing.pay(rows, int(rows * self._row_bytes))
 
     def refuse(self, rows: EncodedRows, faults: Mapping[int, Fault]) -> None:
-        """The records of rows, given by their index, are rejects, whatever becomes of their other
-        rows."""
+        """Reject the records of some rows, given by index, whatever becomes of their other rows."""
         first = {
             int(rows.records[row]): faults[row]
             for row in sorted(faults)
@@ -136,13 +135,13 @@ class Account:
         self._rejects.add(self._encoder.rejects(rows.block, first))
 
     def place(self, rows: EncodedRows, row: int) -> str:
-        """The file and line of a row's record, in words."""
+        """Return the file and line of a row's record, for messages."""
         record = int(rows.records[row])
         reject = self._encoder.reject(rows.block, record, "write", None, "")
         return f"{reject.file}, line {reject.line}"
 
     def outcome(self) -> UnitOutcome:
-        """What the unit did, when every row is done or refused. Once.
+        """Return what the unit did, once every row is done or refused. Call it only once.
 
         Raises `SourceChanged` if the source is no longer what was read.
         """
@@ -170,7 +169,7 @@ class Account:
 
 
 class UnitMiscounted(Terminal):
-    """What became of the records does not add up to those that were read: a defect in ringhaul."""
+    """The records do not add up to those that were read: a bug in ringhaul."""
 
 
 class Tally:
@@ -179,11 +178,11 @@ class Tally:
     def __init__(self) -> None:
         self.records = self.loaded = self.dropped = self.filtered = self.rejected = 0
         self._rows = self._refused = 0
-        #: Ordinals of records of which the server refused a row.
+        #: Ordinals of records with a row that the server refused.
         self._refused_records: set[int] = set()
 
     def take(self, part: Part) -> None:
-        """Count what an encoder gave; its rows are on their way to the server."""
+        """Count what an encoder returned; its rows are on their way to the server."""
         self.records += part.records
         self.loaded += part.loaded
         self.dropped += part.dropped
@@ -192,7 +191,7 @@ class Tally:
         self._rows += sum(map(len, part.rows))
 
     def refuse(self, rows: EncodedRows, row: int) -> bool:
-        """Count a row that the server refused; is it the first one of its record?
+        """Count a row that the server refused; return whether it is the first of its record.
 
         The record is rejected although other rows of it may be in the table.
         """

@@ -1,5 +1,4 @@
-"""The records of a unit, wherever its source keeps them: a range of a file, a decoded stream, or a
-row group."""
+"""Read the records of a unit from its source: a file range, a decoded stream, or a row group."""
 
 from __future__ import annotations
 
@@ -22,8 +21,11 @@ SKIP_BYTES = 1 << 20
 
 
 def read_unit(unit: LoadUnit, job: LoadJob, tick: Tick = no_tick) -> Iterator[AnyBlock]:
-    """The blocks of a unit. Raises `SourceMissing`, `SourceChanged`, `SourceCorrupt`, and what
-    `tick` raises, which is called while a block takes long to read."""
+    """Yield the blocks of a unit.
+
+    Calls `tick` while a block takes long to read. Raises `SourceMissing`, `SourceChanged`,
+    `SourceCorrupt`, and what `tick` raises.
+    """
     source = job.sources[unit.source]
     start = Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
     return read_records(source, job, start, unit.length_bytes, job.block_bytes, tick)
@@ -37,7 +39,7 @@ def read_records(
     block_bytes: int,
     tick: Tick = no_tick,
 ) -> Iterator[AnyBlock]:
-    """The blocks of a source from `start` on; of Parquet, the rows of the row group there.
+    """Yield the blocks of a source from `start` on; for Parquet, the rows of the row group there.
 
     `tick`: see `read_pieces`.
     """
@@ -58,9 +60,9 @@ def read_records(
 def open_records(
     file: SourceFile, offset_bytes: int, length_bytes: int, dialect: CsvDialect
 ) -> Iterator[Stream]:
-    """A stream that stands at `offset_bytes` and ends after `length_bytes` or TO_THE_END.
+    """Open a stream that is positioned at `offset_bytes` and has `length_bytes`, or TO_THE_END.
 
-    Offsets are those of the decoded stream where the file is compressed or encoded.
+    Offsets are those of the decoded stream if the file is compressed or encoded.
     Raises `SourceMissing`, `SourceChanged` and, from `read`, `SourceCorrupt`.
     """
     if not file.whole:
@@ -77,6 +79,6 @@ def open_records(
 
 
 def parquet_metadata(file: SourceFile) -> pq.FileMetaData:
-    """What the footer says. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
+    """Return the footer. Raises `SourceMissing`, `SourceChanged` and `SourceCorrupt`."""
     with open_parquet(file) as opened:
         return opened.metadata

@@ -254,7 +254,7 @@ def test_an_object_that_is_replaced_meanwhile_ends_the_job(
         ("s3://", 2, "s3://: names no bucket; give s3://BUCKET/PATH"),
         ("s3://Bad_Bucket!/x.csv", 2, "Bad_Bucket!"),
         ("ftp://host/x.csv", 2, "storage.schemes"),
-        ("s3://key:sentinel@acme/x.csv", 2, "credentials do not belong into a URL"),
+        ("s3://key:sentinel@acme/x.csv", 2, "credentials do not belong in a URL"),
         ("http://169.254.169.254/x.csv", 2, "is link-local"),
         ("http://nowhere.invalid/x.csv", 4, "does not resolve"),
     ],
@@ -271,7 +271,7 @@ def test_a_source_that_cannot_be_read_is_told(
     [
         ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, 2, "no credentials for S3"),
         ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://nowhere.invalid"}, 4, "does not resolve"),
-        ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://127.0.0.1:9"}, 4, "does not serve"),
+        ({"RINGHAUL_STORAGE_S3_ENDPOINT_URL": "http://127.0.0.1:9"}, 4, "is not available"),
         ({"RINGHAUL_STORAGE_SCHEMES": "https"}, 2, "s3:// is not among"),
     ],
 )

@@ -247,7 +247,7 @@ OPTIONS = {
     ),
     "no field left out": (
         ["--skip-columns", "nme"],
-        "{path}: --skip-columns names 'nme', which is no field of it; did you mean 'name'?",
+        "{path}: --skip-columns names 'nme', which is not one of its fields; did you mean 'name'?",
     ),
     "too few names of fields": (
         ["--columns", "id,name"],
@@ -260,7 +260,7 @@ OPTIONS = {
     ),
     "a delimiter of two": (
         ["--delimiter", "::"],
-        "--delimiter: '::' cannot be used; give one ASCII character that is no line end",
+        "--delimiter: '::' cannot be used; give one ASCII character that is not a line end",
     ),
     "a quote that delimits": (
         ["--quote", ","],

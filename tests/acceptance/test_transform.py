@@ -228,7 +228,7 @@ def test_where_loads_the_rows_that_a_condition_wants(
     ("options", "told"),
     [
         (("--where", "nothing = 1"), "no column 'nothing' in table"),
-        (("--where", "b = 1", "--skip-columns", "b"), "nothing is loaded into column 'b'"),
+        (("--where", "b = 1", "--skip-columns", "b"), "nothing is loaded into it"),
         (("--transform", "os:system"), f"transform os:system on host {HOST} is not"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rows out: record batches to CSV, JSON Lines or Parquet, to any stream of bytes."""
+"""Write rows: record batches to CSV, JSON Lines or Parquet, to any stream of bytes."""
 
 from ringhaul.formats.write.options import OutputFormat, refuse_blank_lines
 from ringhaul.formats.write.writer import RowWriter, open_writer
@@ -7,7 +7,7 @@ __all__ = ["OutputFormat", "RowWriter", "open_writer", "refuse_blank_lines", "wa
 
 
 def warm_up() -> None:
-    """Load the kernels of this process, or compile them where nobody has done so before."""
+    """Load the kernels into this process, or compile them if no compiled ones are cached."""
     from ringhaul.formats.write import row_kernels
 
     assert row_kernels

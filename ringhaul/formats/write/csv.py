@@ -1,6 +1,6 @@
-"""CSV: columns as text, quoted or escaped where they must be, glued row by row at once.
+"""CSV: columns as text, quoted or escaped where necessary, joined row by row at once.
 
-pyarrow.csv.write_csv quotes every string or none, spells timestamps its own way, and takes 1.3 us
+pyarrow.csv.write_csv quotes every string or none, formats timestamps differently, and takes 1.3 us
 for a row that takes 0.3 us here, most of it in the doubles and the timestamps.
 """
 
@@ -22,13 +22,13 @@ from ringhaul.formats.write.rows import rows_of
 
 #: Types whose text may hold any character.
 _TEXTS = ("ascii", "text", "varchar")
-#: What the texts of the other scalar types are made of.
+#: The characters in the texts of the other scalar types.
 _VALUE = re.compile(r"[-+.:0-9A-Za-z]*")
-#: Such texts that are no value of any type.
+#: Texts of such characters that are not a value of any type.
 _NO_VALUES = ("", "NULL", "Null", "null", "None", "none", "NA", "NIL", "nil")
-#: A byte order mark at the very beginning of a file is dropped by readers, unless it is quoted.
+#: Readers drop a byte order mark at the very beginning of a file, unless it is quoted.
 _BOM = "\ufeff"
-#: What may need quotes at the edges of a value, and nowhere else.
+#: Bytes that may need quotes at the edges of a value, and nowhere else.
 _EDGES = (b" ", b"\t", _BOM.encode())
 
 
@@ -37,23 +37,23 @@ def _any(mask: pa.BooleanArray) -> bool:
 
 
 def _regex_text(text: str) -> str:
-    """`text` as a replacement in which nothing has a meaning."""
+    """Return `text` as a regex replacement that stands for itself."""
     return text.replace("\\", "\\\\")
 
 
 def shortened(value: str) -> str:
-    """A value for a message, its control characters escaped."""
+    """Shorten a value for a message, with its control characters escaped."""
     return repr(value if len(value) <= 60 else f"{value[:60]}...")
 
 
 class CsvLines:
-    """One record a line. LF ends a line, as files on Unix have it, or CRLF.
+    """One record a line, ended by LF as in files on Unix, or by CRLF.
 
     A field is quoted if it holds the delimiter, the quote, CR or LF, begins or ends with a blank,
-    begins with a byte order mark, is empty without being null, or reads as the text for null. With
-    an escape character that stands before what has a meaning, and control characters are spelt as
-    the escape style has them; without quotes it does all the work. Without both a text that needs
-    them is an `OutputUnusable`.
+    begins with a byte order mark, is empty without being null, or reads as the text for null. An
+    escape character, if there is one, precedes special characters, and control characters are
+    written in the escape style; without quotes it does all the work. With neither, a text that
+    needs them raises `OutputUnusable`.
     """
 
     def __init__(self, fmt: OutputFormat, names: Sequence[str], types: Sequence[CqlType]) -> None:
@@ -99,13 +99,13 @@ class CsvLines:
         return text if plain else self._marked(text, f"column {name}")
 
     def _marked(self, text: pa.StringArray, what: str) -> pa.StringArray:
-        """`text` with quotes or escapes; `what` it is, for messages."""
+        """Add quotes or escapes to `text`; `what` names it in messages."""
         if self._quote and not self._escape:
             return self._quoted(text)
         if len(self._types) == 1 and not self._quote and _any(pc.equal(text, "")):
             raise OutputUnusable(
-                f"{what} holds an empty text, which alone on a line is no record without quotes; "
-                "give --quote, or another column beside it"
+                f"{what} holds an empty text, which alone on a line is not a record without "
+                "quotes; give --quote, or another column beside it"
             )
         if self._escape:
             return self._escaped(text)
@@ -122,8 +122,10 @@ class CsvLines:
         return text
 
     def _spelt(self) -> Iterator[tuple[str, str]]:
-        """Characters that have a meaning, and how they are written. The escape comes first: the
-        others bring more of it."""
+        """Yield special characters, and how they are written.
+
+        The escape comes first, because the others add more of it.
+        """
         escape = self._escape
         yield escape, escape * 2
         letters = spellings(self._style, escape)
@@ -132,7 +134,7 @@ class CsvLines:
             yield character, letters.get(character, escape + character)
 
     def _escaped(self, text: pa.StringArray) -> pa.StringArray:
-        """`text` with escapes, and quotes where there are some and a value needs them."""
+        """Escape `text`, and quote the values that need it if there is a quote."""
         words = {self._null, *(["NULL"] if self._style == "mysql" else [])}
         is_word = pc.is_in(text, pa.array(sorted(words), pa.string()))
         marked = text
@@ -153,7 +155,7 @@ class CsvLines:
         )
 
     def _quoted(self, text: pa.StringArray) -> pa.StringArray:
-        """`text` with quotes around the values that need them."""
+        """Add quotes around the values of `text` that need them."""
         mask = None
         if self._may_need_quotes(text):
             mask = pc.match_substring_regex(text, self._needs_quotes)
@@ -168,7 +170,7 @@ class CsvLines:
         )
 
     def _may_need_quotes(self, text: pa.StringArray) -> bool:
-        """A look at all bytes at once, in a tenth of the time of a look at each value."""
+        """Check all bytes at once, in a tenth of the time of checking each value."""
         _, offsets_buffer, data_buffer = text.buffers()
         if not len(text):
             return False

@@ -1,4 +1,4 @@
-"""JSON Lines: an object a row, by column name, nulls included."""
+"""JSON Lines: one object per row, by column name, nulls included."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JsonLines:
 
     def __init__(self, names: Sequence[str], types: Sequence[CqlType]) -> None:
         keys = [json_strings(pa.array([name], pa.string()))[0].as_py() for name in names]
-        # What stands before a value: the key, and the comma after the value before it.
+        # The text before each value: the key, and the comma after the previous value.
         self._before = [f"{',' if i else '{'}{key}:" for i, key in enumerate(keys)]
         self._types = list(types)
 

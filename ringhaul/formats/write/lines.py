@@ -1,4 +1,4 @@
-"""Formats of lines: what they share is the stream, its compression, and bounds of memory."""
+"""Formats of lines, which share the stream, its compression, and bounds of memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ringhaul.formats.dialect import RECORD_BYTES_MAX
 from ringhaul.formats.write.compress import Compressed, Stream
 from ringhaul.formats.write.options import OutputFormat
 
-#: Rows are glued to one text at a time, which Arrow bounds to 2 GiB; text is seldom 4 x as long
-#: as what it spells.
+#: Rows are joined into one text, which Arrow bounds to 2 GiB; it is seldom more than 4 x as long as
+#: the data.
 STEP_BYTES = 64 * 2**20
 
 
@@ -23,10 +23,10 @@ class Lines(Protocol):
 
     @property
     def head(self) -> bytes:
-        """What the file begins with."""
+        """The beginning of the file."""
 
     def lines(self, batch: pa.RecordBatch) -> pa.StringArray:
-        """The rows, one value each, with the line end."""
+        """Return one text per row, with its line end."""
 
 
 class LineWriter:
@@ -43,13 +43,13 @@ class LineWriter:
         for step in _steps(batch):
             text = self._lines.lines(step)
             _, offsets, data = text.buffers()
-            # Every value together is one run of bytes: the lines as they stand in the file.
+            # All values together are one run of bytes: the lines as written to the file.
             ends = memoryview(offsets).cast("i")
             start, end = ends[text.offset], ends[text.offset + len(text)]
             self._compressed.write(memoryview(data)[start:end])
             if end - start > RECORD_BYTES_MAX:
                 lengths = pc.binary_length(text).to_numpy()
-                # A record that is read is that long without its line end.
+                # The limit of a reader does not count the line end.
                 long = np.flatnonzero(lengths > RECORD_BYTES_MAX + 1)
                 too_long += (first + long).tolist()
             first += step.num_rows

@@ -1,4 +1,4 @@
-"""How rows are written: the format, its characters and its compression, as the user gives them."""
+"""How rows are written: format, special characters and compression, as the user gives them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPRESSIONS: Mapping[str, tuple[str, ...]] = {
     "jsonl": ("none", "gzip", "zstd", "bz2", "xz"),
     "parquet": ("zstd", "snappy", "none"),
 }
-#: What a compression adds to the name of a text file: the loader goes by it.
+#: What a compression adds to the name of a text file; the loader relies on it.
 SUFFIXES: Mapping[str, str] = {
     "none": "",
     "gzip": ".gz",
@@ -30,28 +30,28 @@ SUFFIXES: Mapping[str, str] = {
 class OutputFormat:
     """How rows are written. Raises `UsageError` that names the option that cannot be used.
 
-    What is not given takes the format's default, so that equal formats compare equal.
+    Options that are not given take the format's default, so that equal formats compare equal.
     """
 
     #: csv, jsonl or parquet.
     kind: str = "csv"
     #: One of the format's `COMPRESSIONS`; empty: its default.
     compression: str = ""
-    #: CSV only, as all that follow. The names of the columns first, in every part.
+    #: CSV only, like all that follow. Write the column names first, in every part.
     header: bool | None = None
-    #: Between fields: one ASCII character.
+    #: Separates fields: one ASCII character.
     delimiter: str | None = None
-    #: Around fields that need it: one ASCII character. Empty: none, and `escape` does the work.
+    #: Encloses fields that need it: one ASCII character. Empty: none, and `escape` does the work.
     quote: str | None = None
-    #: Before characters that have a meaning, in place of quotes and of doubled quotes; empty: none.
+    #: Precedes special characters, in place of quotes and of doubled quotes; empty: none.
     escape: str | None = None
     #: One of `escapes.STYLES`.
     escape_style: str | None = None
     #: lf or crlf.
     line_end: str | None = None
-    #: Is there a byte order mark before the header?
+    #: Whether a byte order mark precedes the header.
     bom: bool | None = None
-    #: Stands for null, never quoted; a value that reads the same is quoted.
+    #: Text for null, never quoted; a value with the same text is quoted.
     null: str | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class OutputFormat:
             if self.kind != "csv" and given is not None:
                 name = option.replace("_", "-")
                 raise UsageError(f"{name}: only CSV has it, and the format is {self.kind}")
-            # What is as it mostly is, is left out, so that equal formats compare equal.
+            # The usual value is left out, so that equal formats compare equal.
             if given == _CSV_ODD.get(option):
                 object.__setattr__(self, option, None)
         for option, default in _CSV_DEFAULTS.items():
@@ -85,13 +85,13 @@ class OutputFormat:
             option, colon, words = str(error).partition(":")
             raise UsageError(f"{option.replace('_', '-')}{colon}{words}") from error
         object.__setattr__(self, "delimiter", dialect.delimiter)
-        # The quote as its own escape means doubled quotes, as RFC 4180 has them.
+        # The quote as its own escape means doubled quotes, as in RFC 4180.
         object.__setattr__(self, "escape", dialect.escape)
         assert self.null is not None
         for character in (dialect.delimiter, dialect.quote, "\r", "\n"):
             if character and character in self.null:
                 raise UsageError(
-                    f"null: {self.null!r} holds {character!r}, which has a meaning of its own in "
+                    f"null: {self.null!r} holds {character!r}, which has a special meaning in "
                     "the file; give another text"
                 )
         if self.line_end not in (None, "crlf"):
@@ -107,8 +107,8 @@ class OutputFormat:
     def _check_unquoted(self, null: str) -> None:
         if null == "":
             raise UsageError(
-                "quote: without quotes an empty text cannot be told from null; give --null '\\N', "
-                "or another text for null"
+                "quote: without quotes an empty text cannot be distinguished from null; give "
+                "--null '\\N', or another text for null"
             )
 
     def _check_escaped(self, null: str, escape: str) -> None:
@@ -119,13 +119,13 @@ class OutputFormat:
             if marker and not has_meaning(null[1], style):
                 return
             raise UsageError(
-                f"null: {null!r} can be how another text is written with the escape {escape!r}; "
+                f"null: {null!r} may also be another text, written with the escape {escape!r}; "
                 f"give {escape}N, or a text without {escape}"
             )
         if not self.quote and null_guard(null, escape, style) is None:
             raise UsageError(
-                f"null: {null!r} cannot be told from the text {null!r} in escape style {style}; "
-                f"give --null '{escape}N'"
+                f"null: {null!r} cannot be distinguished from the text {null!r} in escape style "
+                f"{style}; give --null '{escape}N'"
             )
 
     @property
@@ -151,12 +151,12 @@ class OutputFormat:
         return f".{self.kind}" + (SUFFIXES[self.compression] if self.kind != "parquet" else "")
 
     def to_json(self) -> dict[str, Any]:
-        """A dict of JSON types that `from_json` takes."""
+        """Return a dict of JSON types that `from_json` takes."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> OutputFormat:
-        """The format `to_json` described. Raises `UsageError` naming an unknown option."""
+        """Return the format `to_json` described. Raises `UsageError` naming an unknown option."""
         unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
         if unknown:
             raise UsageError(f"{unknown[0]}: no such option of an output format")
@@ -164,27 +164,29 @@ class OutputFormat:
 
 
 def refuse_blank_lines(fmt: OutputFormat, names: Sequence[str]) -> None:
-    """Raise `UsageError` if rows of the columns `names`, which may be null, may be blank lines.
+    """Raise `UsageError` if rows of the nullable columns `names` may become blank lines.
 
-    Readers of CSV take a blank line for no record, so the row would be lost.
+    CSV readers skip blank lines, so the row would be lost.
     """
     if fmt.kind == "csv" and fmt.null == "" and len(names) == 1:
         raise UsageError(
-            f"a CSV of {names[0]} alone would have a blank line for each null, and that is no "
+            f"a CSV of {names[0]} alone would have a blank line for each null, which is not a "
             "record: give --null NULL, or another column beside it"
         )
 
 
 def null_guard(null: str, escape: str, style: str) -> str | None:
-    """How the text that reads as `null` is written without quotes: an escape character before one
-    of its characters that stands for itself. None: it has no such character."""
+    """Return how to write the text that reads as `null` without quotes; None: it cannot be.
+
+    An escape character goes before one of its characters that stands for itself.
+    """
     for i, character in enumerate(null):
         if character.isascii() and not has_meaning(character, style):
             return f"{null[:i]}{escape}{null[i:]}"
     return None
 
 
-#: Options that are None where they have this value.
+#: Options that are stored as None if they have this value.
 _CSV_ODD: Mapping[str, Any] = {
     "escape": "",
     "escape_style": PLAIN,

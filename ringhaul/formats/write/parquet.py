@@ -1,4 +1,4 @@
-"""Parquet: columns in their Arrow forms, row groups of a bounded size."""
+"""Parquet: columns in their Arrow types, in row groups of bounded size."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from ringhaul.formats.write.options import OutputFormat
 GROUP_ROWS = 128 * 2**10
 GROUP_BYTES = 32 * 2**20
 #: A column is written without a dictionary if it has about as many different values as a group has
-#: rows: the dictionary would be as large as the column, or grow to the 1 MiB at which Arrow gives
-#: it up, when all values have been looked up in it. Of so many values, spread over the first group,
-#: four are repetitions where there are 128 * 2**10 different ones (the birthday problem: n * n / 2
-#: / d). Measured on keys, counters and timestamps among six columns: 45 % less CPU, 23 % smaller
-#: files.
+#: rows: the dictionary would be as large as the column, or grow to the 1 MiB at which Arrow drops
+#: it, after looking up every value. Of this many values, spread over the first group, four are
+#: repetitions if there are 128 * 2**10 different ones (the birthday problem: n * n / 2 / d).
+#: Measured on keys, counters and timestamps among six columns: 45 % less CPU, 23 % smaller files.
 _SAMPLE_VALUES, _REPEATED_MIN = 1024, 4
-#: Whole numbers without a dictionary are written as differences of a few bits (Parquet's encodings,
-#: part 5). Measured on counters and timestamps, in any order: half the CPU that zstd costs on their
-#: eight bytes each, a quarter of the bytes less, and a third of the time to read them. Of random
-#: numbers of 64 bits: 0.011 us of CPU a value and one byte in a hundred more.
+#: Integers without a dictionary are written as differences of a few bits (Parquet's encodings, part
+#: 5). Measured on counters and timestamps, in any order: half the CPU that zstd needs for their
+#: eight bytes each, a quarter fewer bytes, and a third of the time to read them. For random
+#: integers of 64 bits: 0.011 us of CPU a value, and one percent more bytes.
 _DELTA = "DELTA_BINARY_PACKED"
-#: Of a column that is mostly null less is known, and less is to be had.
+#: A column that is mostly null gives fewer samples, and has less to gain.
 _PRESENT_MIN = 512
 #: Key of a field's metadata: the CQL type of the column, as text.
 CQL_TYPE = b"cql_type"
 
 
 class ParquetWriter:
-    """Writes row groups. A uuid is Parquet's own UUID, but inside nested types 16 bytes."""
+    """Writes row groups. A uuid becomes Parquet's UUID, but 16 bytes inside nested types."""
 
     def __init__(
         self, fmt: OutputFormat, stream: Stream, names: Sequence[str], types: Sequence[CqlType]
@@ -49,7 +48,7 @@ class ParquetWriter:
         self._schema = pa.schema(fields)
         self._stream = _KeptOpen(stream)
         self._compression = fmt.compression
-        self._writer: pq.ParquetWriter | None = None  # what is written first says how
+        self._writer: pq.ParquetWriter | None = None  # opened for the first rows, which decide how
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0
 
@@ -111,7 +110,7 @@ class ParquetWriter:
 
 
 def _without_dictionary(first: pa.Table) -> list[str]:
-    """The columns of the file that have no dictionary; see above."""
+    """Return the columns of the file that get no dictionary; see `_SAMPLE_VALUES`."""
     return [
         field.name
         for field, column in zip(first.schema, first.columns, strict=True)
@@ -120,7 +119,7 @@ def _without_dictionary(first: pa.Table) -> list[str]:
 
 
 def _paths(schema: pa.Schema) -> list[str]:
-    """The names of a file's columns, nested ones by their parts."""
+    """Return the names of a file's columns, for nested ones the paths of their leaves."""
     sink = pa.BufferOutputStream()
     pq.write_metadata(schema, sink)
     parts = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
@@ -128,12 +127,12 @@ def _paths(schema: pa.Schema) -> list[str]:
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    """Whether the values of a column are whole numbers in the file."""
+    """Return whether the values of a column are integers in the file."""
     return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind))
 
 
 def _hardly_repeats(column: pa.ChunkedArray) -> bool:
-    """Whether a column has about as many different values as rows; see `_REPEATED_MIN`."""
+    """Return whether a column has about as many different values as rows: see above."""
     places = np.linspace(0, len(column) - 1, min(_SAMPLE_VALUES, len(column)), dtype=np.int64)
     values = column.take(pa.array(places)).combine_chunks()
     if isinstance(values, pa.ExtensionArray):
@@ -144,14 +143,14 @@ def _hardly_repeats(column: pa.ChunkedArray) -> bool:
 
 
 def file_form(cql_type: CqlType) -> Any:
-    """The Arrow type of a column in the file."""
+    """Return the Arrow type of a column in the file."""
     if cql_type.name in ("uuid", "timeuuid"):
         return pa.uuid()
     return cql_type.arrow()
 
 
 class _KeptOpen:
-    """A stream that Arrow may not close."""
+    """A stream that Arrow cannot close."""
 
     closed = False
     abandoned = False

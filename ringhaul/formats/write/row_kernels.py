@@ -1,4 +1,4 @@
-"""Columns of text side by side, compiled: 10 ns a value where Arrow's join takes 35."""
+"""A compiled kernel that joins columns of text: 10 ns a value where Arrow's join takes 35."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def put_column(
 ) -> None:
     """Write a value into each row of `out`, between the bytes `before` and `after` it.
 
-    Value i is data[offsets[i]:offsets[i + 1]]. It goes to places[i], which then is where it ended;
-    the caller has seen to the room.
+    Value i is data[offsets[i]:offsets[i + 1]]. It is written at places[i], which then becomes its
+    end; the caller provides the room.
     """
     for row in range(places.size):
         at = places[np.uintp(row)]
-        # Mostly a delimiter, which is not worth a loop.
+        # Usually a delimiter, which is not worth a loop.
         for k in range(before.size - 1):
             out[np.uintp(at + k)] = before[np.uintp(k)]
         if before.size:

@@ -1,4 +1,4 @@
-"""Columns of text, put side by side as rows of text."""
+"""Join columns of text into rows of text."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _KERNELS = "ringhaul.formats.write.row_kernels"
-#: Loading the kernels takes as long as they save in some millions of rows: a command that prints
-#: the result of a query does without. A process that writes many rows has them (`warm_up`).
+#: Loading the kernels takes as long as they save in some millions of rows, so a command that prints
+#: the result of a query does without. A process that writes many rows loads them (`warm_up`).
 _WORTH_LOADING_ROWS = 1_000_000
-#: To hand a column to a kernel takes as long as it saves in so many rows.
+#: Handing a column to a kernel takes as long as it saves in this many rows.
 _WORTH_CALLING_ROWS = 300
-#: What the offsets of a text column reach.
+#: The largest offset of a text column.
 _BYTES_MAX = 2**31 - 1
 
 
 def rows_of(
     columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
 ) -> pa.StringArray:
-    """One text a row: each column's value behind what stands `before` it, and `after` the last.
+    """Return one text per row: each value after its text in `before`, and at the end `after`.
 
-    `null` stands for a value that is null. All rows together have less than 2 GiB.
+    `null` stands for null values. All rows together must take less than 2 GiB.
     """
     worth = _WORTH_CALLING_ROWS if _KERNELS in sys.modules else _WORTH_LOADING_ROWS
     put = by_kernels if len(columns[0]) >= worth else by_arrow
@@ -35,7 +35,7 @@ def rows_of(
 def by_arrow(
     columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
 ) -> pa.StringArray:
-    """`rows_of` without kernels."""
+    """Join rows as `rows_of` does, with Arrow's function."""
     pieces = [piece for pair in zip(before, columns, strict=True) for piece in pair]
     return pc.binary_join_element_wise(
         *pieces, after, "", null_handling="replace", null_replacement=null
@@ -45,7 +45,7 @@ def by_arrow(
 def by_kernels(
     columns: Sequence[pa.StringArray], before: Sequence[str], after: str, null: str
 ) -> pa.StringArray:
-    """`rows_of` by the kernels."""
+    """Join rows as `rows_of` does, with the compiled kernel."""
     from ringhaul.formats.write.row_kernels import put_column
 
     heads = [_bytes(text.encode()) for text in before]
@@ -70,7 +70,7 @@ def by_kernels(
 
 
 def _values(column: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Where the values begin and end, and the bytes."""
+    """Return where the values begin and end, and their bytes."""
     _, offsets, data = column.buffers()
     if not len(column):
         return np.zeros(1, np.int32), _bytes(b"")

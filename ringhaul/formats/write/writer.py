@@ -1,4 +1,4 @@
-"""The door: a writer of rows for each format."""
+"""Open a writer of rows, for each format."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ class RowWriter(Protocol):
     def write(self, batch: pa.RecordBatch) -> list[int]:
         """Write rows. Raises what the stream raises.
 
-        Returns the rows that are written as records too long for a load to read.
+        Returns the rows whose records are too long for a load to read.
         """
 
     def close(self) -> None:
-        """Write what ends the file. The stream stays open."""
+        """Write the end of the file. The stream stays open."""
 
     def abandon(self) -> None:
-        """End without touching the stream again."""
+        """End without writing to the stream again."""
 
     @property
     def pending_bytes(self) -> int:
-        """About how many bytes are written but not yet in the stream."""
+        """About how many bytes were written but are not yet in the stream."""
 
 
 def open_writer(
     fmt: OutputFormat, stream: Stream, names: Sequence[str], types: Sequence[CqlType]
 ) -> RowWriter:
-    """A writer of columns with these names and types; it may write to `stream` at once.
+    """Open a writer of columns with these names and types; it may write to `stream` at once.
 
-    A writer that is not closed leaves a file that is not whole.
+    A writer that is not closed leaves an incomplete file.
     """
     if fmt.kind == "parquet":
         from ringhaul.formats.write.parquet import ParquetWriter

@@ -1,4 +1,4 @@
-"""Write strategies behind one small interface: rows in, answers counted, faults told by row."""
+"""Write strategies behind one small interface: rows in, answers counted, errors by row."""
 
 from __future__ import annotations
 

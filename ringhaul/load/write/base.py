@@ -1,9 +1,9 @@
-"""What every write strategy takes and gives.
+"""The interface of every write strategy.
 
 A writer owns one unit's requests. `write` returns when the rows are on their way (it blocks while
 the window is full), `flush` when every row was answered. A row counts as written only by the
 server's answer to it. Rows it refuses go to `on_reject` one by one; time-outs, overload and lost
-nodes are tried again within a budget, after which `WriteFailed` gives the unit back.
+nodes are retried within a budget, after which `WriteFailed` gives the unit back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ringhaul.records.rows import EncodedRows
 
 
 def nowhere(rows: EncodedRows, row: int) -> str:
-    """No place."""
+    """Return no place: the default of `WriterHooks.place`."""
     return ""
 
 
@@ -30,13 +30,13 @@ class WriterHooks:
     tick: Callable[[], None]
     #: Called before rows are sent, with their number; blocks while the job's rate limit is used up.
     throttle: Callable[[int], None]
-    #: (rows, row index, reason) of a row that the server refuses for what it is.
+    #: (rows, row index, reason) of a row that the server refuses for its content.
     on_reject: Callable[[EncodedRows, int, str], None]
-    #: What may be sent together now, and be without an answer.
+    #: How much may be sent together now, and be without an answer.
     leave: Callable[[], Leave] = free
-    #: (rows, row index) -> where its record stands in the input, in words; empty: nobody knows.
+    #: (rows, row index) -> place of its record in the input, for people; empty: not known.
     place: Callable[[EncodedRows, int], str] = nowhere
-    #: Where the writer counts: writers of one unit may share it.
+    #: The writer's counters: writers of one unit may share them.
     stats: WriteStats = field(default_factory=WriteStats)
 
 
@@ -52,4 +52,4 @@ class Writer(Protocol):
         """Return when every row sent so far was answered."""
 
     def close(self) -> None:
-        """The unit is over, finished or not: leave nothing behind for the next."""
+        """End the unit, finished or not: leave nothing behind for the next."""

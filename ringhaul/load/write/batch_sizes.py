@@ -1,4 +1,4 @@
-"""How large the server takes the rows of a prepared statement to be."""
+"""Bound the size that the server counts for the rows of a prepared statement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cassandra.query import PreparedStatement
 from ringhaul.load.write.grouping import stored_bytes
 from ringhaul.records.rows import EncodedRows
 
-#: Types whose values are stored in a cell for each element, unless they are frozen; of a marker the
-#: server does not tell whether they are.
+#: Types whose values are stored in a cell for each element, unless they are frozen; the server does
+#: not say of a marker whether they are.
 _OF_MANY_CELLS = (ListType, MapType, SetType, UserType)
 
 
@@ -28,7 +28,7 @@ class BatchSizes:
     def of(
         self, rows: EncodedRows, order: npt.NDArray[np.int64], row_bytes: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Of the rows `order`, which are `row_bytes` bound."""
+        """Return bounds for the rows `order`, which take `row_bytes` when bound."""
         many_bytes = np.zeros(len(order), np.int64)
         for position in self._many:
             many_bytes += np.maximum(rows.columns[position].lengths[order], 0)

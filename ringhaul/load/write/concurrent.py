@@ -1,7 +1,7 @@
 """`concurrent`: single statements through the driver's own `execute_concurrent`.
 
-The plain pattern of the driver's documentation, kept as the alternative that leans on nothing of
-ours but the encoded values.
+The plain pattern of the driver's documentation, kept as the alternative that uses nothing of
+ringhaul's except the encoded values.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ringhaul.errors import ClusterError
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.records.rows import EncodedRows, bound_values
 
-#: Through which node a row went, the driver does not say.
+#: The driver does not say through which node a row went.
 _ANY_HOST = ""
-#: Rows handed to one `execute_concurrent`: bounds what it goes on to send after a stop.
+#: Rows handed to one `execute_concurrent`: bounds what it still sends after a stop.
 SLICE_ROWS = 1000
-#: The same for each request in flight where the job has a limit on them, so that a change of it is
-#: soon heard.
+#: The same for each request in flight if the job limits those, so that a change of the limit takes
+#: effect soon.
 SLICE_ROWS_PER_REQUEST = 32
 
 
@@ -101,7 +101,7 @@ class ConcurrentWriter:
                 self._date_later(rows, statements, pending, tries)
                 self._pause(backoff_s(tries, self._jitter))
             started = time.perf_counter()
-            # Taken one by one, so that the lease is renewed while a node lets requests time out.
+            # Consumed one by one, so that the lease is renewed while a node lets requests time out.
             results = execute_concurrent(
                 self._session,
                 [(statements[row], ()) for row in pending],
@@ -134,8 +134,8 @@ class ConcurrentWriter:
             failed = [
                 pair for pair in failed if not self._settled(rows, *pair, sets, suspects, tries)
             ]
-            # `execute_concurrent` tells no time per statement; the mean over those in flight
-            # together is what it allows to say.
+            # `execute_concurrent` reports no time per statement, only the mean over those in flight
+            # together can be computed.
             share = in_flight / len(pending)
             mean_us = int((time.perf_counter() - started) * 1e6 * min(share, 1.0))
             self.stats.latencies[latency.bucket(mean_us)] += written
@@ -152,7 +152,7 @@ class ConcurrentWriter:
         suspects: Mapping[int, Suspect],
         tries: int,
     ) -> bool:
-        """Whether a row that failed is to blame for it, and rejected. Raises if the cluster is."""
+        """Return whether a failed row is to blame, and was rejected. Raises if the cluster is."""
         number, suspect, cause = int(sets[row]), suspects.get(row), cause_of(error)
 
         def control() -> bool | None:
@@ -181,7 +181,7 @@ class ConcurrentWriter:
     def _date_later(
         rows: EncodedRows, statements: list[BoundStatement], pending: Sequence[int], tries: int
     ) -> None:
-        """What is sent once more is dated later where it must not be written twice at one time."""
+        """Date repeated rows later, if they must not be written twice at the same time."""
         later = rows.later(tries)
         if later.timestamp_at is None:
             return
@@ -203,7 +203,7 @@ class ConcurrentWriter:
 
 
 def _values(cells: Cells) -> list[object]:
-    """A column as what `BoundStatement.values` holds: bytes, None for null, or unset."""
+    """Return a column as `BoundStatement.values` has it: bytes, None for null, or unset."""
     values: list[object] = cells.values.cast(pa.binary()).to_pylist()
     for row in (cells.lengths < 0).nonzero()[0]:
         values[row] = None if cells.lengths[row] == NULL_LENGTH else UNSET_VALUE

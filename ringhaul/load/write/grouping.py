@@ -1,4 +1,4 @@
-"""Rows -> batches that one replica set can take without the server logging a warning. Pure.
+"""Group rows into batches for one replica set, without warnings in the server's log. Pure.
 
 The server warns of an unlogged batch that touches more than 10 partitions and of one over 5 KiB
 that spans partitions (`unlogged_batch_across_partitions_warn_threshold`,
@@ -14,16 +14,16 @@ import numpy.typing as npt
 
 BATCH_BYTES_MAX = 5 * 1024
 BATCH_PARTITIONS_MAX = 10
-#: A batch of one partition is one mutation and never warned of; this only bounds one request.
+#: A batch of one partition is one mutation and causes no warning; this only bounds one request.
 BATCH_ROWS_MAX = 100
 
-#: Into how many parts of a block's tokens the batches that follow one another go in turn. Rows that
+#: Number of parts of a block's tokens from which successive batches are taken in turn. Rows that
 #: are neighbours by token are cheaper to write together (a third more a second than in the order of
 #: the file), but a memtable may have a lock for each part of the ring: see ADR 0016.
 STRIPES = 16
 
-#: What the server counts besides values: of a cell 20 bytes (timestamp, TTL, expiry), of which the
-#: length that is bound with each value makes up for 4, and of a row its timestamp and deletions.
+#: What the server counts besides values: 20 bytes per cell (timestamp, TTL, expiry), of which the
+#: length that is bound with each value makes up for 4, and per row its timestamp and deletions.
 _CELL_BYTES = 16
 _ROW_BYTES = 64
 #: An element of a list, bound as 4 bytes and its value, is a cell with a path of 16 bytes.
@@ -33,16 +33,16 @@ _ELEMENT_GROWTH = 8
 def stored_bytes(
     row_bytes: npt.NDArray[np.int64], cells: int, many_bytes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Upper bound of what the server counts for rows of `row_bytes` bound bytes each.
+    """Return an upper bound of what the server counts for rows of `row_bytes` bound bytes each.
 
-    `many_bytes`: of them, those of values that may be stored in a cell for each of their elements.
+    `many_bytes`: the part of them in values that may be stored in a cell for each element.
     """
     return row_bytes + _CELL_BYTES * cells + _ROW_BYTES + _ELEMENT_GROWTH * many_bytes
 
 
 def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Row indexes by replica set, then token: rows of one partition stand together."""
-    by_token = np.argsort(tokens)  # the sort that is vectorised, and need not be stable
+    """Return row indexes by replica set, then token: rows of one partition are adjacent."""
+    by_token = np.argsort(tokens)  # this sort is vectorised, and need not be stable
     if len(sets) and (sets == sets[0]).all():
         return by_token
     order: npt.NDArray[np.int64] = by_token[np.argsort(sets[by_token], kind="stable")]
@@ -52,9 +52,9 @@ def order_rows(sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> np
 def group_rows(
     sets: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Where greedy batches begin, and where the last one ends: batch i is rows cuts[i]:cuts[i + 1].
+    """Return where greedy batches begin, and the last ends: batch i is rows cuts[i]:cuts[i + 1].
 
-    Rows of one replica set stand together, and rows of one partition had better. `sizes` are
+    Rows of one replica set must be adjacent, and rows of one partition should be. `sizes` are
     `stored_bytes`. A row larger than a batch goes alone.
     """
     count = len(sets)
@@ -67,7 +67,7 @@ def group_rows(
     total = np.concatenate(([0], np.cumsum(sizes)))
     size_ends = np.searchsorted(total, total[:-1] + BATCH_BYTES_MAX, side="right") - 1
     ends = np.minimum.reduce([set_ends, partition_ends, size_ends, rows + BATCH_ROWS_MAX])
-    # A batch begins where the one before it ends: only following them says which rows those are.
+    # A batch begins where the one before it ends, so batches have to be followed one by one.
     following = np.maximum(ends, rows + 1).tolist()
     cuts = [0]
     while cuts[-1] < count:
@@ -78,11 +78,11 @@ def group_rows(
 def interleave(
     cuts: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """An order of rows by which batches that follow one another are of different parts of the ring,
-    and the cuts of the batches in that order.
+    """Order rows so that successive batches are of different parts of the ring.
 
-    `cuts`: as of `group_rows`, of rows by token; `sets`: of each row. The batches of a replica set
-    stay together, one of each of `STRIPES` equal parts of them in turn.
+    Returns the order, and the cuts of the batches in it. `cuts`: as from `group_rows`, for rows
+    sorted by token; `sets`: of each row. The batches of a replica set stay together, one of each of
+    `STRIPES` equal parts of them in turn.
     """
     lengths = np.diff(cuts)
     set_of = sets[cuts[:-1]]
@@ -100,9 +100,9 @@ def interleave(
 
 
 def _ends(changes: npt.NDArray[np.bool_], runs: int) -> npt.NDArray[np.int64]:
-    """Of each row, where the run that it is in and those after it end, `runs` in all.
+    """Return for each row where its run ends, or the last of `runs` runs that begin with it.
 
-    `changes`: where a row is not of the same run as the one before it, from the second row on.
+    `changes`: whether a row is in another run than the one before it, from the second row on.
     """
     number = np.concatenate(([0], np.cumsum(changes)))
     ends = np.append(np.flatnonzero(changes) + 1, len(number))

@@ -1,19 +1,18 @@
-"""`pipeline`: rows in small batches at the server's own speed, and `single`: one by one.
+"""`pipeline`: rows in small batches at the server's own pace, and `single`: one by one.
 
 The rows of a block become frames in one buffer; whole runs of them are handed to the replica's
-socket at once, and the answers are counted column-wise. A batch saves the server what a request
-costs beside its row, which is a third of everything for small rows; it stays below what the server
-warns of (see `grouping`), and the coordinator is a replica of all of it.
+socket at once, and the answers are counted column-wise. A batch saves the server the cost of a
+request beside its row, which is a third of everything for small rows; it stays below the server's
+warning thresholds (see `grouping`), and the coordinator is a replica of all its rows.
 
-The order of things: `write` queues a block's frames by replica set and returns when they are on
-their way, `flush` when every one was answered. In between `dispatch.py` sends what the windows
-have room for and reads what has come. An answer that is not VOID finds its rows by its stream id;
-the rows of a batch that is refused for what is in it go again one by one, so that the one at fault
-is named.
+Sequence: `write` queues a block's frames by replica set and returns when they are on their way,
+`flush` when every one was answered. In between `dispatcher.py` sends what the windows have room for
+and reads what has arrived. An answer that is not VOID finds its rows by its stream id; the rows of
+a batch that is refused for its content are sent again one by one, so that the one at fault is
+named.
 
-When a replica is slow the others must not wait for it: `write` asks for more rows as soon as some
-wire has nothing to do, as long as the rows kept (queued, unanswered, to be tried again) are those
-of a few blocks.
+A slow replica must not hold up the others: `write` asks for more rows as soon as some wire is idle,
+as long as the rows kept (queued, unanswered, to be retried) are those of a few blocks.
 """
 
 from __future__ import annotations
@@ -56,27 +55,27 @@ log = logging.getLogger(__name__)
 
 #: Blocks whose rows are kept at most; one of 4 MiB of text takes some 30 MiB in all its forms.
 BLOCKS_KEPT_MAX = 3
-#: Rows to a batch, on average, from which on batches are made.
+#: Rows per batch, on average, from which on batches are made.
 BATCH_ROWS_WORTH = 2
-#: Rows that a worker process sends first, to hear whether a server warns of their batches, and how
+#: Rows that a worker process sends first, to see whether a server warns of their batches, and how
 #: long the others wait for that before they go one by one.
 TRIAL_ROWS = 100
 TRIAL_WAIT_S = 0.25
-#: Words about batches, and not of a column `batch_id` or a table `shop.batch`.
+#: Matches messages about batches, but not about a column `batch_id` or a table `shop.batch`.
 _OF_BATCHES = re.compile(r"(?<![.\w'\"])batch(es)?(?![.\w'\"])", re.IGNORECASE)
 
 
 class _Placed(NamedTuple):
-    """Rows of a block, those of one replica set together."""
+    """Rows of a block, grouped by replica set."""
 
     rows: EncodedRows
     joined: pa.BinaryArray  #: bound values of all rows of the block, in its order
-    order: NDArray[np.int64]  #: which row of the block each is
+    order: NDArray[np.int64]  #: index in the block of each row
     sets: NDArray[np.int32]
     tokens: NDArray[np.int64]
 
     def part(self, chosen: NDArray[np.bool_]) -> _Placed:
-        """Some of them."""
+        """Return some of them."""
         order, sets, tokens = self.order[chosen], self.sets[chosen], self.tokens[chosen]
         return self._replace(order=order, sets=sets, tokens=tokens)
 
@@ -94,7 +93,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
         self._sizes = BatchSizes(target.prepared)
-        #: Of each wire, how many rows the request of a stream id is of.
+        #: For each wire: how many rows are in the request with a stream id.
         self._rows_by_stream: WeakKeyDictionary[Wire[Work[EncodedRows]], NDArray[np.int64]] = (
             WeakKeyDictionary()
         )
@@ -125,7 +124,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return _Placed(rows, rows.joined(), order, sets[order], tokens[order])
 
     def _queue(self, placed: _Placed, *, alone: bool = False) -> bool:
-        """Queue rows, in batches if that is worth it and none is to go `alone`; whether it was."""
+        """Queue rows, in batches if worthwhile and not `alone`; return whether in batches."""
         rows, joined, order, sets, _ = placed
         if not len(order):
             return False
@@ -141,7 +140,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return cuts is not None
 
     def _hear_of_trial(self) -> None:
-        """Wait until a batch was taken or spoken against, but not for long."""
+        """Wait briefly until a batch was accepted or the server objected."""
         until_s = time.monotonic() + TRIAL_WAIT_S
         while self._plane.batches and not self._plane.batches_tried:
             if not self._pending() or time.monotonic() > until_s:
@@ -149,7 +148,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             self._turn()
 
     def _cuts(self, placed: _Placed) -> NDArray[np.int64] | None:
-        """The batches of some rows; None: they go one by one, as they do where few share one."""
+        """Return the cuts of batches; None: rows go one by one, as few would share a request."""
         if not self._may_share(self._hooks.leave()):
             return None
         row_bytes = np.diff(offsets_of(placed.joined)).astype(np.int64)[placed.order]
@@ -158,21 +157,21 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return cuts if len(row_bytes) >= BATCH_ROWS_WORTH * (len(cuts) - 1) else None
 
     def _may_share(self, leave: Leave) -> bool:
-        """Whether rows may share a request.
+        """Return whether rows may share a request.
 
-        Not for a server that warns of it, nor while a rate limit lets only a few rows go at once:
-        all of a batch would wait together.
+        Not with a server that warns of it, nor while a rate limit lets only a few rows go at once:
+        a whole batch would wait together.
         """
         return self.batches and self._plane.batches and leave.rows >= BATCH_ROWS_MAX
 
     def _as_sent(self, segment: Segment[EncodedRows], leave: Leave) -> Segment[EncodedRows]:
-        """Batches that were made before they were not wanted any more are taken apart."""
+        """Split batches that were made before batches became unwanted."""
         if segment.work.cuts is None or self._may_share(leave):
             return segment
         return self._apart(segment)
 
     def _apart(self, segment: Segment[EncodedRows]) -> Segment[EncodedRows]:
-        """The rows of some batches, each in a request of its own."""
+        """Return the rows of some batches, each in a separate request."""
         work, numbers = segment.work, range(segment.first, segment.last)
         offsets, data = work.frames.offsets, work.frames.buffer
         entries = [entries_of(data[offsets[i] : offsets[i + 1]].tobytes()) for i in numbers]
@@ -183,7 +182,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     def _frames(
         self, joined: pa.BinaryArray, cuts: NDArray[np.int64] | None, rows: EncodedRows
     ) -> Frames:
-        """Requests of rows: of each batch that `cuts` cut, or, with None, of each row."""
+        """Return requests for rows: one per batch of `cuts`, or one per row if that is None."""
         query_id, consistency = self._target.prepared.query_id, self._options.consistency
         if cuts is None:
             return execute_frames(joined, query_id, consistency, len(rows.columns))
@@ -208,7 +207,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return again._replace(frames=self._frames(joined, again.cuts, rows))
 
     def _full(self) -> bool:
-        """As many rows are kept as may be; whoever needs a row holds on to its block."""
+        """Return whether enough rows are kept; a row that is needed keeps its block alive."""
         self._blocks = [block for block in self._blocks if block() is not None]
         return len(self._blocks) > BLOCKS_KEPT_MAX
 
@@ -243,13 +242,13 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     def _written(self, rows: int, answers: int) -> None:
         self.stats.written += rows
-        # More rows than answers: some batch was taken.
+        # More rows than answers: some batch was accepted.
         self._plane.batches_tried = self._plane.batches_tried or rows > answers
 
     def _take_other(
         self, wire: Wire[Work[EncodedRows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
-        """The answer to a request that is not a plain VOID."""
+        """Handle an answer that is not a plain VOID."""
         if reply.is_void:
             work, index = wire.window.answered_one(reply.stream, now_s, looked_at_s)
             self._took(wire, [work.replica_set], now_s)
@@ -274,7 +273,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
     def _take_apart(self, work: Work[EncodedRows], index: int) -> bool:
         if work.cuts is None:
             return False
-        # Of several partitions all others may have been written.
+        # In a batch of several partitions all others may have been written.
         apart = self._apart(Segment(work, index, index + 1))
         again = self._as_repeated(apart.work._replace(tries=work.tries + 1, suspect=None))
         self._enqueue(Segment(again, apart.first, apart.last))
@@ -284,9 +283,9 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         return self._hooks.place(work.rows, int(work.order[index]))
 
     def _heed(self, work: Work[EncodedRows], words: str) -> None:
-        """No more batches to servers that would rather have none."""
+        """Stop making batches if the server objects to them."""
         if work.cuts is not None and self._plane.batches and _OF_BATCHES.search(words):
-            # Said once: the plane remembers.
+            # Logged once: the plane remembers.
             self._plane.batches = False
             log.warning("writing row by row, not in batches: the server says: %s", words)
 

@@ -1,9 +1,9 @@
 """`token-batch`: unlogged batches whose rows share a replica set, through the official driver.
 
 The rows are already encoded, so a batch is a header and a slice of one buffer. A protocol handler
-puts that slice on the wire as it is; everything else (connections, time-outs, re-preparing) is
-the driver's. All of a writer's state is touched by one thread only: the driver's event loop hands
-answers over through a queue.
+puts that slice on the wire unchanged; everything else (connections, time-outs, re-preparing) is
+the driver's. Only one thread touches the state of a writer: the driver's event loop passes answers
+through a queue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ringhaul.load.write.batch_sizes import BatchSizes
 from ringhaul.load.write.grouping import group_rows, order_rows
 from ringhaul.records.rows import EncodedRows, bound_values
 
-#: The driver's own time-out comes first; a request without an answer this long after it is lost.
+#: The driver's own time-out comes first; a request unanswered this long after it counts as lost.
 LATE_S = 3.0
 
 
@@ -54,14 +54,14 @@ class Group(NamedTuple):
 
 
 class EncodedBatch(NamedTuple):
-    """The entries of a BATCH as bytes, in the place where the driver keeps a list of them."""
+    """The entries of a BATCH as bytes, in place of the driver's list of them."""
 
     rows_count: int
     entries: memoryview
 
 
 class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
-    """Writes an `EncodedBatch` as it is; any other message goes the driver's way.
+    """Writes an `EncodedBatch` unchanged; leaves any other message to the driver.
 
     Layout of BATCH: section 4.1.7 of the native protocol specification; v5 widened the flags
     to an int.
@@ -100,12 +100,12 @@ class EncodedBatchHandler(ProtocolHandler):  # type: ignore[misc]
 class _Entries(NamedTuple):
     """Entries of batches in one buffer."""
 
-    offsets: NDArray[np.int32]  #: where each begins, and the last one ends
+    offsets: NDArray[np.int32]  #: where each begins, and the end of the last one
     data: pa.Buffer
 
 
 class _Request(NamedTuple):
-    """One batch on its way, with what is needed to send it again or to name its rows."""
+    """One pending batch, with what is needed to send it again or to name its rows."""
 
     rows: EncodedRows
     order: np.ndarray[Any, np.dtype[np.int64]]  #: row index of each position
@@ -121,7 +121,7 @@ class _Request(NamedTuple):
 
 
 class _Flight(NamedTuple):
-    """A request that is not answered yet."""
+    """A request that was not answered yet."""
 
     request: _Request
     host: Host
@@ -146,8 +146,8 @@ class TokenBatchWriter:
         )
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
         self._flights: dict[int, _Flight] = {}  # by number, in the order they were sent
-        self._waiting: list[tuple[float, int, _Request]] = []  # heap by time to try again
-        self._numbers = itertools.count()  # names flights, breaks ties in the heap
+        self._waiting: list[tuple[float, int, _Request]] = []  # heap by time of the retry
+        self._numbers = itertools.count()  # identifies flights, breaks ties in the heap
         self._jitter = random.Random()
         self._blame = Blame(options.retries_max)
         self._control = Control(session, prepared, options.consistency)
@@ -176,10 +176,10 @@ class TokenBatchWriter:
             self._take_answer()
 
     def close(self) -> None:
-        """Late answers go to this writer's own queue, which nobody reads any more."""
+        """Leave late answers in this writer's own queue, which is no longer read."""
 
     def _entries(self, rows: EncodedRows, order: NDArray[np.int64]) -> _Entries:
-        """The batch entries of some rows, one after the other."""
+        """Return the batch entries of some rows, one after the other."""
         entries = pc.binary_join_element_wise(
             self._entry_head,
             rows.joined().take(pa.array(order)),
@@ -188,7 +188,7 @@ class TokenBatchWriter:
         return _Entries(offsets_of(entries), entries.buffers()[2])
 
     def _as_repeated(self, request: _Request) -> _Request:
-        """What is sent once more, dated later if it must not be written twice at one time."""
+        """Return the request to repeat, dated later if it must not be written twice at one time."""
         rows, group = request.rows.later(request.tries), request.group
         if rows is request.rows:
             return request
@@ -202,7 +202,7 @@ class TokenBatchWriter:
         )
 
     def _is_full(self, request: _Request) -> bool:
-        """One request may always go, however large."""
+        """Return whether a request must wait. A single request may always go, however large."""
         busy = len(self._flights) + len(self._waiting)
         return busy > 0 and (
             busy >= min(self._options.requests_in_flight_max, self._hooks.leave().requests)
@@ -232,9 +232,9 @@ class TokenBatchWriter:
         )
 
     def _choose_host(self, replica_set: int, tries: int) -> Host:
-        """The replica with the fewest requests in flight; the local data centre comes first.
+        """Return the replica with the fewest requests in flight, in the nearest data centre.
 
-        A request that failed goes to the next one of them.
+        A request that failed goes to the next one of these.
         """
         hosts = self._routing.replica_sets[replica_set]
         up = [host for host in hosts if host.is_up is not False] or list(hosts)
@@ -245,7 +245,7 @@ class TokenBatchWriter:
         return min(nearest, key=lambda host: self._per_host.get(host, 0))
 
     def _take_answer(self) -> None:
-        """Handle one answer, or send what is due again, or let a moment pass."""
+        """Handle one answer, or repeat what is due, or wait a moment."""
         now = time.monotonic()
         if now - self._ticked_at >= TICK_S:
             self._ticked_at = now
@@ -261,7 +261,7 @@ class TokenBatchWriter:
             return
         flight = self._flights.pop(number, None)
         if flight is None:
-            return  # the answer to a request that was given up
+            return  # the answer to a request that was abandoned
         request, host, sent_at = flight
         self._bytes_in_flight -= request.bytes_count
         self._per_host[host] -= 1
@@ -274,8 +274,11 @@ class TokenBatchWriter:
             self._handle_error(request, host, error)
 
     def _answer_lost(self) -> None:
-        """Time out what the driver forgot: on a node that stops answering its own time-out has
-        been seen not to come, and the unit would wait for ever."""
+        """Time out requests that the driver forgot.
+
+        On a node that stops answering, the driver's own time-out has been seen not to come, and the
+        unit would wait for ever.
+        """
         overdue_at = time.perf_counter() - self._options.request_timeout_s - LATE_S
         for number, flight in self._flights.items():
             if flight.sent_at > overdue_at:
@@ -323,10 +326,10 @@ class TokenBatchWriter:
         self._again(again, backoff_s(tries, self._jitter))
 
     def _take_apart(self, request: _Request) -> None:
-        """Send the rows of a batch one by one: then the server says which one is at fault.
+        """Send the rows of a batch one by one, so that the server says which one is at fault.
 
-        The others may have been written: that they are sent twice is harmless, as each carries its
-        own timestamp.
+        The others may have been written already: sending them twice is harmless, as each carries
+        its own timestamp.
         """
         again = self._as_repeated(request._replace(tries=request.tries + 1, suspect=None))
         for first in range(again.group.first, again.group.last):
@@ -334,7 +337,7 @@ class TokenBatchWriter:
             self._again(again._replace(group=row), 0.0)
 
     def _convicted(self, request: _Request, suspect: Suspect, cause: Cause, reason: str) -> bool:
-        """Whether a row is to blame that was refused again. Raises if the cluster is."""
+        """Return whether a row that was refused again is to blame. Raises if the cluster is."""
         row, replica_set = int(request.order[request.group.first]), request.group.replica_set
 
         def control() -> bool | None:

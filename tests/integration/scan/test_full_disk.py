@@ -86,6 +86,6 @@ def test_a_full_disk_and_a_large_partial(
 def test_a_folder_that_is_a_file(cassandra_session: Session, rows: Rows, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("precious")
     unit = unload(cassandra_session, rows, tmp_path / "out")
-    with pytest.raises((OutputUnusable, UsageError), match="is no folder that can be written"):
+    with pytest.raises((OutputUnusable, UsageError), match="is not a folder that can be written"):
         unit.attempt()
     assert (tmp_path / "out").read_text() == "precious"

@@ -180,9 +180,15 @@ def test_combinations_that_cannot_be_right_are_refused(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"quote": ""}, "cannot be told from null"),
-        ({"escape": "\\", "escape_style": "c", "null": "\\n"}, "how another text is written"),
-        ({"escape": "\\", "escape_style": "c", "quote": "", "null": "n"}, "cannot be told from"),
+        ({"quote": ""}, "cannot be distinguished from null"),
+        (
+            {"escape": "\\", "escape_style": "c", "null": "\\n"},
+            "may also be another text, written with",
+        ),
+        (
+            {"escape": "\\", "escape_style": "c", "quote": "", "null": "n"},
+            "cannot be distinguished from",
+        ),
     ],
 )
 def test_so_are_those_of_an_output(options: dict[str, str], words: str) -> None:

@@ -91,8 +91,8 @@ def test_what_lies_behind_a_gzip_is_told_and_padding_is_not(tmp_path: Path) -> N
     (source,) = find_sources([str(path)])
     with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt) as told:
         read_all(stream)
-    assert "behind the compressed text, which is whole, comes something" in str(told.value)
-    assert f"`gzip -dc '{path}'` gives what stands before it" in str(told.value)
+    assert "the compressed text is complete, but bytes follow that are not gzip" in str(told.value)
+    assert f"`gzip -dc '{path}'` extracts the text before them" in str(told.value)
     # A wrong check sum is damage, and the text is not called whole.
     path.write_bytes(damaged(COMPRESSED[".gz"], len(COMPRESSED[".gz"]) - 6))
     (source,) = find_sources([str(path)])

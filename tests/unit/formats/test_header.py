@@ -106,7 +106,7 @@ def _orc() -> bytes:
         (_zstd, "compressed by zstd: give it a name that ends in .zst, or unpack it"),
         (_zip, "is a ZIP archive, as Excel workbooks are: unpack it"),
         (_parquet, "is a Parquet file: give --format parquet"),
-        (_orc, "is an ORC file, which is not read"),
+        (_orc, "is an ORC file, which is not supported"),
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
     ],
 )

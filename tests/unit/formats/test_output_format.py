@@ -59,7 +59,7 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
         ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
         ({"delimiter": '"'}, "quote: .* is already the delimiter"),
         ({"null": "a,b"}, "null: 'a,b' holds ','"),
-        ({"null": "a\n"}, "null: .* which has a meaning of its own"),
+        ({"null": "a\n"}, "null: .* which has a special meaning"),
     ],
 )
 def test_what_cannot_be_had(options: dict[str, Any], words: str) -> None:

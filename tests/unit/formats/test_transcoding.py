@@ -123,6 +123,6 @@ def test_a_run_of_utf_7_without_an_end_is_told(tmp_path: Path) -> None:
     (source,) = find_sources([str(path)], dialect)
     with (
         open_whole(source, dialect) as stream,
-        pytest.raises(SourceCorrupt, match="is no whole character"),
+        pytest.raises(SourceCorrupt, match="is not a complete character"),
     ):
         read_all(stream, 64 * 2**10)

@@ -190,7 +190,7 @@ def test_an_attempt_is_a_plain_word(tmp_path: Path) -> None:
     [
         ("nothing://bucket/folder", "nothing:// is not among"),
         ("https://host/folder", "nothing is written to a web server"),
-        ("s3://key:sentinel@bucket/folder", "credentials do not belong into a URL"),
+        ("s3://key:sentinel@bucket/folder", "credentials do not belong in a URL"),
     ],
 )
 def test_urls_that_nothing_can_be_written_to(url: str, told: str) -> None:

@@ -69,7 +69,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "writetime(n)"),
             {},
             (),
-            "a.csv: field 'writetime(n)' has no column 'writetime(n)' in shop.orders. If it is "
+            "a.csv: field 'writetime(n)' has no column 'writetime(n)' in shop.orders. If it says "
             "when rows were written, load takes --timestamp-field 'writetime(n)'; or leave it out "
             "with --skip-columns 'writetime(n)'",
         ),
@@ -77,8 +77,9 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "TTL(n)"),
             {},
             (),
-            "a.csv: field 'TTL(n)' has no column 'TTL(n)' in shop.orders. If it is how long they "
-            "live, load takes --ttl-field 'TTL(n)'; or leave it out with --skip-columns 'TTL(n)'",
+            "a.csv: field 'TTL(n)' has no column 'TTL(n)' in shop.orders. If it says how long "
+            "rows live, load takes --ttl-field 'TTL(n)'; or leave it out with --skip-columns "
+            "'TTL(n)'",
         ),
         (
             ("id", "n", "max(n)"),
@@ -154,7 +155,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             ("id", "n", "b"),
             {},
             ("bb",),
-            "a.csv: --skip-columns names 'bb', which is no field of it; did you mean 'b'?",
+            "a.csv: --skip-columns names 'bb', which is not one of its fields; did you mean 'b'?",
         ),
         (
             ("a", "b", "c"),

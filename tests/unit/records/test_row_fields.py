@@ -347,7 +347,7 @@ def test_fields_are_found_by_name_or_position_and_need_no_column() -> None:
     [
         ("id wt", RowFields("writetime"), "--timestamp-field names field 'writetime', which"),
         ("id wt", RowFields(ttl="2"), "--ttl-field names field '2', which it does not have"),
-        ("id wt", RowFields("wt", "1"), "both name field 'wt': give each a field of its own"),
+        ("id wt", RowFields("wt", "1"), "both name field 'wt': give each its own field"),
         ("id wt wt", RowFields("wt"), "2 fields are named 'wt'; name all fields by --columns"),
     ],
 )

@@ -388,9 +388,9 @@ def test_a_condition_is_about_the_rows_that_a_transform_gives() -> None:
         ("total > 5", QueryError, "no column 'total' in table shop.orders"),
         ("n = 'x'", QueryError, "n"),
         ("n > 5; DROP", QueryError, ""),
-        ("token(id) > 5", UsageError, "token() is known of rows of the table"),
-        ("writetime(note) > 5", UsageError, "writetime(note) is known of rows of the table"),
-        ("tags IS NULL", UsageError, "nothing is loaded into column 'tags'"),
+        ("token(id) > 5", UsageError, "token() is known only for rows of the table"),
+        ("writetime(note) > 5", UsageError, "writetime(note) is known only for rows of the table"),
+        ("tags IS NULL", UsageError, "column 'tags' cannot be used"),
     ],
 )
 def test_conditions_that_records_cannot_be_held_against(
