@@ -73,8 +73,8 @@ def test_life(own_stack: Stack, tmp_path: Path) -> None:
     assert "already up" in again.stderr
     assert f"127.0.0.1 port {ends.port}" in again.stderr
     assert again.stdout == ""
-    larger = command("up", "--heap", "2G")
-    assert larger.exit_code == 2 and "the nodes run already" in larger.stderr
+    with pytest.raises(UsageError, match="--heap 2G: the nodes run already"):
+        own_stack.up(heap="2G")
     assert [server.pid for server in own_stack.status().servers] == pids
 
     # The environment works in a shell, with blanks in its paths, and holds no secret.
