@@ -24,7 +24,7 @@ start_quickly()
 def main() -> NoReturn:
     """Run the command line. User code never comes from the current directory."""
     from producer.commands.help_pages import draw_help
-    from producer.errors import run_told
+    from producer.errors import run_command
     from producer.outputs.plain_streams import show_plain_text
 
     if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads what is printed
@@ -35,7 +35,7 @@ def main() -> NoReturn:
         refuse_foreign_config()
         return cli.main(prog_name="ringhaul", standalone_mode=False)
 
-    leave(run_told(run))
+    leave(run_command(run))
 
 
 if __name__ == "__main__":

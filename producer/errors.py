@@ -33,7 +33,7 @@ from ringhaul.plain_text import Lines, as_line, as_lines, as_message, lines_of
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
 
 
-def run_told(command: Callable[[], object]) -> int:
+def run_command(command: Callable[[], object]) -> int:
     """Run a command; its exit code, after telling what went wrong in words.
 
     A command returns its exit code, or None for 0. A closed pipe ends quietly: whoever read our
@@ -64,13 +64,13 @@ def run_told(command: Callable[[], object]) -> int:
         let_go_of_stdout()
         return EXIT_COMPLETE
     except (RinghaulError, ConfigError) as error:
-        tell(lines_of(error.lines) if isinstance(error, ConfigError) else str(error))
+        print_error(lines_of(error.lines) if isinstance(error, ConfigError) else str(error))
         return _exit_code(error)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             return _crashed()
         let_go_of_stdout()  # most likely the one whose disk is full
-        tell(f"output cannot be written: {error}")
+        print_error(f"output cannot be written: {error}")
         return EXIT_FATAL
     except Exception:
         return _crashed()
@@ -87,10 +87,10 @@ def _exit_code(error: RinghaulError | ConfigError) -> int:
 
 def _crashed() -> int:
     print(Lines(mask(as_lines(traceback.format_exc()))), file=sys.stderr, end="")
-    tell("this is a defect in ringhaul; please report it with the lines above")
+    print_error("this is a defect in ringhaul; please report it with the lines above")
     return EXIT_CRASH
 
 
-def tell(text: str) -> None:
+def print_error(text: str) -> None:
     """One error on stderr, without secrets; on one line, unless its text is of `Lines`."""
     print(Lines(f"error: {mask(as_message(text))}"), file=sys.stderr)

@@ -10,11 +10,11 @@ from ringhaul.ledger.kinds import JobKind
 if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
-    from ringhaul.statements.job import AskJob
+    from ringhaul.statements.job import StatementJob
 
 #: All have `kind`, `repeatable`, `resumable`, `streams_rows`, `input`, `takes_error_limit` and
 #: `label`, so that a job is followed, resumed and finished without a look at its kind.
-Job: TypeAlias = "LoadJob | ReadJob | AskJob"
+Job: TypeAlias = "LoadJob | ReadJob | StatementJob"
 
 
 def job_of(spec_json: str) -> Job:
@@ -27,9 +27,9 @@ def job_of(spec_json: str) -> Job:
 
         return LoadJob.from_json(spec)
     if kind.runs_statements:
-        from ringhaul.statements.job import AskJob
+        from ringhaul.statements.job import StatementJob
 
-        return AskJob.from_json(spec)
+        return StatementJob.from_json(spec)
     from ringhaul.scan.job import ReadJob
 
     return ReadJob.from_json(spec)

@@ -44,11 +44,11 @@ def read_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
 
 
 @app.task(name=TaskNames.ASK_UNIT, base=UnitTask, bind=True)
-def ask_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
+def statement_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
     """Run the statements of one unit (lookup, exec), once."""
-    from tasks.child.statements import run_ask
+    from tasks.child.statements import run_statements
 
-    return _work(self, job, unit, epoch, run_ask)
+    return _work(self, job, unit, epoch, run_statements)
 
 
 def _work(

@@ -64,9 +64,9 @@ def worker_command(
         raise UsageError("--profile-dir needs --profile cprofile or --profile pyspy")
     with ExitStack() as stack:
         if loaded.settings.worker.profile != "off":
-            from producer.services.profiles import profiles_told
+            from producer.services.profiles import reporting_profiles
 
-            stack.enter_context(profiles_told(loaded.settings, _say))
+            stack.enter_context(reporting_profiles(loaded.settings, _say))
         run_celery(loaded, [*WORKER_ARGUMENTS, *celery_options], _run_worker)
     end_process()
 

@@ -73,7 +73,7 @@ def _read(bytes_max: int) -> bytes:
 
 
 @contextmanager
-def told_as_standard_input(spool: Path) -> Iterator[None]:
+def naming_standard_input(spool: Path) -> Iterator[None]:
     """Errors in the block say "standard input" for the spool file, of which the user knows nothing.
 
     Not for those of workers, who have to find the file: there its path is what helps.
@@ -94,7 +94,7 @@ def as_standard_input(text: str, spool: Path) -> str:
     return Lines(said) if isinstance(text, Lines) else said
 
 
-def told_path(path: str, job_id: str) -> str:
+def path_as_given(path: str, job_id: str) -> str:
     """How a source of a job is named to people and programs: a spool file, by whichever command
     and on whichever host, as what it holds."""
     folder, name = os.path.split(path)
@@ -108,7 +108,7 @@ def spool_path(state_dir: Path, job_id: str) -> Path:
 
     A command with the same job id, such as one that only plans, has another.
     """
-    return _folder(state_dir) / f"{job_id}.{secrets.token_hex(4)}.csv"
+    return spool_folder_of(state_dir) / f"{job_id}.{secrets.token_hex(4)}.csv"
 
 
 def _refuse_binary(beginning: bytes, dialect: CsvDialect, file_format: str) -> None:
@@ -121,5 +121,5 @@ def _refuse_binary(beginning: bytes, dialect: CsvDialect, file_format: str) -> N
         raise UsageError(f"standard input {words}")
 
 
-def _folder(state_dir: Path) -> Path:
+def spool_folder_of(state_dir: Path) -> Path:
     return state_dir / FOLDER

@@ -16,7 +16,7 @@ from cassandra.protocol import ErrorMessage
 from config.settings import Loaded
 from producer.plan.sources import plan_sources, with_empty
 from producer.request.load import LoadRequest
-from ringhaul.cluster.errors import tell
+from ringhaul.cluster.errors import translate_error
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.cql.types import CqlType, Fields
 from ringhaul.errors import UsageError
@@ -40,7 +40,7 @@ UNITS_PER_SLOT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class StatementFacts:
     """What `lookup` and `exec` differ in."""
 
     kind: JobKind
@@ -48,16 +48,16 @@ class _Asked:
     result: tuple[tuple[str, CqlType], ...]
     never_null: tuple[str, ...] = ()  #: of the result, as far as the schema tells
     user_types: tuple[tuple[str, Fields], ...] = ()
-    facts: Mapping[str, Any]  #: further fields of the `AskJob`
+    facts: Mapping[str, Any]  #: further fields of the `StatementJob`
     target: str
     keyspace: str | None = None  #: of an exec, if it is known: where its rows are
     dated: bool = False  #: rows are written, at times that are fixed
     nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
 
 
-def _values(
+def values_job(
     request: LoadRequest,
-    asked: _Asked,
+    asked: StatementFacts,
     sources: Sequence[SourceFile],
     spans: Sequence[Span],
     slots: int,
@@ -101,13 +101,13 @@ def _planned(
     return with_empty(request, files, planned, [source for source in planned if source])
 
 
-def _may_be_null(asked: _Asked) -> list[str]:
+def nullable_names(asked: StatementFacts) -> list[str]:
     """Names of the answers' columns; none where the one that there is always has a value."""
     names = [name for name, _ in asked.result]
     return [] if len(names) == 1 and names[0] in asked.never_null else names
 
 
-def _never_null(statement: str, names: Sequence[str]) -> tuple[str, ...]:
+def never_null_names(statement: str, names: Sequence[str]) -> tuple[str, ...]:
     """Columns of an exec's answers that always have a value: a whole row as JSON, a count, whether
     a condition held, and `names`, of markers and of the key. AS may give their names to others."""
     if re.search(r"\bas\b", statement, re.IGNORECASE):
@@ -116,7 +116,7 @@ def _never_null(statement: str, names: Sequence[str]) -> tuple[str, ...]:
     return ("[applied]", "[json]", *counts, *names)
 
 
-def _span_units(rows: int, slots: int) -> list[str]:
+def range_units(rows: int, slots: int) -> list[str]:
     each = _between(rows // (UNITS_PER_SLOT * slots), UNIT_ROWS)
     return [SpanUnit(first, min(first + each, rows)).pack() for first in range(0, rows, each)]
 
@@ -125,7 +125,7 @@ def _between(size: int, bounds: tuple[int, int]) -> int:
     return max(bounds[0], min(size, bounds[1]))
 
 
-def _timestamp_us(asked: _Asked) -> int:
+def first_timestamp_us(asked: StatementFacts) -> int:
     """The write timestamp of the first row: from now on, as that of any statement, so that it wins
     over what was written before. No worker writes so many rows a second that a later one's, 1 us
     after that before it, would be in the future. 0: the server's time."""
@@ -133,15 +133,15 @@ def _timestamp_us(asked: _Asked) -> int:
     return time.time_ns() // 1000 if fixed else 0
 
 
-def _prepared(session: Session, loaded: Loaded, text: str) -> Statement:
+def prepare_statement(session: Session, loaded: Loaded, text: str) -> Statement:
     try:
         return Statement.prepare(session, text)
     except (DriverException, NoHostAvailable, ConnectionException, ErrorMessage) as error:
         where = cluster_config(loaded.settings).where
-        raise tell(error, where=where, user=loaded.settings.cluster.user) from error
+        raise translate_error(error, where=where, user=loaded.settings.cluster.user) from error
 
 
-def _refuse_same_names(names: Sequence[str]) -> None:
+def refuse_same_names(names: Sequence[str]) -> None:
     """Raise `UsageError` for answers of which two columns have one name: no JSON object and no
     Parquet file can have both."""
     for name in names:
@@ -149,7 +149,7 @@ def _refuse_same_names(names: Sequence[str]) -> None:
             raise UsageError(f"two columns of the answers are called {name!r}: name one with AS")
 
 
-def _named_once(names: Sequence[str]) -> list[str]:
+def unique_names(names: Sequence[str]) -> list[str]:
     """Markers by their names; the second `day` of a statement is `day_2`."""
     found: list[str] = []
     for name in names:

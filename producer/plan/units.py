@@ -50,7 +50,7 @@ def split_sources(
                 yield unit._replace(source=index)
 
 
-class _Told:
+class Counted:
     """A stream whose reads are told."""
 
     def __init__(self, stream: Stream, on_read: Callable[[int], None]) -> None:
@@ -82,7 +82,7 @@ def _split(
         return
     dialect = source.dialect(job)
     with open_records(source.file, start.offset_bytes, TO_THE_END, dialect) as opened:
-        stream = opened if on_read is None else _Told(opened, on_read)
+        stream = opened if on_read is None else Counted(opened, on_read)
         for unit in split_units(stream, dialect, unit_bytes=unit_bytes, start=start):
             yield LoadUnit(
                 0,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
-from producer.inputs.stdin_spool import told_path
+from producer.inputs.stdin_spool import path_as_given
 from producer.report.outcome import (
     Closing,
     check_rejects,
@@ -99,7 +99,7 @@ def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
         for reject in unpack_rejects(blob):
             kind = f"{reject.stage} {reject.column}" if reject.column else reject.stage
             reasons[kind] = reasons.get(kind, 0) + 1
-    paths = (told_path(source.file.path, job_id) for source in job.sources)
+    paths = (path_as_given(source.file.path, job_id) for source in job.sources)
     report = build_report(paths, results, latencies)
     check_rejects(status, sum(reasons.values()), report.rejected)
     sums = {"rows": report.written, "rejected": report.rejected, "bytes": report.input_bytes}

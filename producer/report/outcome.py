@@ -38,8 +38,8 @@ EXIT_CODES: Mapping[JobState, int] = {
 
 
 #: How reading results, specs and rejects fails that something else was written over.
-_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
-_REASON_CHARS_MAX = 200
+UNREADABLE = (ValueError, KeyError, IndexError, TypeError, zlib.error)
+REASON_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def check_rejects(status: JobStatus, kept: int, rejected: int) -> None:
         raise JobDamaged(status.job, [f"{kept:,} of {count_text(rejected, 'reject')} are there"])
 
 
-def _damaged_closing(error: JobDamaged) -> Closing:
+def damaged_closing(error: JobDamaged) -> Closing:
     return Closing(
         exit_code=EXIT_FATAL,
         figures=[],

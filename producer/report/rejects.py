@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import BinaryIO
 
-from producer.inputs.stdin_spool import told_path
+from producer.inputs.stdin_spool import path_as_given
 from producer.outputs.whole_file import whole_file
 from producer.report.reject_source import Again, read_bytes
 from ringhaul.errors import OutputUnusable, SourceChanged, SourceMissing, UsageError
@@ -62,7 +62,7 @@ def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
 def shown_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
     """The same as they are shown: with the names that the user knows of files."""
     for reject in job_rejects(ledger, job_id):
-        yield replace(reject, file=told_path(reject.file, job_id))
+        yield replace(reject, file=path_as_given(reject.file, job_id))
 
 
 def _kind(ledger: Ledger, job_id: str) -> JobKind:
@@ -95,9 +95,9 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
     kind = _kind(ledger, job_id)
     if not kind.runs_statements:
         return ""
-    from ringhaul.statements.job import LISTED_MAX, AskResult
+    from ringhaul.statements.job import LISTED_MAX, StatementResult
 
-    count = sum(AskResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
+    count = sum(StatementResult.unpack(packed).not_kept for _, packed in ledger.results(job_id))
     if not count:
         return ""
     what = "keys without a row" if kind is JobKind.LOOKUP else "rows that were not applied"

@@ -32,7 +32,7 @@ CPU_ROWS_MIN = 10_000
 LISTED_MAX = 5
 
 
-def read_job_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+def scan_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
     """How a read job ended, computed from what the ledger holds."""
     job = ReadJob.from_json(json.loads(ledger.job_spec(status.job)))
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(status.job))

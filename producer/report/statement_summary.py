@@ -20,7 +20,7 @@ from ringhaul.dataplane.latency import percentile_ms
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 from ringhaul.ledger.states import JobState
-from ringhaul.statements.job import AskJob, AskResult
+from ringhaul.statements.job import StatementJob, StatementResult
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Sums:
     rss_bytes_max: int = 0
     workers: dict[str, int] = field(default_factory=dict)
 
-    def add(self, result: AskResult) -> None:
+    def add(self, result: StatementResult) -> None:
         for name in (
             *("records", "answered", "rejected", "doubted", "missing", "not_applied"),
             *("not_kept", "rows", "parts", "bytes_written", "retries", "cpu_ms"),
@@ -54,12 +54,12 @@ class _Sums:
         self.workers[result.worker] = self.workers.get(result.worker, 0) + 1
 
 
-def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
+def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
     """How a lookup or an exec ended, computed from what the ledger holds."""
-    job = AskJob.from_json(json.loads(ledger.job_spec(status.job)))
+    job = StatementJob.from_json(json.loads(ledger.job_spec(status.job)))
     sums = _Sums()
     for _, packed in ledger.results(status.job):
-        sums.add(AskResult.unpack(packed))
+        sums.add(StatementResult.unpack(packed))
     rejected = sums.rejected + sums.doubted
     counted = {"rows": sums.answered, "rejected": rejected, "retries": sums.retries}
     check_sums(ledger, status, counted)
@@ -123,18 +123,18 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
     )
 
 
-def _given_up(status: JobStatus, job: AskJob) -> str:
+def _given_up(status: JobStatus, job: StatementJob) -> str:
     """What became of units that were cut short and are not done again."""
     verb, whose = ("was", "its") if status.bad == 1 else ("were", "their")
     what = "are not answered" if job.repeatable else "may have been applied or not"
     return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
 
 
-def _asked(job: AskJob) -> str:
+def _asked(job: StatementJob) -> str:
     return "keys" if job.kind == "lookup" else "rows of values"
 
 
-def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
+def _verdict(status: JobStatus, job: StatementJob, sums: _Sums) -> list[str]:
     """How it ended, and the next command where there is one."""
     listed = next_line(f"errors {status.job}")
     resume = [next_line(f"resume {status.job}")] if job.resumable else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from producer.report.given_up import given_up_lines
-from producer.report.outcome import _REASON_CHARS_MAX, _UNREADABLE, Closing, _damaged_closing
+from producer.report.outcome import REASON_CHARS_MAX, UNREADABLE, Closing, damaged_closing
 from ringhaul.ledger.audit import JobDamaged
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.ledger.ledger import Ledger
@@ -23,10 +23,10 @@ def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> C
         closing = _closing(ledger, status, interrupted=interrupted)
         return replace(closing, verdict=[*closing.verdict, *given_up_lines(ledger, status)])
     except JobDamaged as error:
-        return _damaged_closing(error)
-    except _UNREADABLE as error:
+        return damaged_closing(error)
+    except UNREADABLE as error:
         reason = f"what it holds cannot be read ({type(error).__name__}: {error})"
-        return _damaged_closing(JobDamaged(job_id, [reason[:_REASON_CHARS_MAX]]))
+        return damaged_closing(JobDamaged(job_id, [reason[:REASON_CHARS_MAX]]))
 
 
 def _closing(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing:
@@ -36,9 +36,9 @@ def _closing(ledger: Ledger, status: JobStatus, *, interrupted: bool) -> Closing
 
         return load_closing(ledger, status, interrupted=interrupted)
     if kind.runs_statements:
-        from producer.report.statement_summary import ask_closing
+        from producer.report.statement_summary import statement_closing
 
-        return ask_closing(ledger, status, interrupted=interrupted)
-    from producer.report.scan_summary import read_job_closing  # what loads do not need to import
+        return statement_closing(ledger, status, interrupted=interrupted)
+    from producer.report.scan_summary import scan_closing  # what loads do not need to import
 
-    return read_job_closing(ledger, status, interrupted=interrupted)
+    return scan_closing(ledger, status, interrupted=interrupted)

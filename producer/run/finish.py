@@ -115,7 +115,7 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
-    """The `ReadJob` or `AskJob`, if it is over and something of it is to be published; or None."""
+    """The job, if it is over and a manifest or a result of it is to be published; or None."""
     from ringhaul.ledger.kinds import JobKind
     from ringhaul.ledger.states import JobState
 

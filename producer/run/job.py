@@ -21,7 +21,7 @@ from producer.run.gone import knowing
 from producer.services.embedded import default_workers
 from producer.services.ledger import READ_PATIENCE_MS
 from producer.services.start import Services, own_worker
-from producer.services.workers import crew_for, standing_ledger
+from producer.services.workers import choose_workers, standing_ledger
 from ringhaul.errors import EXIT_COMPLETE, UsageError
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
 from ringhaul.ledger.ledger import Ledger
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ringhaul.records.job import LoadJob
     from ringhaul.scan.job import ReadJob
     from ringhaul.sources.source import SourceFile
-    from ringhaul.statements.job import AskJob
+    from ringhaul.statements.job import StatementJob
 
 #: Units in one message to the ledger.
 BATCH_UNITS = 500
@@ -52,7 +52,7 @@ def nothing() -> None:
 class Plan:
     """A job that can be created, and what follows its end."""
 
-    job: ReadJob | AskJob
+    job: ReadJob | StatementJob
     units: Sequence[str] = ()
     #: Whose files make the units, beside the work; None: `units` has them all.
     split: LoadJob | None = None
@@ -103,7 +103,9 @@ def run_read(
         session = services.opening.session()
         plan = make_plan(session)
         # Start a worker of this command only now that the plan asks for it.
-        crew = crew_for(services, None if plan.own_workers else ledger, session, _keyspace(plan))
+        crew = choose_workers(
+            services, None if plan.own_workers else ledger, session, _keyspace(plan)
+        )
         services.opening.close()
         if plan.told is not None:
             if crew.warning:

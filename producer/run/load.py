@@ -10,9 +10,9 @@ from dataclasses import replace
 from producer.inputs.from_manifest import as_unloaded
 from producer.inputs.stdin_spool import (
     as_standard_input,
+    naming_standard_input,
     spool_path,
     spool_sources,
-    told_as_standard_input,
 )
 from producer.inputs.urlfile import NO_PLACES, read_urlfile
 from producer.outputs.stdout import json_text
@@ -29,7 +29,7 @@ from producer.run.gone import knowing
 from producer.run.spool_cleanup import drop_if_done, forget_spooled
 from producer.services.preflight import Visibility
 from producer.services.start import Services
-from producer.services.workers import Crew, crew_for, standing_ledger
+from producer.services.workers import JobWorkers, choose_workers, standing_ledger
 from producer.text import bytes_text, count_text
 from ringhaul.errors import EXIT_COMPLETE
 from ringhaul.ledger.labels import KIND_LABEL, QUEUE_LABEL
@@ -59,10 +59,10 @@ def run_load(options: LoadOptions, services: Services) -> int:
         with Visibility(ledger) as visibility:
             visibility.ask(files)
             session = services.opening.session()
-            crew = crew_for(services, ledger, session, request.keyspace)
+            crew = choose_workers(services, ledger, session, request.keyspace)
             if crew.warning:
                 shown.warn(crew.warning)
-            with told_as_standard_input(spool):
+            with naming_standard_input(spool):
                 job = plan_load(request, files, session, loaded.settings, crew.slots)
                 for line in source_doubts(request, files):
                     shown.warn(line)
@@ -87,7 +87,7 @@ def _run(
     options: LoadOptions,
     request: LoadRequest,
     job: LoadJob,
-    crew: Crew,
+    crew: JobWorkers,
     *,
     on_created: Callable[[], object],
 ) -> int:

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from producer.inputs.stdin_spool import _folder
+from producer.inputs.stdin_spool import spool_folder_of
 from ringhaul.errors import EXIT_COMPLETE, EXIT_REJECTS, EXIT_STILL_RUNNING
 from ringhaul.ledger.keys import JOB_TTL_S
 from ringhaul.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ def drop_if_done(
 def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
     """Remove what is older than the ledger keeps a job that is over, and of no job it knows."""
     oldest_s = time.time() - JOB_TTL_S
-    for path in _folder(state_dir).glob("*.csv"):
+    for path in spool_folder_of(state_dir).glob("*.csv"):
         try:
             if path.stat().st_mtime < oldest_s:
                 ledger.status(path.name.rsplit(".", 2)[0])
@@ -66,6 +66,6 @@ def _are_kept(ledger: Ledger, job_id: str) -> bool:
 
 
 def _spooled(state_dir: Path, job_id: str, job: LoadJob) -> list[Path]:
-    folder = Path(os.path.abspath(_folder(state_dir)))  # as sources are named
+    folder = Path(os.path.abspath(spool_folder_of(state_dir)))  # as sources are named
     paths = [Path(source.file.path) for source in job.sources]
     return [p for p in paths if p.parent == folder and p.name.startswith(f"{job_id}.")]

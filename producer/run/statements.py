@@ -10,21 +10,21 @@ from pathlib import Path
 from cassandra.cluster import Session
 
 from config.settings import Loaded
-from producer.inputs.stdin_spool import spool_path, spool_sources, told_as_standard_input
+from producer.inputs.stdin_spool import naming_standard_input, spool_path, spool_sources
 from producer.outputs.stdout_parts import StdoutParts, beginning
 from producer.outputs.stdout_spool import spool_folder
 from producer.plan.doubts import source_doubts
 from producer.plan.scan import refuse_local, table_of
 from producer.plan.statements import (
-    _Asked,
-    _may_be_null,
-    _named_once,
-    _never_null,
-    _prepared,
-    _refuse_same_names,
-    _span_units,
-    _timestamp_us,
-    _values,
+    StatementFacts,
+    first_timestamp_us,
+    never_null_names,
+    nullable_names,
+    prepare_statement,
+    range_units,
+    refuse_same_names,
+    unique_names,
+    values_job,
 )
 from producer.report.reporter import Shown
 from producer.request.conflicts import refuse_stdout_detach, refuse_workers_of_others
@@ -51,7 +51,7 @@ from ringhaul.errors import UsageError
 from ringhaul.formats.write import refuse_blank_lines
 from ringhaul.ledger.kinds import JobKind
 from ringhaul.output.job import Output
-from ringhaul.statements.job import AskJob, split_extra
+from ringhaul.statements.job import StatementJob, split_extra
 from ringhaul.statements.lookup import LookupPlan
 from ringhaul.statements.parameter_ranges import Span, parse_span, rows_count
 from tasks.connect import open_ledger
@@ -61,13 +61,13 @@ def run_lookup(options: LookupOptions, services: Services) -> int:
     """Run `ringhaul lookup` with the services that were started for it; the exit code."""
     key, columns = wanted_names(options)
 
-    def ask(session: Session, loaded: Loaded) -> _Asked:
+    def ask(session: Session, loaded: Loaded) -> StatementFacts:
         wanted = Wanted(keyspace=options.keyspace, table=options.table)
         table = table_of(session, wanted)
         refuse_local(session, table)
         check_consistency(session, table.keyspace, Use(writes=False))
         plan = LookupPlan.of(table, key, columns)
-        return _Asked(
+        return StatementFacts(
             kind=JobKind.LOOKUP,
             markers=tuple((name, table.type_of(name)) for name in plan.key),
             user_types=table.user_types,
@@ -85,12 +85,12 @@ def run_exec(options: ExecOptions, services: Services) -> int:
     check_inputs(options)
     files = [options.params] if options.params is not None else []
 
-    def ask(session: Session, loaded: Loaded) -> _Asked:
-        statement = _prepared(session, loaded, options.statement)
-        names = _named_once(statement.markers.names)
+    def ask(session: Session, loaded: Loaded) -> StatementFacts:
+        statement = prepare_statement(session, loaded, options.statement)
+        names = unique_names(statement.markers.names)
         if not names:
             raise UsageError("the statement has no marker (?): there is nothing to run it over")
-        _refuse_same_names(statement.result.names)
+        refuse_same_names(statement.result.names)
         effect = statement.effect
         if effect.reads and "nulls" in options.given:
             raise UsageError("--nulls is about what is written, and this SELECT writes nothing")
@@ -106,7 +106,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             refuse_output_options(options.given, f"this {effect.verb.upper()}")
             refuse_workers_of_others(loaded, options)
         texts, user_types = type_texts(statement.markers.types)
-        return _Asked(
+        return StatementFacts(
             kind=JobKind.EXEC,
             # What is added to a counter is a whole number.
             markers=tuple(
@@ -115,7 +115,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             ),
             user_types=user_types,
             result=tuple(zip(statement.result.names, statement.result.types, strict=True)),
-            never_null=_never_null(
+            never_null=never_null_names(
                 options.statement, [*names, *partition_key_of(session, statement.prepared)]
             ),
             facts={"statement": options.statement, "repeatable": effect.repeatable},
@@ -135,7 +135,7 @@ def _run(
     kind: JobKind,
     files: Sequence[str],
     ranges: Sequence[str],
-    ask: Callable[[Session, Loaded], _Asked],
+    ask: Callable[[Session, Loaded], StatementFacts],
 ) -> int:
     loaded, job_id = services.loaded, services.job_id
     request = values_request(options.values, kind)
@@ -152,7 +152,7 @@ def _run(
             sources = spool_sources(files, request.dialect, request.file_format, spool)
         spans = [parse_span(text) for text in ranges]
         slots = plan_slots(loaded, own_workers=to_stdout)
-        made: list[AskJob] = []
+        made: list[StatementJob] = []
 
         def plan(session: Session) -> Plan:
             asked = ask(session, loaded)
@@ -161,19 +161,19 @@ def _run(
                 if to_stdout:
                     refuse_stdout_detach(options)
                     stack.enter_context(spool_folder(Path(output.url)))
-            with told_as_standard_input(spool):
-                values = _values(request, asked, sources, spans, slots)
+            with naming_standard_input(spool):
+                values = values_job(request, asked, sources, spans, slots)
                 for line in source_doubts(request, sources):
                     Shown.from_options(options).warn(line)
-            refuse_blank_lines(output.format, _may_be_null(asked))
-            job = AskJob(
+            refuse_blank_lines(output.format, nullable_names(asked))
+            job = StatementJob(
                 kind=kind,
                 cluster_name=session.cluster.metadata.cluster_name,
                 values=values,
                 spans=tuple(ranges),
                 result=asked.result,
                 ordered=options.order == "input",
-                timestamp_us=_timestamp_us(asked),
+                timestamp_us=first_timestamp_us(asked),
                 consistency=loaded.settings.cluster.consistency,
                 output=output if asked.result else None,
                 streams=to_stdout,
@@ -196,8 +196,8 @@ def _run(
 
 def _plan(
     options: StatementOptions,
-    job: AskJob,
-    asked: _Asked,
+    job: StatementJob,
+    asked: StatementFacts,
     output: Output,
     spans: Sequence[Span],
     slots: int,
@@ -209,7 +209,7 @@ def _plan(
     )
     plan = Plan(
         job=job,
-        units=_span_units(rows_count(spans), slots) if spans else (),
+        units=range_units(rows_count(spans), slots) if spans else (),
         split=None if spans else job.values,
         target=asked.target,
         headline=f"{job.kind} {asked.target}   {size}",

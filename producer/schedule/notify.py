@@ -61,7 +61,7 @@ def doubt(notify: Notify) -> str | None:
     return None
 
 
-def tell(notify: Notify, document: Mapping[str, Any]) -> str:
+def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
     """Tell; how that went: `"ok"`, or what went wrong. Neither has an address or a secret in it."""
     body = json.dumps(document).encode()
     if notify.command:

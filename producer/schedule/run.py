@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from config.names import ENV_CONFIG, env_name
 from config.settings import Loaded
-from producer.schedule.notify import tell
+from producer.schedule.notify import send_notification
 from producer.schedule.steps import run_arguments
 from producer.schedule.text import run_document, run_line
 from producer.startup import STEP_VARIABLE
@@ -258,7 +258,7 @@ class RunWork:
 
     def _tell_one(self, notify: Notify, document: dict[str, object]) -> str:
         try:
-            outcome = tell(notify, document)
+            outcome = send_notification(notify, document)
         except Exception as error:  # whatever it is, the run ends
             outcome = type(error).__name__
         if outcome != "ok":

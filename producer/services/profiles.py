@@ -49,7 +49,7 @@ class FunctionTime(NamedTuple):
 
 
 @contextmanager
-def profiles_told(settings: Settings, say: Callable[[str], None]) -> Iterator[None]:
+def reporting_profiles(settings: Settings, say: Callable[[str], None]) -> Iterator[None]:
     """Tell at the end of the block what the profiles say that were written in it.
 
     Raises `UsageError` when the profiles that the settings ask for cannot be made here.

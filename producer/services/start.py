@@ -68,7 +68,7 @@ def start_load(stack: ExitStack, options: LoadOptions) -> Services:
     broker = worker = None
     if embedded and not options.dry_run:
         if options.profile_dir is not None:
-            _tell_profiles(stack, loaded, options)
+            _report_profiles(stack, loaded, options)
         broker = stack.enter_context(EmbeddedBroker(loaded.settings.state_dir))
         worker = stack.enter_context(own_worker(broker.in_settings(loaded.settings), job_id))
     return _opened(stack, job_id, loaded, broker, worker)
@@ -133,15 +133,15 @@ def _opened(
     )
 
 
-def _tell_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
+def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
     """Tell what the profiles say. Before the workers, to end after them: they write at their end.
 
     Raises `UsageError` where they cannot be made.
     """
     from producer.report.reporter import Shown
-    from producer.services.profiles import profiles_told
+    from producer.services.profiles import reporting_profiles
 
-    stack.enter_context(profiles_told(loaded.settings, Shown.from_options(options).say))
+    stack.enter_context(reporting_profiles(loaded.settings, Shown.from_options(options).say))
 
 
 def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tasks.publish import queue_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crew:
+class JobWorkers:
     """The workers that a job is given to, as they are when it is planned."""
 
     #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
@@ -46,9 +46,9 @@ def standing_ledger(services: Services) -> Ledger | None:
     return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
 
 
-def crew_for(
+def choose_workers(
     services: Services, ledger: Ledger | None, session: Session, keyspace: str | None
-) -> Crew:
+) -> JobWorkers:
     """The crew of a job on a keyspace; None: its rows are of no known place.
 
     `ledger`: see `standing_ledger`. Raises `LedgerUnavailable`, and `UsageError` where workers of
@@ -61,7 +61,7 @@ def crew_for(
         settings = services.loaded.settings
         slots = settings.worker.concurrency or default_workers()
         told = count_text(slots, "embedded worker")
-        return Crew(label=private_queue(services.job_id), slots=slots, told=told)
+        return JobWorkers(label=private_queue(services.job_id), slots=slots, told=told)
     near = data_centres_of(session, keyspace) if keyspace else []
     label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
     alive = Workers(ledger.caller).alive()
@@ -71,7 +71,7 @@ def crew_for(
     route = route_warning(near, queue, alive)
     slots = sum(worker.slots for worker in workers)
     hosts = len({worker.host for worker in workers})
-    return Crew(
+    return JobWorkers(
         label=label,
         slots=max(1, slots),
         told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",

@@ -40,7 +40,7 @@ from cassandra.policies import (
 )
 
 from ringhaul.cluster.connection import PromptConnection
-from ringhaul.cluster.errors import ConnectionsExhausted, tell
+from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
 from ringhaul.errors import ClusterError, UsageError
 
 #: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
@@ -151,7 +151,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
             status_event_refresh_window=2,
         )
     except UnresolvableContactPoints as error:
-        raise tell(error, where=config.where) from error
+        raise translate_error(error, where=config.where) from error
     # The driver would start with two versions that only DataStax Enterprise supports; from the
     # version given here it steps down as from its own, but one given in the constructor it would
     # insist on. Version 5 costs a tenth more CPU per page for segments of 128 KiB and their
@@ -164,7 +164,7 @@ def _open(config: ClusterConfig, version: int) -> Session:
         cluster.shutdown()
         if version < ProtocolVersion.V5 and _REFUSED_AS_OLD in str(error):
             raise _NewerWanted from error
-        raise tell(
+        raise translate_error(
             error,
             where=config.where,
             user=config.user,

@@ -1,7 +1,7 @@
 """Turn driver errors into messages for users.
 
 The driver reports an unreachable cluster, a wrong password and a wrong data centre all as
-`NoHostAvailable` with the cause inside. `tell` looks inside and says what is wrong and what to do.
+`NoHostAvailable` with the cause inside. `translate_error` says what is wrong and what to do.
 Pure: it looks at exceptions only.
 """
 
@@ -42,7 +42,7 @@ class ConnectionsExhausted(ClusterUnavailable):
     """A node is alive but accepts no further connection."""
 
 
-def tell(
+def translate_error(
     error: BaseException, *, where: str, user: str = "", tls_cert: str | None = None
 ) -> RinghaulError:
     """Return the error as one of ours; errors that already are ours come back unchanged.

@@ -10,7 +10,7 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from ringhaul.dataplane.blame import Ruling
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import ClusterError, Transient
 
@@ -20,21 +20,21 @@ from ringhaul.errors import ClusterError, Transient
 REQUESTS_IN_FLIGHT = {"pipeline": 1024, "single": 1024, "token-batch": 128, "concurrent": 128}
 
 
-class WriteFailed(Transient):
+class RequestFailed(Transient):
     """A request was tried as often as allowed; the unit will be retried later."""
 
 
-class WriteRefused(ClusterError):
+class RequestRefused(ClusterError):
     """A request was refused repeatedly, and it is unclear whether its row is to blame."""
 
 
 #: The reason for rejecting a row after errors that do not say what caused them.
-ALONE = "it failed alone while its replicas took other writes,"
+FAILED_ALONE = "it failed alone while its replicas took other writes,"
 
 
-def given_up(
+def exhausted_error(
     ruling: Ruling, request: str, tries: int, reason: str, place: str
-) -> WriteFailed | WriteRefused:
+) -> RequestFailed | RequestRefused:
     """Return the error that ends a unit when a row fails and cannot be shown to be at fault.
 
     `request`: what failed, such as "a write"; `place`: where its record is, empty if unknown.
@@ -42,18 +42,18 @@ def given_up(
     where = f", of {place}" if place else ""
     text = f"{request} failed {tries} times{where}, the last time with: {reason}"
     if ruling is Ruling.CLUSTER:
-        return WriteFailed(
+        return RequestFailed(
             f"{text}; its replicas refuse even a write that changes nothing, so look at their "
             "logs, disks and commit log"
         )
-    return WriteRefused(
+    return RequestRefused(
         f"{text}; no other write to its replicas got through meanwhile, so look at this record "
         "(would an index refuse a value of it?) as well as at the replicas' logs, disks and "
         "commit log"
     )
 
 
-class WiresRefused(WriteFailed):
+class ConnectionsRefused(RequestFailed):
     """No replica of some rows accepts another connection."""
 
 
@@ -61,7 +61,7 @@ class Target(NamedTuple):
     """The session and statements of a writer; a worker process keeps them from unit to unit."""
 
     session: Session
-    plane: Plane
+    plane: ConnectionPool
     prepared: PreparedStatement
     keyspace: str
     #: Statement for rows of static columns only (`EncodedRows.static`); None if not used.
@@ -76,7 +76,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteOptions:
+class RequestOptions:
     """Limits of one writer."""
 
     consistency: int
@@ -87,7 +87,7 @@ class WriteOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteBounds:
+class RequestBounds:
     """Limits that a worker process sets for all its writers."""
 
     requests_in_flight_max: int = 0  #: 0: the default of the strategy, see `REQUESTS_IN_FLIGHT`
@@ -99,9 +99,9 @@ class WriteBounds:
         """Return how many unanswered requests a writer of this strategy may have."""
         return self.requests_in_flight_max or REQUESTS_IN_FLIGHT[strategy]
 
-    def options(self, strategy: str, consistency: int) -> WriteOptions:
+    def options(self, strategy: str, consistency: int) -> RequestOptions:
         """Return the limits of one writer."""
-        return WriteOptions(
+        return RequestOptions(
             consistency=consistency,
             requests_in_flight_max=self.requests_of(strategy),
             bytes_in_flight_max=self.bytes_in_flight_max,
@@ -111,7 +111,7 @@ class WriteBounds:
 
 
 @dataclass
-class WriteStats:
+class RequestStats:
     """Counts of one unit's writes."""
 
     written: int = 0

@@ -62,7 +62,7 @@ class WireUnsupported(RinghaulError):
         )
 
 
-class Wire(Generic[Work]):
+class NodeConnection(Generic[Work]):
     """An open, authenticated connection. Every method raises `WireError` once it has ended."""
 
     def __init__(
@@ -208,7 +208,9 @@ class Wire(Generic[Work]):
         self._socket.close()
 
 
-def wait(wires: Iterable[Wire[Any]], timeout_s: float) -> tuple[list[Wire[Any]], list[Wire[Any]]]:
+def wait(
+    wires: Iterable[NodeConnection[Any]], timeout_s: float
+) -> tuple[list[NodeConnection[Any]], list[NodeConnection[Any]]]:
     """Wait for events; return the connections that are readable and those that are writable."""
     poll, by_number = select.poll(), {}
     for wire in wires:

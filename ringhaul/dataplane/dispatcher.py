@@ -36,9 +36,15 @@ from ringhaul.cql.frames import (
     read_prepared_id,
 )
 from ringhaul.dataplane import liveness
-from ringhaul.dataplane.base import ALONE, Target, WiresRefused, WriteFailed, given_up
+from ringhaul.dataplane.base import (
+    FAILED_ALONE,
+    ConnectionsRefused,
+    RequestFailed,
+    Target,
+    exhausted_error,
+)
 from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of_code
-from ringhaul.dataplane.connection import CONTROL_STREAM, Wire, WireError, wait
+from ringhaul.dataplane.connection import CONTROL_STREAM, NodeConnection, WireError, wait
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import BOUNDLESS, TICK_S, Leave
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify_code
@@ -106,7 +112,7 @@ class Dispatcher(ABC, Generic[Rows]):
         self._plane.forget_busy()
 
     @abstractmethod
-    def _take(self, wire: Wire[Work[Rows]], looked_at_s: float) -> None:
+    def _take(self, wire: NodeConnection[Work[Rows]], looked_at_s: float) -> None:
         """Take the responses on a connection; they came after `looked_at_s`.
 
         Pass errors to `_take_error`, and responses on CONTROL_STREAM to `_prepared`.
@@ -125,7 +131,11 @@ class Dispatcher(ABC, Generic[Rows]):
         return again
 
     def _sent(
-        self, wire: Wire[Work[Rows]], work: Work[Rows], first: int, streams: NDArray[np.int64]
+        self,
+        wire: NodeConnection[Work[Rows]],
+        work: Work[Rows],
+        first: int,
+        streams: NDArray[np.int64],
     ) -> None:
         """Note the stream ids of the frames from `first` on."""
 
@@ -146,7 +156,7 @@ class Dispatcher(ABC, Generic[Rows]):
             if suspect.times >= self._blame.shared_tries[cause] and self._take_apart(work, index):
                 return
             if self._convicted(work, index, suspect, cause, reason):
-                self._refused(work, index, f"{reason}; {ALONE} {suspect.times} times")
+                self._refused(work, index, f"{reason}; {FAILED_ALONE} {suspect.times} times")
                 return
         key = id(work), cause is Cause.UNCLEAR
         failed = self._failed.setdefault(key, Failed(work, [], ""))
@@ -179,10 +189,12 @@ class Dispatcher(ABC, Generic[Rows]):
             return at_last and self._blame.rule_at_last(suspect, work.replica_set, control)
         ruling = self._blame.rule(suspect, work.replica_set, control)
         if ruling in (Ruling.CLUSTER, Ruling.OPEN):
-            raise given_up(ruling, self.request, suspect.times, reason, self._place_of(work, index))
+            raise exhausted_error(
+                ruling, self.request, suspect.times, reason, self._place_of(work, index)
+            )
         return ruling is Ruling.ROW
 
-    def _watch(self, wire: Wire[Work[Rows]], streams: NDArray[np.int16]) -> list[int]:
+    def _watch(self, wire: NodeConnection[Work[Rows]], streams: NDArray[np.int16]) -> list[int]:
         """Return the replica sets of successful requests, if some request is suspect.
 
         Call it before the window takes the responses, and pass the result to `_took` afterwards.
@@ -191,7 +203,9 @@ class Dispatcher(ABC, Generic[Rows]):
             return []
         return list({work.replica_set for work in wire.window.works_of(streams)})
 
-    def _took(self, wire: Wire[Work[Rows]], replica_sets: list[int], now_s: float) -> None:
+    def _took(
+        self, wire: NodeConnection[Work[Rows]], replica_sets: list[int], now_s: float
+    ) -> None:
         self._blame.taken_s = now_s
         for number in replica_sets:
             self._blame.took(wire.host, number, now_s)
@@ -310,7 +324,9 @@ class Dispatcher(ABC, Generic[Rows]):
         self._paced = now_s - before_s > PACED_S
         return now_s
 
-    def _choose(self, replica_set: int, suspect: Suspect | None) -> Wire[Work[Rows]] | None:
+    def _choose(
+        self, replica_set: int, suspect: Suspect | None
+    ) -> NodeConnection[Work[Rows]] | None:
         """Return the replica with room and the fewest unanswered requests, local data centre first.
 
         Hosts that have not failed a suspect request are preferred for it. Among equals, the one
@@ -319,7 +335,7 @@ class Dispatcher(ABC, Generic[Rows]):
         """
         hosts = self._routing.replica_sets[replica_set]
         failed = suspect.hosts if suspect is not None else frozenset[object]()
-        best: Wire[Work[Rows]] | None = None
+        best: NodeConnection[Work[Rows]] | None = None
         reachable = False
         nearest = ""
         for host in hosts:
@@ -343,21 +359,21 @@ class Dispatcher(ABC, Generic[Rows]):
         stranded_s = now_s - self._stranded.setdefault(replica_set, now_s)
         refused = self._plane.refused(hosts)
         if refused and stranded_s > (REFUSED_S if self.has_fallback else NO_REPLICA_S):
-            raise WiresRefused(self._plane.why_absent(hosts))
+            raise ConnectionsRefused(self._plane.why_absent(hosts))
         if stranded_s > NO_REPLICA_S:
-            raise WriteFailed(
+            raise RequestFailed(
                 f"no replica took {self.item} for {NO_REPLICA_S:.0f} s: "
                 f"{self._plane.why_absent(hosts)}"
             )
         return None
 
-    def _wire(self, host: Host) -> Wire[Work[Rows]] | None:
+    def _wire(self, host: Host) -> NodeConnection[Work[Rows]] | None:
         wire = self._plane.wire(host)
         if wire is not None and wire.window.stats is not self._window_stats:
             self._borrow(wire)
         return wire
 
-    def _borrow(self, wire: Wire[Work[Rows]]) -> None:
+    def _borrow(self, wire: NodeConnection[Work[Rows]]) -> None:
         """Start using a connection for this unit."""
         wire.window.note_in(self._window_stats)
 
@@ -386,7 +402,7 @@ class Dispatcher(ABC, Generic[Rows]):
             self._again(work, np.array(refused.indexes), refused.reason, judged=judged)
 
     @contextmanager
-    def _caring_for(self, wire: Wire[Work[Rows]]) -> Iterator[None]:
+    def _caring_for(self, wire: NodeConnection[Work[Rows]]) -> Iterator[None]:
         """Handle errors that end the connection but not the unit."""
         try:
             yield
@@ -396,7 +412,7 @@ class Dispatcher(ABC, Generic[Rows]):
             self._lost(wire, f"{wire.host.address}: {error}")
 
     def _take_error(
-        self, wire: Wire[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
+        self, wire: NodeConnection[Work[Rows]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
         """Handle an ERROR response to a frame.
 
@@ -417,12 +433,12 @@ class Dispatcher(ABC, Generic[Rows]):
         elif error.code in _OVERLOAD_CODES:
             wire.window.overloaded(now_s)
 
-    def _prepare(self, wire: Wire[Work[Rows]]) -> None:
+    def _prepare(self, wire: NodeConnection[Work[Rows]]) -> None:
         """Prepare the statement again after the server forgot it (a schema change, a restart)."""
         if wire.asked_at_s is None:
             wire.ask(Opcode.PREPARE, prepare_body(self._target.prepared.query_string))
 
-    def _prepared(self, wire: Wire[Work[Rows]], reply: Reply) -> None:
+    def _prepared(self, wire: NodeConnection[Work[Rows]], reply: Reply) -> None:
         wire.asked_at_s = None
         if reply.opcode == Opcode.ERROR:
             error = read_error(reply.body)
@@ -432,7 +448,7 @@ class Dispatcher(ABC, Generic[Rows]):
         if read_prepared_id(reply.body) != self._target.prepared.query_id:
             raise FrameError("the server returned a different id for the statement")
 
-    def _control(self, wire: Wire[Work[Rows]], reply: Reply) -> bool:
+    def _control(self, wire: NodeConnection[Work[Rows]], reply: Reply) -> bool:
         """Handle a response that is not about a row; return whether it was one."""
         if wire.take_probe(reply):
             return True
@@ -441,7 +457,7 @@ class Dispatcher(ABC, Generic[Rows]):
         # Negative ids are events, which this connection did not subscribe to.
         return reply.stream == CONTROL_STREAM or reply.stream < 0
 
-    def _lost(self, wire: Wire[Work[Rows]], reason: str) -> None:
+    def _lost(self, wire: NodeConnection[Work[Rows]], reason: str) -> None:
         """Drop a connection that has ended; the subclass handles its unanswered rows."""
         returned = wire.window.lost()
         self._plane.drop(wire.host, reason)
@@ -456,7 +472,7 @@ class Dispatcher(ABC, Generic[Rows]):
         `judged`: the number of tries is bounded by `blame`, not here.
         """
         if not judged and work.tries >= self._bounds.retries_max:
-            raise WriteFailed(
+            raise RequestFailed(
                 f"{self.request} failed {work.tries + 1} times, the last time with: {reason}"
             )
         again = self._as_repeated(work.again(indexes))
@@ -464,7 +480,7 @@ class Dispatcher(ABC, Generic[Rows]):
         due = time.monotonic() + backoff_s(tries, self._jitter)
         heapq.heappush(self._waiting, (due, next(self._numbers), again))
 
-    def _still_tells(self, wire: Wire[Work[Rows]], now_s: float) -> bool:
+    def _still_tells(self, wire: NodeConnection[Work[Rows]], now_s: float) -> bool:
         """Return whether a late connection may have responses that were not taken yet."""
         return False
 
@@ -483,7 +499,7 @@ class Dispatcher(ABC, Generic[Rows]):
             for wire in self._plane.open_wires():
                 self._check_silence(wire, now_s)
 
-    def _check_silence(self, wire: Wire[Work[Rows]], now_s: float) -> None:
+    def _check_silence(self, wire: NodeConnection[Work[Rows]], now_s: float) -> None:
         """Probe silent connections, and drop those found dead: see `liveness`."""
         since_s = wire.silent_since_s()
         if since_s is None or now_s - since_s <= liveness.SILENT_S:
@@ -495,7 +511,7 @@ class Dispatcher(ABC, Generic[Rows]):
         if found.dead:
             self._lost(wire, f"{wire.host.address}: no sign of life for {now_s - since_s:.1f} s")
 
-    def _stand_ins(self, wire: Wire[Work[Rows]]) -> list[set[Wire[Work[Rows]]]]:
+    def _stand_ins(self, wire: NodeConnection[Work[Rows]]) -> list[set[NodeConnection[Work[Rows]]]]:
         """Return the other open connections for each replica set whose rows wait on this one."""
         others = {other.host: other for other in self._plane.open_wires() if other is not wire}
         numbers = {work.replica_set for work in wire.window.works()}
@@ -503,6 +519,6 @@ class Dispatcher(ABC, Generic[Rows]):
         return [{others[host] for host in hosts if host in others} for hosts in sets]
 
 
-def _load(wire: Wire[Work[Rows]]) -> tuple[bool, int, float]:
+def _load(wire: NodeConnection[Work[Rows]]) -> tuple[bool, int, float]:
     """Sort key: whether it is being probed, its pending requests, when it last sent one."""
     return wire.probed_at_s is not None, wire.window.requests, wire.window.sent_at_s

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Generic, NamedTuple, TypeVar
 
-from ringhaul.dataplane.connection import Wire
+from ringhaul.dataplane.connection import NodeConnection
 
 #: A connection with waiting rows is probed after this many seconds without any data. Rows rarely
 #: take longer: a node's own write timeout is 2 s.
@@ -28,12 +28,15 @@ Work = TypeVar("Work")
 class Judgement(NamedTuple, Generic[Work]):
     """Decision about a silent connection."""
 
-    ask: Sequence[Wire[Work]]  #: connections to probe
+    ask: Sequence[NodeConnection[Work]]  #: connections to probe
     dead: bool
 
 
 def judge(
-    wire: Wire[Work], since_s: float, stand_ins: Sequence[AbstractSet[Wire[Work]]], now_s: float
+    wire: NodeConnection[Work],
+    since_s: float,
+    stand_ins: Sequence[AbstractSet[NodeConnection[Work]]],
+    now_s: float,
 ) -> Judgement[Work]:
     """Judge a connection that has been silent since `since_s`, for longer than SILENT_S.
 

@@ -21,7 +21,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.pool import Host
 
 from ringhaul.cql.frames import FrameError
-from ringhaul.dataplane.connection import Wire, WireError, WireRefused, wait
+from ringhaul.dataplane.connection import NodeConnection, WireError, WireRefused, wait
 from ringhaul.dataplane.retry import backoff_s
 from ringhaul.dataplane.window import Window
 
@@ -50,7 +50,7 @@ class _Opening:
 
     def __init__(self, host: Host, cluster: Cluster, window: Window[Any]) -> None:
         self._host, self._cluster, self._window = host, cluster, window
-        self._wire: Wire[Any] | None = None
+        self._wire: NodeConnection[Any] | None = None
         self._error: BaseException | None = None
         self._lock, self._unwanted = threading.Lock(), False
         self._thread = threading.Thread(
@@ -63,7 +63,7 @@ class _Opening:
         self._thread.join(wait_s)
         return not self._thread.is_alive()
 
-    def result(self) -> Wire[Any]:
+    def result(self) -> NodeConnection[Any]:
         """Return the open connection, or raise the error that prevented it. Call it once done."""
         if self._wire is None:
             assert self._error is not None
@@ -79,7 +79,9 @@ class _Opening:
 
     def _run(self) -> None:
         try:
-            wire = Wire(self._host, self._cluster, self._window, timeout_s=CONNECT_TIMEOUT_S)
+            wire = NodeConnection(
+                self._host, self._cluster, self._window, timeout_s=CONNECT_TIMEOUT_S
+            )
         except BaseException as error:  # raised again by `result`
             self._error = error
             return
@@ -89,7 +91,7 @@ class _Opening:
                 wire.close()
 
 
-class Plane:
+class ConnectionPool:
     """The connections of one process. Used by one unit at a time, in one thread."""
 
     def __init__(self, session: Session, *, requests_max: int, bytes_max: int) -> None:
@@ -101,12 +103,12 @@ class Plane:
         self.batches, self.batches_tried = True, False
         self._cluster = session.cluster
         self._requests_max, self._bytes_max = requests_max, bytes_max
-        self._wires: dict[Host, Wire[Any]] = {}
+        self._wires: dict[Host, NodeConnection[Any]] = {}
         self._openings: dict[Host, _Opening] = {}
         self._absent: dict[Host, _Absence] = {}
         self._jitter = random.Random()
 
-    def wire(self, host: Host) -> Wire[Any] | None:
+    def wire(self, host: Host) -> NodeConnection[Any] | None:
         """Return the connection to a host; None while it is being opened or backed off from.
 
         Raises `WireUnsupported` if the server does not support the protocol.
@@ -137,7 +139,7 @@ class Plane:
             return None
         return wire
 
-    def open_wires(self) -> list[Wire[Any]]:
+    def open_wires(self) -> list[NodeConnection[Any]]:
         """Return the open connections."""
         return list(self._wires.values())
 
@@ -147,7 +149,7 @@ class Plane:
         now_s = time.monotonic()
         probed = [w for w in self.open_wires() if now_s - w.used_at_s >= HEARTBEAT_IDLE_S]
         for wire in probed:
-            self._heartbeat(wire, Wire.probe)
+            self._heartbeat(wire, NodeConnection.probe)
         while probed := [
             wire for wire in probed if not wire.closed and wire.probed_at_s is not None
         ]:
@@ -156,13 +158,15 @@ class Plane:
                 break
             readable, writable = wait(probed, left_s)
             for wire in writable:
-                self._heartbeat(wire, Wire.push)
+                self._heartbeat(wire, NodeConnection.push)
             for wire in readable:
                 self._heartbeat(wire, _hear)
         for wire in probed:
             self.drop(wire.host, f"{wire.host.address}: no answer to a heartbeat")
 
-    def _heartbeat(self, wire: Wire[Any], step: Callable[[Wire[Any]], None]) -> None:
+    def _heartbeat(
+        self, wire: NodeConnection[Any], step: Callable[[NodeConnection[Any]], None]
+    ) -> None:
         """Run one step of a probe on a connection; drop the connection if it fails."""
         if wire.closed:
             return
@@ -212,7 +216,7 @@ class Plane:
         self._wires.clear()
 
 
-def _hear(wire: Wire[Any]) -> None:
+def _hear(wire: NodeConnection[Any]) -> None:
     """Take the response to a probe, if it has come."""
     for reply in wire.pull().others:
         wire.take_probe(reply)

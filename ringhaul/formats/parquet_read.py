@@ -60,7 +60,7 @@ class RowGroup(NamedTuple):
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
+def parquet_errors(path: str) -> Iterator[None]:
     """Turn what pyarrow raises about a file's bytes into `SourceCorrupt`."""
     try:
         yield

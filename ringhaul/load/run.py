@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ringhaul.cluster.connect import consistency_level
-from ringhaul.dataplane.base import WiresRefused
+from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.connection import WireUnsupported
-from ringhaul.load.write import WRITERS, Target, WriteBounds, Writer, WriterHooks
+from ringhaul.load.write import WRITERS, RequestBounds, Target, Writer, WriterHooks
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
@@ -36,7 +36,7 @@ def run_load_unit(
     unit: LoadUnit,
     job: LoadJob,
     target: Target,
-    bounds: WriteBounds,
+    bounds: RequestBounds,
     hooks: UnitHooks,
     transforms: tuple[Transform, ...] = (),
     later_us: int = 0,
@@ -46,7 +46,7 @@ def run_load_unit(
     `transforms`: those that the job names. `later_us`: increases with each attempt of the unit, see
     `EncodedRows.later`. Raises `SourceChanged` or `SourceCorrupt` (terminal),
     `TransformError` (terminal: a transform returned an invalid result), `ClusterError` (terminal:
-    no row of the job can be written), `WriteFailed` (transient: the unit may be retried),
+    no row of the job can be written), `RequestFailed` (transient: the unit may be retried),
     `TooManyRejects` (see `UnitHooks`) and whatever `hooks.tick` raises to stop it.
     """
     began_s = time.monotonic()
@@ -67,7 +67,7 @@ def run_load_unit(
         target.plane.unsupported = True
         log.warning("writing through the driver (%s) instead: %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
-    except WiresRefused as error:
+    except ConnectionsRefused as error:
         # The driver's session already has a connection. The next unit tries for wires again.
         log.warning("writing this unit through the driver (%s): %s", FALLBACK_STRATEGY, error)
         return _run_unit(unit, job, encoder(), FALLBACK_STRATEGY, target, bounds, hooks)
@@ -79,7 +79,7 @@ def _run_unit(
     encoder: RowEncoder,
     strategy: str,
     target: Target,
-    bounds: WriteBounds,
+    bounds: RequestBounds,
     hooks: UnitHooks,
 ) -> UnitOutcome:
     """Run one attempt with one strategy."""

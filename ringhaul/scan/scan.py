@@ -33,7 +33,7 @@ from cassandra.protocol import OverloadedErrorMessage
 from cassandra.query import PreparedStatement
 
 from ringhaul.breadcrumb import TRAIL
-from ringhaul.cluster.errors import tell
+from ringhaul.cluster.errors import translate_error
 from ringhaul.dataplane import latency
 from ringhaul.dataplane.pacing import Leave, free
 from ringhaul.dataplane.retry import Verdict, backoff_s, classify, message
@@ -397,7 +397,9 @@ class RangeScan:
             return
         if classify(error) is not Verdict.RETRY:
             # A scan sends no rows: an error that blames a row blames the statement here.
-            raise tell(error, where=self._target.where, user=self._target.user) from error
+            raise translate_error(
+                error, where=self._target.where, user=self._target.user
+            ) from error
         if run.tries >= self._options.retries_max:
             raise ReadFailed(
                 f"{place_text(*run.range)} of {self._target.table}: a page was requested "

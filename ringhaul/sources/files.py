@@ -19,7 +19,7 @@ from ringhaul.formats.compression import Decompressed
 from ringhaul.formats.dialect import CsvDialect
 from ringhaul.formats.parquet_file import Footers, ParquetSource
 from ringhaul.formats.parquet_leaves import leaves_of
-from ringhaul.formats.parquet_read import Reads, group_reads, told
+from ringhaul.formats.parquet_read import Reads, group_reads, parquet_errors
 from ringhaul.formats.parquet_sure import Stored
 from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Stream
@@ -120,7 +120,7 @@ def open_parquet(
             # path leads by now.
             same = f"/proc/self/fd/{checked.fileno()}"
             path = same if access().allowed_roots and os.path.exists(same) else source.path
-            with told(source.path):
+            with parquet_errors(source.path):
                 stored = Stored(partial(_pread, checked.fileno()), source.size_bytes)
                 file = ParquetSource(
                     path,
@@ -134,7 +134,7 @@ def open_parquet(
                 yield file
         return
     with remote.open_ranges(_remote(source), 0) as reader:
-        with told(source.path):
+        with parquet_errors(source.path):
             whole_reads = pa.PythonFile(remote.WholeReads(reader), mode="r")
             metadata = pq.read_metadata(whole_reads)
             reads, buffer_bytes = Reads(), 0

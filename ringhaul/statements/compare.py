@@ -163,7 +163,7 @@ def texts(kind: CqlType, cells: Cells) -> list[str | None]:
     return found
 
 
-def told(actual: Shown, expected: Shown) -> str:
+def describe_difference(actual: Shown, expected: Shown) -> str:
     """Return text that says how two values differ, and where if they are long."""
     here, there = actual.text, expected.text
     if here == there:  # such as two kinds of NaN, or a whole number with leading zeros

@@ -22,8 +22,8 @@ from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.nested import encode_column, loadable
 from ringhaul.cql.text_format import TextFormat
 from ringhaul.cql.types import CqlType
-from ringhaul.dataplane.base import Target, WriteFailed
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.base import RequestFailed, Target
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import UsageError
 from ringhaul.statements.answers import Answers
 from ringhaul.statements.idempotence import Effect, effect_of
@@ -79,7 +79,7 @@ class Exec:
     def __init__(
         self,
         session: Session,
-        plane: Plane,
+        plane: ConnectionPool,
         statement: Statement,
         options: ReadOptions,
         hooks: RequestHooks,
@@ -125,7 +125,7 @@ class Exec:
             for answers in self._requests.answers(map(self._values, rest)):
                 yield from self._rows(answers, ordered)
             yield from self._rows(Answers([]), ordered)
-        except WriteFailed as error:
+        except RequestFailed as error:
             if self._statement.effect.repeatable:
                 raise
             # Answered rows are done, and will not be requested again.

@@ -9,7 +9,7 @@ from ringhaul.ledger.states import JobState
 from ringhaul.output.manifest import Manifest, write_manifest
 from ringhaul.output.parts import remove_orphans
 from ringhaul.scan.finish import check_seen, moment
-from ringhaul.statements.job import AskJob, split_extra
+from ringhaul.statements.job import StatementJob, split_extra
 
 
 def publish_ask_manifest(ledger: Reader, status: JobStatus) -> None:
@@ -19,7 +19,7 @@ def publish_ask_manifest(ledger: Reader, status: JobStatus) -> None:
     """
     if status.state not in (JobState.COMPLETE, JobState.PARTIAL):
         return
-    job = AskJob.from_json(json.loads(ledger.job_spec(status.job)))
+    job = StatementJob.from_json(json.loads(ledger.job_spec(status.job)))
     assert job.output is not None
     parts = [part for _, extra in ledger.extras(status.job) for part in split_extra(extra)[0]]
     check_seen(job.output.url, parts)

@@ -30,7 +30,7 @@ LISTED_MAX = 250_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskJob:
+class StatementJob:
     """A lookup or an exec as the user requested it."""
 
     kind: JobKind  #: LOOKUP or EXEC
@@ -131,7 +131,7 @@ class AskJob:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> AskJob:
+    def from_json(cls, data: dict[str, Any]) -> StatementJob:
         return cls(
             values=LoadJob.from_json(data["values"]),
             spans=tuple(data["spans"]),
@@ -171,7 +171,7 @@ class SpanUnit(NamedTuple):
         return cls(int(first), int(end))
 
 
-class AskResult(NamedTuple):
+class StatementResult(NamedTuple):
     """Counts of one committed attempt."""
 
     records: int  #: rows of values; equals answered + rejected + doubted
@@ -195,7 +195,7 @@ class AskResult(NamedTuple):
         return ",".join(str(value) for value in self)
 
     @classmethod
-    def unpack(cls, packed: str) -> AskResult:
+    def unpack(cls, packed: str) -> StatementResult:
         *numbers, worker = packed.split(",", len(cls._fields) - 1)
         counts = [int(number) for number in numbers]
         return cls._make([*counts, worker])

@@ -30,7 +30,7 @@ from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import CqlType
 from ringhaul.dataplane.base import Target
 from ringhaul.dataplane.pacing import Leave
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import UsageError
 from ringhaul.statements.answers import Answers
 from ringhaul.statements.exec import Bound
@@ -133,7 +133,7 @@ class Lookup:
     def __init__(
         self,
         session: Session,
-        plane: Plane,
+        plane: ConnectionPool,
         plan: LookupPlan,
         prepared: PreparedStatement,
         options: ReadOptions,

@@ -26,7 +26,7 @@ def always() -> bool:
     return True
 
 
-def untold(number: int, reason: str) -> None:
+def ignore_row(number: int, reason: str) -> None:
     """Ignore a row and its reason."""
 
 
@@ -73,7 +73,7 @@ class RequestHooks:
     #: Whether the caller accepts more rows besides those that are unanswered.
     takes_more: Callable[[], bool] = always
     #: Called with (number, current values) of an answered row whose condition did not hold.
-    on_not_applied: Callable[[int, str], None] = untold
+    on_not_applied: Callable[[int, str], None] = ignore_row
     #: Returns where the row with a number stands in the input; empty if unknown.
     place: Callable[[int], str] = nowhere
 

@@ -35,7 +35,7 @@ from ringhaul.cql.frames import (
     parse_replies,
 )
 from ringhaul.dataplane.base import Target
-from ringhaul.dataplane.connection import Wire
+from ringhaul.dataplane.connection import NodeConnection
 from ringhaul.dataplane.dispatcher import Dispatcher
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.dataplane.work import Segment, Work
@@ -92,7 +92,7 @@ class Requests(Dispatcher[None]):
         self._effect, self._columns = effect, columns
         self.repeatable = effect.repeatable
         self.controllable = effect.repeatable and not effect.reads and effect.verb != "batch"
-        self._numbers_of: WeakKeyDictionary[Wire[Work[None]], Ints] = WeakKeyDictionary()
+        self._numbers_of: WeakKeyDictionary[NodeConnection[Work[None]], Ints] = WeakKeyDictionary()
         self._unmet = Unmet(hooks.on_not_applied)
         self._gathering = Gathering(self.stats, options.requests_max)
         #: Number of a row whose response has more pages -> rows received so far.
@@ -105,7 +105,7 @@ class Requests(Dispatcher[None]):
         """Send all rows; yield their responses as they come.
 
         `rows` is read one block ahead of sending. Meanwhile the caller may `ask` for more. Raises
-        `WriteFailed` if the cluster fails for now, `ClusterError` if it will never succeed.
+        `RequestFailed` if the cluster fails for now, `ClusterError` if it will never succeed.
         """
         blocks = iter(rows)
         more = True
@@ -161,7 +161,7 @@ class Requests(Dispatcher[None]):
         return self._routing.assign(keys)
 
     def gathered(self) -> Iterator[Answers]:
-        """Yield responses not yet handed out, if any; also after `WriteFailed`."""
+        """Yield responses not yet handed out, if any; also after `RequestFailed`."""
         self._unmet.tell()
         return self._gathering.hand_out()
 
@@ -185,12 +185,16 @@ class Requests(Dispatcher[None]):
         )
         return queued < QUEUED_ROWS or (queued < QUEUED_ROWS_MAX and self._starving())
 
-    def _borrow(self, wire: Wire[Work[None]]) -> None:
+    def _borrow(self, wire: NodeConnection[Work[None]]) -> None:
         super()._borrow(wire)
         wire.window.cap(self._gathering.requests_cap())
 
     def _sent(
-        self, wire: Wire[Work[None]], work: Work[None], first: int, streams: NDArray[np.int64]
+        self,
+        wire: NodeConnection[Work[None]],
+        work: Work[None],
+        first: int,
+        streams: NDArray[np.int64],
     ) -> None:
         numbers = self._numbers_of.get(wire)
         if numbers is None:
@@ -199,7 +203,7 @@ class Requests(Dispatcher[None]):
         numbers[streams[0] : streams[0] + len(streams)] = work.order[first:last]
         self.stats.request_bytes += work.frames.bytes_between(first, last)
 
-    def _take(self, wire: Wire[Work[None]], looked_at_s: float) -> None:
+    def _take(self, wire: NodeConnection[Work[None]], looked_at_s: float) -> None:
         data = wire.receive()
         found = scan(data, self._columns)
         wire.keep(data[found.consumed_bytes :])
@@ -219,7 +223,12 @@ class Requests(Dispatcher[None]):
                     self._take_other(wire, reply, now_s, looked_at_s)
 
     def _take_plain(
-        self, wire: Wire[Work[None]], data: bytes, found: Found, now_s: float, looked_at_s: float
+        self,
+        wire: NodeConnection[Work[None]],
+        data: bytes,
+        found: Found,
+        now_s: float,
+        looked_at_s: float,
     ) -> None:
         """Take responses that are complete."""
         count = len(found.streams)
@@ -238,7 +247,7 @@ class Requests(Dispatcher[None]):
 
     def _take_page(
         self,
-        wire: Wire[Work[None]],
+        wire: NodeConnection[Work[None]],
         data: bytes,
         found: Found,
         i: int,
@@ -266,7 +275,7 @@ class Requests(Dispatcher[None]):
         wire.window.cap(self._gathering.requests_cap())
 
     def _take_other(
-        self, wire: Wire[Work[None]], reply: Reply, now_s: float, looked_at_s: float
+        self, wire: NodeConnection[Work[None]], reply: Reply, now_s: float, looked_at_s: float
     ) -> None:
         """Take an error, or a response in an unusual form."""
         if reply.opcode == Opcode.ERROR:
@@ -338,7 +347,7 @@ class Requests(Dispatcher[None]):
         super()._again(work, indexes, reason, judged=judged)
         self.stats.retries += len(indexes)
 
-    def _still_tells(self, wire: Wire[Work[None]], now_s: float) -> bool:
+    def _still_tells(self, wire: NodeConnection[Work[None]], now_s: float) -> bool:
         # Responses may be large, and the caller busy with the last ones for long: as long as data
         # comes, the response that is waited for may be behind it.
         return wire.used_at_s >= now_s

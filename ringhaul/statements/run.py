@@ -25,7 +25,7 @@ from ringhaul.cluster.connect import consistency_level
 from ringhaul.cluster.markers import Marked
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import OutputUnavailable, OutputUnusable
 from ringhaul.output.parts import PartInfo, PartSet
 from ringhaul.records.careful import careful_blocks
@@ -34,7 +34,7 @@ from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.statements.in_order import Ints
-from ringhaul.statements.job import AskJob, SpanUnit, join_extra
+from ringhaul.statements.job import SpanUnit, StatementJob, join_extra
 from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
 from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats
 from ringhaul.statements.parameter_ranges import parse_span, rows_between
@@ -45,18 +45,18 @@ SPAN_BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskTarget:
+class StatementTarget:
     """The destination of a unit's requests; a worker process keeps it from unit to unit."""
 
     session: Session
-    plane: Plane
+    plane: ConnectionPool
     statement: Statement
     retries_max: int
     request_timeout_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskHooks:
+class StatementHooks:
     """Callbacks of one unit; see `units.account.UnitHooks`."""
 
     tick: Callable[[int, int, int], None]
@@ -67,7 +67,7 @@ class AskHooks:
 
 
 @dataclass(kw_only=True)
-class AskOutcome:
+class StatementOutcome:
     """The outcome of a unit, before it is committed."""
 
     records: int = 0
@@ -95,15 +95,20 @@ class AskOutcome:
         return self.stats.latencies
 
 
-def run_ask_unit(
-    spec: str, number: int, job_id: str, job: AskJob, target: AskTarget, hooks: AskHooks
-) -> AskOutcome:
+def run_statement_unit(
+    spec: str,
+    number: int,
+    job_id: str,
+    job: StatementJob,
+    target: StatementTarget,
+    hooks: StatementHooks,
+) -> StatementOutcome:
     """Run the requests of one unit. Returns when every row of values is accounted for.
 
-    Raises `SourceChanged`, `SourceCorrupt` and `ClusterError` (terminal), `WriteFailed` and
+    Raises `SourceChanged`, `SourceCorrupt` and `ClusterError` (terminal), `RequestFailed` and
     `OutputUnavailable` (transient), and whatever `hooks.tick` raises to stop it.
     """
-    return _AskUnit(spec, job, target, hooks).run(number, job_id)
+    return _StatementUnit(spec, job, target, hooks).run(number, job_id)
 
 
 def _withdraw(files: PartSet) -> None:
@@ -112,17 +117,19 @@ def _withdraw(files: PartSet) -> None:
         files.withdraw()
 
 
-class _AskUnit:
-    def __init__(self, spec: str, job: AskJob, target: AskTarget, hooks: AskHooks) -> None:
+class _StatementUnit:
+    def __init__(
+        self, spec: str, job: StatementJob, target: StatementTarget, hooks: StatementHooks
+    ) -> None:
         self._spec, self._job, self._hooks = spec, job, hooks
         self._listed_left = job.listed_max(spec)
-        self._outcome = AskOutcome(stats=RequestStats(), log=RejectLog(), parts=[])
+        self._outcome = StatementOutcome(stats=RequestStats(), log=RejectLog(), parts=[])
         self._places: list[tuple[int, EncodedRows]] = []
         self._pacing, self._bytes_paid = Pacing(hooks.throttle, self._tick), 0
         self._engine = self._open(target)
         self._outcome.stats = self._engine.stats
 
-    def run(self, number: int, job_id: str) -> AskOutcome:
+    def run(self, number: int, job_id: str) -> StatementOutcome:
         started, cpu_started = time.monotonic(), time.process_time()
         job, outcome = self._job, self._outcome
         files = None
@@ -160,7 +167,7 @@ class _AskUnit:
         outcome.rss_bytes_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return outcome
 
-    def _open(self, target: AskTarget) -> Exec | Lookup:
+    def _open(self, target: StatementTarget) -> Exec | Lookup:
         job = self._job
         options = ReadOptions(
             consistency=consistency_level(job.consistency),

@@ -22,7 +22,7 @@ from ringhaul.cluster.schema import TableSchema, quote_identifier
 from ringhaul.cql.cells import Cells, join_rows
 from ringhaul.cql.decode import PageDecoder
 from ringhaul.cql.types import CqlType
-from ringhaul.dataplane.base import Target, WriteBounds
+from ringhaul.dataplane.base import RequestBounds, Target
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.load.statement import Statements
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
@@ -31,9 +31,9 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.rows import EncodedRows, RowEncoder
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.answers import Answers
-from ringhaul.statements.compare import differing, shown_cells, told
+from ringhaul.statements.compare import describe_difference, differing, shown_cells
 from ringhaul.statements.idempotence import Effect
-from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, untold
+from ringhaul.statements.options import ReadOptions, RequestHooks, RequestStats, ignore_row
 from ringhaul.statements.replies import Ints, page, row_numbers
 from ringhaul.statements.requests import Requests, Values
 from ringhaul.units.account import Account, UnitHooks, UnitOutcome
@@ -98,7 +98,7 @@ def run_verify_unit(
     unit: LoadUnit,
     job: LoadJob,
     target: Target,
-    bounds: WriteBounds,
+    bounds: RequestBounds,
     hooks: UnitHooks,
     transforms: tuple[Transform, ...] = (),
 ) -> UnitOutcome:
@@ -135,7 +135,7 @@ class _Verification:
         plan: VerifyPlan,
         job: LoadJob,
         target: Target,
-        bounds: WriteBounds,
+        bounds: RequestBounds,
         account: Account,
     ) -> None:
         self._plan, self._account = plan, account
@@ -157,7 +157,7 @@ class _Verification:
             tick=account.tick,
             throttle=account.throttle,
             on_reject=self._unreadable,
-            on_doubt=untold,  # no read is
+            on_doubt=ignore_row,  # no read is
             leave=account.leave,
             takes_more=self._takes_more,
         )
@@ -262,7 +262,7 @@ class _Verification:
         expected = shown_cells(kind, self._expected(reading, column, wanted))
         actual = shown_cells(kind, Cells.variable(batch.column(column).take(pa.array(at))))
         for row, here, there in zip(at, actual, expected, strict=True):
-            reason = told(here, there) + self._besides(also[row])
+            reason = describe_difference(here, there) + self._besides(also[row])
             reading.faults[int(rows[row])] = ("differs", self._plan.compared[column], reason)
 
     def _besides(self, columns: list[int]) -> str:

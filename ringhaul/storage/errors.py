@@ -57,7 +57,9 @@ _OLD_KEY = frozenset(("ExpiredToken", "TokenRefreshRequired", "RequestTimeTooSke
 
 
 @contextmanager
-def told(url: str, *, refused: type[RinghaulError], away: type[RinghaulError]) -> Iterator[None]:
+def store_errors(
+    url: str, *, refused: type[RinghaulError], away: type[RinghaulError]
+) -> Iterator[None]:
     """Raise the caller's error of the right kind, with a plain message, if `url` cannot be used.
 
     Errors that say nothing about the store pass unchanged, and so do ringhaul's own.

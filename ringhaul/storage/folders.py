@@ -28,7 +28,7 @@ from ringhaul.storage.access import (
     scheme_of,
     shown,
 )
-from ringhaul.storage.errors import told
+from ringhaul.storage.errors import store_errors
 from ringhaul.storage.stores import open_store
 
 #: Small writes (Parquet's) are gathered; large ones bypass the buffer.
@@ -40,7 +40,7 @@ _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 
 #: Raises a plain `OutputUnusable` or `OutputUnavailable` for a folder behind a URL.
-_store_errors = partial(told, refused=OutputUnusable, away=OutputUnavailable)
+_store_errors = partial(store_errors, refused=OutputUnusable, away=OutputUnavailable)
 
 
 class NewFile(Protocol):

@@ -42,7 +42,7 @@ def needs_packages(asked: dict[str, Any]) -> bool:
     return any("://" in name for name in names)
 
 
-def look(asked: dict[str, Any]) -> list[tuple[str, str]]:
+def check_places(asked: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is wrong: (path or URL, why); empty if all is well."""
     roots = _roots(asked)
     if needs_packages(asked):
@@ -152,7 +152,7 @@ def _say(message: dict[str, Any]) -> None:
 def main() -> None:
     asked = json.loads(sys.stdin.buffer.read())
     sys.path[:] = asked["sys_path"]
-    _say({"wrong": look(asked)})
+    _say({"wrong": check_places(asked)})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from ringhaul.storage.access import (
     scheme_of,
     shown,
 )
-from ringhaul.storage.errors import told
+from ringhaul.storage.errors import store_errors
 from ringhaul.storage.lanes import LaneReader
 
 #: Size of one request in sequential reading. A unit of 64 MiB is eight of them; S3 gives some
@@ -41,7 +41,7 @@ AHEAD = 3
 _VERSION_FIELDS = ("ETag", "etag", "generation", "LastModified", "updated", "mtime", "created")
 
 #: Raises a plain `SourceMissing` or `SourceUnavailable` for a source behind a URL.
-_store_errors = partial(told, refused=SourceMissing, away=SourceUnavailable)
+_store_errors = partial(store_errors, refused=SourceMissing, away=SourceUnavailable)
 
 
 class RemoteFile(NamedTuple):

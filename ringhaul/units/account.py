@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringhaul.breadcrumb import TRAIL, Loss
-from ringhaul.dataplane.base import WriteStats
+from ringhaul.dataplane.base import RequestStats
 from ringhaul.dataplane.pacing import UNTHROTTLED, Pacing, Throttle
 from ringhaul.dataplane.window import WindowStats
 from ringhaul.errors import Terminal, TooManyRejects
@@ -66,7 +66,7 @@ class Account:
     """One attempt of a unit."""
 
     def __init__(self, unit: LoadUnit, job: LoadJob, encoder: RowEncoder, hooks: UnitHooks) -> None:
-        self.stats = WriteStats()  #: about what is done with the rows
+        self.stats = RequestStats()  #: about what is done with the rows
         self._unit, self._job, self._encoder, self._hooks = unit, job, encoder, hooks
         self._source = job.sources[unit.source]
         self._rejects, self._tally = RejectLog(), Tally()

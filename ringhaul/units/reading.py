@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pyarrow.parquet as pq
 
 from ringhaul.formats.dialect import CsvDialect
-from ringhaul.formats.parquet_read import read_batches, told
+from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.record_end import Tick, no_tick
 from ringhaul.formats.split import Position, Stream, read_blocks
 from ringhaul.records.fields import AnyBlock
@@ -46,7 +46,7 @@ def read_records(
     if source.format == "parquet":
         wanted = source.wanted(job)
         group = start.offset_bytes
-        with open_parquet(source.file, group, wanted) as file, told(source.file.path):
+        with open_parquet(source.file, group, wanted) as file, parquet_errors(source.file.path):
             yield from read_batches(
                 file, wanted, size_bytes=length_bytes, start=start, block_bytes=block_bytes
             )

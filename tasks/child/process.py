@@ -27,12 +27,12 @@ from cassandra.query import PreparedStatement
 from config.errors import ConfigError
 from config.settings import Settings
 from ringhaul.cluster.connect import close_session, open_session, renew_pools
-from ringhaul.cluster.errors import tell
-from ringhaul.dataplane.pool import Plane
+from ringhaul.cluster.errors import translate_error
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.errors import RinghaulError, Terminal, Transient
 from ringhaul.ledger.openings import Openings
 from ringhaul.load.statement import Statements
-from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write import RequestBounds, Target
 from tasks.child.throttle import JobThrottle
 from tasks.connect import cluster_config, open_ledger, use_storage
 from tasks.kinds import Job, job_of
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from ringhaul.scan.pages import PageReader
     from ringhaul.scan.scan import ScanTarget
     from ringhaul.statements.exec import Statement
-    from ringhaul.statements.job import AskJob
-    from ringhaul.statements.run import AskTarget
+    from ringhaul.statements.job import StatementJob
+    from ringhaul.statements.run import StatementTarget
 
 log = logging.getLogger(__name__)
 
@@ -72,14 +72,14 @@ class Child:
         self.settings = settings
         self.name = f"{worker_host()}:{os.getpid()}"
         self.ledger = open_ledger(settings)
-        self.bounds = WriteBounds(
+        self.bounds = RequestBounds(
             requests_in_flight_max=settings.load.in_flight_requests_max,
             bytes_in_flight_max=settings.load.in_flight_bytes_max,
             retries_max=settings.load.retries_max,
             request_timeout_s=settings.cluster.request_timeout_s,
         )
         self._session: Session | None = None
-        self._plane: Plane | None = None
+        self._plane: ConnectionPool | None = None
         self._reader: PageReader | None = None
         self._prepared: dict[str, PreparedStatement] = {}
         self._statements: dict[tuple[str, tuple[tuple[str, CqlType], ...]], Statement] = {}
@@ -136,11 +136,11 @@ class Child:
             user=config.user,
         )
 
-    def ask_target(self, job: AskJob) -> AskTarget:
+    def statement_target(self, job: StatementJob) -> StatementTarget:
         """Where a lookup's or an exec's requests go. Raises as `target` does."""
         from ringhaul.statements.exec import Statement
         from ringhaul.statements.lookup import LookupPlan
-        from ringhaul.statements.run import AskTarget
+        from ringhaul.statements.run import StatementTarget
 
         text = job.statement
         if job.table is not None:
@@ -152,8 +152,10 @@ class Child:
                 self._statements[asked] = Statement.prepare(self.session(), text)
             except (InvalidRequest, Unauthorized) as error:
                 where = cluster_config(self.settings).where
-                raise tell(error, where=where, user=self.settings.cluster.user) from error
-        return AskTarget(
+                raise translate_error(
+                    error, where=where, user=self.settings.cluster.user
+                ) from error
+        return StatementTarget(
             session=self.session(),
             plane=self.plane(),
             statement=self._statements[asked],
@@ -161,10 +163,10 @@ class Child:
             request_timeout_s=self.settings.cluster.request_timeout_s,
         )
 
-    def plane(self) -> Plane:
+    def plane(self) -> ConnectionPool:
         """This process's wires to the nodes."""
         if self._plane is None:
-            self._plane = Plane(
+            self._plane = ConnectionPool(
                 self.session(),
                 requests_max=self.bounds.requests_of("pipeline"),
                 bytes_max=self.bounds.bytes_in_flight_max,
@@ -182,7 +184,9 @@ class Child:
                 self._prepared[statement] = self.session().prepare(statement)
             except (InvalidRequest, Unauthorized) as error:
                 where = cluster_config(self.settings).where
-                raise tell(error, where=where, user=self.settings.cluster.user) from error
+                raise translate_error(
+                    error, where=where, user=self.settings.cluster.user
+                ) from error
         return self._prepared[statement]
 
     def job(self, job_id: str) -> Job:

@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from typing import cast
 
-from ringhaul.statements.job import AskJob, AskResult
-from ringhaul.statements.run import AskHooks, run_ask_unit
+from ringhaul.statements.job import StatementJob, StatementResult
+from ringhaul.statements.run import StatementHooks, run_statement_unit
 from tasks.child.unit import Attempt, Done
 
 
-def run_ask(attempt: Attempt) -> Done:
+def run_statements(attempt: Attempt) -> Done:
     """One attempt of a lookup's or an exec's unit."""
     child = attempt.child
-    job = cast(AskJob, child.job(attempt.job_id))
-    outcome = run_ask_unit(
+    job = cast(StatementJob, child.job(attempt.job_id))
+    outcome = run_statement_unit(
         attempt.spec,
         attempt.unit,
         attempt.job_id,
         job,
-        child.ask_target(job),
-        AskHooks(
+        child.statement_target(job),
+        StatementHooks(
             tick=attempt.tick,
             throttle=attempt.throttle,
             losses=attempt.losses(),
         ),
     )
     stats = outcome.stats
-    result = AskResult(
+    result = StatementResult(
         records=outcome.records,
         answered=outcome.records - outcome.rejected - stats.in_doubt,
         rejected=outcome.rejected,

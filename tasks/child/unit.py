@@ -15,7 +15,7 @@ from typing import Any
 
 from config.secrets import mask
 from ringhaul.breadcrumb import TRAIL, Loss
-from ringhaul.dataplane.base import WiresRefused
+from ringhaul.dataplane.base import ConnectionsRefused
 from ringhaul.dataplane.pacing import BOUNDLESS
 from ringhaul.errors import (
     LedgerUnavailable,
@@ -139,7 +139,7 @@ def work(
             done = _attempt(child, job_id, unit, epoch, token, claim, limits, run)
     except BaseException as error:
         TRAIL.end()
-        if isinstance(error, WiresRefused):
+        if isinstance(error, ConnectionsRefused):
             # Another process may need just the connections that this one holds and cannot use.
             child.close()
         try:

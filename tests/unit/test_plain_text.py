@@ -22,7 +22,7 @@ from config.sections import LoggingSettings
 from config.settings import load_settings
 from producer.cli import cli
 from producer.commands.local import _shown
-from producer.errors import run_told, tell
+from producer.errors import print_error, run_command
 from producer.outputs import plain_streams
 from producer.outputs.stdout import json_text
 from producer.report.result_table import _bytes, _drawn
@@ -240,7 +240,7 @@ def test_no_text_of_outside_begins_a_line(
     monkeypatch.setattr("sys.stdout", sys.stdout)
     monkeypatch.setattr("sys.stderr", sys.stderr)
     plain_streams.show_plain_text()
-    code = run_told(lambda: cli.main(words, prog_name="ringhaul", standalone_mode=False))
+    code = run_command(lambda: cli.main(words, prog_name="ringhaul", standalone_mode=False))
     told = capfd.readouterr()
     assert code != 0
     lines = (told.out + told.err).splitlines()
@@ -253,9 +253,9 @@ def test_a_message_of_outside_text_is_one_line(text: str) -> None:
     err = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", err)
-        tell(f"{text}: cannot be read")  # as of a process whose streams are not wrapped
+        print_error(f"{text}: cannot be read")  # as of a process whose streams are not wrapped
         plain_streams.show_plain_text()
-        tell(f"{text}: cannot be read")
+        print_error(f"{text}: cannot be read")
         print(f"warning: {text}", file=sys.stderr)
         print(lines_of([f"one {text}", lines_of([text, "three"])]), file=sys.stderr)
         plain_streams.show_as_written()
@@ -267,7 +267,7 @@ def test_settings_that_are_wrong_are_a_line_each(
 ) -> None:
     monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "x\nerror: forged")
     monkeypatch.setenv("RINGHAUL_CLUSTER_CONSISTENCY", "y")
-    assert run_told(load_settings) == 2
+    assert run_command(load_settings) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert (
         "x\\nerror: forged" in first + second and "RINGHAUL_CLUSTER_CONSISTENCY" in first + second

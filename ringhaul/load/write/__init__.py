@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringhaul.dataplane.base import Target, WriteBounds, WriteOptions
+from ringhaul.dataplane.base import RequestBounds, RequestOptions, Target
 from ringhaul.load.write.base import Writer, WriterHooks
 from ringhaul.load.write.concurrent import ConcurrentWriter
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
 from ringhaul.load.write.token_batch import TokenBatchWriter
 
-WriterFactory = Callable[[Target, WriteOptions, WriterHooks], Writer]
+WriterFactory = Callable[[Target, RequestOptions, WriterHooks], Writer]
 
 #: Strategy name -> writer. The names are what `--strategy` takes.
 WRITERS: dict[str, WriterFactory] = {
@@ -22,9 +22,9 @@ WRITERS: dict[str, WriterFactory] = {
 
 __all__ = [
     "WRITERS",
+    "RequestBounds",
+    "RequestOptions",
     "Target",
-    "WriteBounds",
-    "WriteOptions",
     "Writer",
     "WriterFactory",
     "WriterHooks",

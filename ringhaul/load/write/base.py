@@ -3,7 +3,7 @@
 A writer owns one unit's requests. `write` returns when the rows are on their way (it blocks while
 the window is full), `flush` when every row was answered. A row counts as written only by the
 server's answer to it. Rows it refuses go to `on_reject` one by one; time-outs, overload and lost
-nodes are retried within a budget, after which `WriteFailed` gives the unit back.
+nodes are retried within a budget, after which `RequestFailed` gives the unit back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ringhaul.dataplane.base import WriteStats
+from ringhaul.dataplane.base import RequestStats
 from ringhaul.dataplane.pacing import Leave, free
 from ringhaul.records.rows import EncodedRows
 
@@ -37,13 +37,13 @@ class WriterHooks:
     #: (rows, row index) -> place of its record in the input, for people; empty: not known.
     place: Callable[[EncodedRows, int], str] = nowhere
     #: The writer's counters: writers of one unit may share them.
-    stats: WriteStats = field(default_factory=WriteStats)
+    stats: RequestStats = field(default_factory=RequestStats)
 
 
 class Writer(Protocol):
     """One unit's writes."""
 
-    stats: WriteStats
+    stats: RequestStats
 
     def write(self, rows: EncodedRows) -> None:
         """Send the rows; blocks while the window is full."""

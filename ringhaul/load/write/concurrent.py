@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.cells import NULL_LENGTH, Cells
 from ringhaul.dataplane import latency
-from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, given_up
+from ringhaul.dataplane.base import (
+    FAILED_ALONE,
+    RequestFailed,
+    RequestOptions,
+    Target,
+    exhausted_error,
+)
 from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
@@ -43,7 +49,7 @@ SLICE_ROWS_PER_REQUEST = 32
 class ConcurrentWriter:
     """See the module; the interface is `base.Writer`."""
 
-    def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
+    def __init__(self, target: Target, options: RequestOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared
         self.stats = hooks.stats
         self._session = session
@@ -164,17 +170,17 @@ class ConcurrentWriter:
             ruling = self._blame.rule(suspect, number, control)
             if ruling in (Ruling.CLUSTER, Ruling.OPEN):
                 place = self._hooks.place(rows, row)
-                raise given_up(ruling, "a write", suspect.times, message(error), place)
+                raise exhausted_error(ruling, "a write", suspect.times, message(error), place)
             if ruling is Ruling.AGAIN:
                 return False
         elif tries < self._options.retries_max:
             return False
         elif cause is Cause.MOMENT or not self._blame.rule_at_last(suspect, number, control):
-            raise WriteFailed(
+            raise RequestFailed(
                 f"a write failed {tries + 1} times, the last time with: {message(error)}"
             )
         assert suspect is not None
-        self._hooks.on_reject(rows, row, f"{message(error)}; {ALONE} {suspect.times} times")
+        self._hooks.on_reject(rows, row, f"{message(error)}; {FAILED_ALONE} {suspect.times} times")
         return True
 
     @staticmethod

@@ -40,8 +40,8 @@ from ringhaul.cql.frames import (
     execute_frames,
     offsets_of,
 )
-from ringhaul.dataplane.base import Target, WriteOptions
-from ringhaul.dataplane.connection import Wire
+from ringhaul.dataplane.base import RequestOptions, Target
+from ringhaul.dataplane.connection import NodeConnection
 from ringhaul.dataplane.dispatcher import Dispatcher
 from ringhaul.dataplane.pacing import Leave
 from ringhaul.dataplane.window import WindowStats
@@ -88,15 +88,15 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     has_fallback = True
 
-    def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
+    def __init__(self, target: Target, options: RequestOptions, hooks: WriterHooks) -> None:
         self.stats = hooks.stats
         self._options, self._hooks = options, hooks
         self._blocks: list[weakref.ref[EncodedRows]] = []
         self._sizes = BatchSizes(target.prepared)
         #: For each wire: how many rows are in the request with a stream id.
-        self._rows_by_stream: WeakKeyDictionary[Wire[Work[EncodedRows]], NDArray[np.int64]] = (
-            WeakKeyDictionary()
-        )
+        self._rows_by_stream: WeakKeyDictionary[
+            NodeConnection[Work[EncodedRows]], NDArray[np.int64]
+        ] = WeakKeyDictionary()
         window_stats = self.stats.window or WindowStats(latencies=self.stats.latencies)
         super().__init__(target, options, hooks, window_stats)
 
@@ -213,7 +213,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
 
     def _sent(
         self,
-        wire: Wire[Work[EncodedRows]],
+        wire: NodeConnection[Work[EncodedRows]],
         work: Work[EncodedRows],
         first: int,
         streams: NDArray[np.int64],
@@ -227,7 +227,7 @@ class PipelineWriter(Dispatcher[EncodedRows]):
             1 if cuts is None else np.diff(cuts[first : first + len(streams) + 1])
         )
 
-    def _take(self, wire: Wire[Work[EncodedRows]], looked_at_s: float) -> None:
+    def _take(self, wire: NodeConnection[Work[EncodedRows]], looked_at_s: float) -> None:
         parsed = wire.pull()
         now_s = time.monotonic()
         sets = self._watch(wire, parsed.voids)
@@ -246,7 +246,11 @@ class PipelineWriter(Dispatcher[EncodedRows]):
         self._plane.batches_tried = self._plane.batches_tried or rows > answers
 
     def _take_other(
-        self, wire: Wire[Work[EncodedRows]], reply: Reply, now_s: float, looked_at_s: float
+        self,
+        wire: NodeConnection[Work[EncodedRows]],
+        reply: Reply,
+        now_s: float,
+        looked_at_s: float,
     ) -> None:
         """Handle an answer that is not a plain VOID."""
         if reply.is_void:

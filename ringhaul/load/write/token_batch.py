@@ -29,7 +29,13 @@ from ringhaul.cluster.connect import Reconnecting
 from ringhaul.cql.batches import entry_head
 from ringhaul.cql.frames import offsets_of
 from ringhaul.dataplane import latency
-from ringhaul.dataplane.base import ALONE, Target, WriteFailed, WriteOptions, given_up
+from ringhaul.dataplane.base import (
+    FAILED_ALONE,
+    RequestFailed,
+    RequestOptions,
+    Target,
+    exhausted_error,
+)
 from ringhaul.dataplane.blame import Blame, Cause, Ruling, Suspect, cause_of
 from ringhaul.dataplane.control import Control
 from ringhaul.dataplane.pacing import TICK_S
@@ -131,7 +137,7 @@ class _Flight(NamedTuple):
 class TokenBatchWriter:
     """See the module; the interface is `base.Writer`."""
 
-    def __init__(self, target: Target, options: WriteOptions, hooks: WriterHooks) -> None:
+    def __init__(self, target: Target, options: RequestOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared
         session.client_protocol_handler = EncodedBatchHandler
         self.stats = hooks.stats
@@ -311,12 +317,12 @@ class TokenBatchWriter:
                 self._hooks.on_reject(
                     request.rows,
                     int(request.order[group.first]),
-                    f"{message(error)}; {ALONE} {suspect.times} times",
+                    f"{message(error)}; {FAILED_ALONE} {suspect.times} times",
                 )
                 return
         judged = cause is Cause.UNCLEAR and suspect is not None
         if not judged and request.tries >= self._options.retries_max:
-            raise WriteFailed(
+            raise RequestFailed(
                 f"a write failed {request.tries + 1} times, the last time with: {message(error)}"
             ) from error
         self.stats.retries += 1
@@ -350,7 +356,7 @@ class TokenBatchWriter:
         ruling = self._blame.rule(suspect, replica_set, control)
         if ruling in (Ruling.CLUSTER, Ruling.OPEN):
             place = self._hooks.place(request.rows, row)
-            raise given_up(ruling, "a write", suspect.times, reason, place)
+            raise exhausted_error(ruling, "a write", suspect.times, reason, place)
         return ruling is Ruling.ROW
 
     def _again(self, request: _Request, pause_s: float) -> None:

@@ -19,10 +19,10 @@ from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import ClusterConfig, close_session, open_session
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.dataplane.pacing import UNTHROTTLED, Throttle
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write import RequestBounds, Target
 from ringhaul.records.unit import LoadUnit
 from ringhaul.units.account import UnitHooks, UnitOutcome
 from tests.integration.load.pipeline_client import client as client
@@ -104,7 +104,7 @@ def run_file(
             LoadUnit(0, 0, size_bytes, 0, 1, -1),
             job,
             target,
-            WriteBounds(request_timeout_s=request_timeout_s, retries_max=retries_max),
+            RequestBounds(request_timeout_s=request_timeout_s, retries_max=retries_max),
             UnitHooks(tick=ticks or Ticks(), throttle=throttle),
             later_us=later_us,
         )
@@ -115,7 +115,7 @@ def connected_target(
     session: Session, prepared: PreparedStatement, keyspace: str
 ) -> Iterator[Target]:
     """What a worker process keeps open to write with."""
-    plane = Plane(session, requests_max=1024, bytes_max=8 << 20)
+    plane = ConnectionPool(session, requests_max=1024, bytes_max=8 << 20)
     try:
         yield Target(session, plane, prepared, keyspace)
     finally:

@@ -27,9 +27,9 @@ from cassandra.query import PreparedStatement
 from ringhaul.cql.cells import Cells, routing_keys
 from ringhaul.dataplane import dispatcher, retry
 from ringhaul.dataplane import pool as plane
-from ringhaul.dataplane.base import Target, WriteOptions
+from ringhaul.dataplane.base import RequestOptions, Target
 from ringhaul.dataplane.pacing import FREE, Leave
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.formats.split import START, Block
 from ringhaul.load.write.base import WriterHooks
 from ringhaul.load.write.pipeline import PipelineWriter, SingleWriter
@@ -93,7 +93,7 @@ class Client:
 
     session: Session
     hosts: list[Host]
-    plane: Plane
+    plane: ConnectionPool
     request_timeout_s: float = 10.0
     retries_max: int = 8
     ticks: int = 0
@@ -105,7 +105,7 @@ class Client:
     batches: bool = False  #: by `pipeline` and not by `single`
 
     def writer(self) -> PipelineWriter:
-        options = WriteOptions(
+        options = RequestOptions(
             consistency=ConsistencyLevel.LOCAL_QUORUM,
             requests_in_flight_max=1024,
             bytes_in_flight_max=1 << 20,
@@ -185,7 +185,7 @@ def connected_client(
         )
         with pytest.MonkeyPatch.context() as patch:
             _quicken(patch)
-            plane = Plane(session, requests_max=1024, bytes_max=1 << 20)
+            plane = ConnectionPool(session, requests_max=1024, bytes_max=1 << 20)
             try:
                 yield Client(session, hosts, plane)
             finally:

@@ -14,7 +14,7 @@ from producer.local.stack import Endpoints
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.write import WriteBounds
+from ringhaul.load.write import RequestBounds
 from ringhaul.records.unit import LoadUnit
 from ringhaul.units.account import UnitHooks
 from tests.acceptance.command import Ringhaul
@@ -72,7 +72,7 @@ def test_units_are_written_through_the_driver_and_it_is_said_once(
                     LoadUnit(0, unit * length_bytes, length_bytes, first, first + 1, ROWS),
                     job,
                     target,
-                    WriteBounds(request_timeout_s=REQUEST_TIMEOUT_S),
+                    RequestBounds(request_timeout_s=REQUEST_TIMEOUT_S),
                     UnitHooks(tick=ticks),
                 )
                 # Then each unit is written whole, and its progress never ran backwards

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.base import RequestFailed
 from ringhaul.dataplane.pacing import BOUNDLESS, Leave
 from ringhaul.dataplane.window import BLOCK_REQUESTS, LIMIT_FIRST
 from ringhaul.load.write import pipeline
@@ -121,7 +121,7 @@ def test_a_batch_is_tried_as_often_as_allowed(server: ScriptedServer, client: Cl
     server.script = lambda request: (
         error(request, WRITE_TIMEOUT, "too slow") if 777 in request.rows else void(request)
     )
-    with pytest.raises(WriteFailed, match=r"failed 4 times, .*write_timeout: too slow"):
+    with pytest.raises(RequestFailed, match=r"failed 4 times, .*write_timeout: too slow"):
         client.load(ROWS)
     assert server.seen[777] == 4
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.base import RequestFailed
 from ringhaul.dataplane.connection import WireUnsupported
 from ringhaul.dataplane.window import LIMIT_FIRST
 from ringhaul.errors import ClusterError
@@ -106,7 +106,7 @@ def test_a_statement_that_changed_under_its_name_is_not_used(
 ) -> None:
     server.known.clear()
     server.prepare_answers = [protocol.prepared(0, b"x" * 16)] * 100
-    with pytest.raises(WriteFailed, match=r"failed 9 times"):
+    with pytest.raises(RequestFailed, match=r"failed 9 times"):
         client.load(ROWS)
     assert not server.written
 
@@ -245,7 +245,7 @@ def test_a_server_that_lets_nobody_in_gets_no_rows(
     server.password = "hush"
     with (
         connected_client([server], password=password) as client,
-        pytest.raises(WriteFailed, match=words) as caught,
+        pytest.raises(RequestFailed, match=words) as caught,
     ):
         client.load(ROWS)
     assert "hush" not in str(caught.value) and "wrong" not in str(caught.value)
@@ -304,7 +304,7 @@ def test_a_row_is_tried_as_often_as_allowed(server: ScriptedServer, client: Clie
     server.script = lambda request: (
         error(request, WRITE_TIMEOUT, "too slow") if request.row == 77 else void(request)
     )
-    with pytest.raises(WriteFailed, match=r"failed 4 times, .*write_timeout: too slow"):
+    with pytest.raises(RequestFailed, match=r"failed 4 times, .*write_timeout: too slow"):
         client.load(ROWS)
     assert server.seen[77] == 4
     assert 77 not in server.written
@@ -315,7 +315,7 @@ def test_a_server_that_ends_every_connection_uses_up_the_tries(
 ) -> None:
     client.retries_max = 3
     server.script = lambda request: CLOSE
-    with pytest.raises(WriteFailed, match=r"failed 4 times, .*(closed|reset|[Bb]roken)"):
+    with pytest.raises(RequestFailed, match=r"failed 4 times, .*(closed|reset|[Bb]roken)"):
         client.load(ROWS)
     assert max(server.seen.values()) <= 4
 
@@ -324,7 +324,7 @@ def test_a_server_that_is_gone_is_waited_for_and_then_given_up(client: Client) -
     with scripted_servers() as [gone]:
         pass
     with connected_client([gone]) as lonely:
-        with pytest.raises(WriteFailed, match=r"no replica took rows for 0 s: .*refused"):
+        with pytest.raises(RequestFailed, match=r"no replica took rows for 0 s: .*refused"):
             lonely.load(ROWS)
         assert lonely.ticks > 5
 

@@ -14,7 +14,7 @@ import pytest
 
 from ringhaul.cql.frames import Opcode, frame
 from ringhaul.dataplane import dispatcher, liveness, pool
-from ringhaul.dataplane.connection import PROBE_STREAM, Wire, wait
+from ringhaul.dataplane.connection import PROBE_STREAM, NodeConnection, wait
 from ringhaul.load.write import pipeline
 from tests import protocol
 from tests.integration.load.pipeline_client import (
@@ -380,7 +380,7 @@ def test_an_answer_to_a_question_that_was_not_asked_is_no_row(
     assert server.connections == 2
 
 
-def settled_since_s(wire: Wire[str]) -> float:
+def settled_since_s(wire: NodeConnection[str]) -> float:
     """`silent_since_s` once the buffers between here and a server that reads nothing are full."""
     before_s = None
     while (since_s := wire.silent_since_s()) is None or since_s != before_s:

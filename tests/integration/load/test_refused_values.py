@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.dataplane.base import WriteFailed, WriteRefused
+from ringhaul.dataplane.base import RequestFailed, RequestRefused
 from ringhaul.errors import ClusterError, Transient
 from ringhaul.load.write import WRITERS
 from tests.integration.load.conftest import make_table, read_table, run_file
@@ -111,7 +111,7 @@ def test_a_replica_that_fails_everything_ends_the_job_with_what_to_look_at(
 ) -> None:
     server.script = lambda request: error(request, WRITE_FAILURE, UNKNOWN)
     with pytest.raises(
-        WriteRefused, match=r"127.0.0.1:7000: reason unknown.* look at this record .*disks"
+        RequestRefused, match=r"127.0.0.1:7000: reason unknown.* look at this record .*disks"
     ) as caught:
         client.load(ROWS)
     assert isinstance(caught.value, ClusterError) and not isinstance(caught.value, Transient)
@@ -141,5 +141,5 @@ def test_without_retries_a_replica_in_trouble_gives_the_unit_back(
 ) -> None:
     client.retries_max = 0
     server.script = lambda request: error(request, 0x1100, "too slow")
-    with pytest.raises(WriteFailed):
+    with pytest.raises(RequestFailed):
         client.load(ROWS)

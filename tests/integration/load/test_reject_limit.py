@@ -9,7 +9,7 @@ import pytest
 
 from ringhaul.errors import TooManyRejects
 from ringhaul.load.run import run_load_unit
-from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write import RequestBounds, Target
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.units.account import UnitHooks, UnitOutcome
@@ -31,7 +31,7 @@ def run(client: Client, path: Path, rejects_max: int) -> tuple[UnitOutcome, Tick
         LoadUnit(0, 0, TO_THE_END, 0, 1, -1),
         load_job(TABLE, source, block_bytes=BLOCK_BYTES),
         Target(client.session, client.plane, PREPARED, KEYSPACE),
-        WriteBounds(),
+        RequestBounds(),
         UnitHooks(tick=ticks, rejects_max=rejects_max),
     )
     return outcome, ticks

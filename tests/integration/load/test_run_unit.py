@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.base import RequestFailed
 from ringhaul.errors import ClusterError, SourceChanged
 from ringhaul.load.run import run_load_unit
 from ringhaul.load.statement import insert_statement
-from ringhaul.load.write import WRITERS, WriteBounds
+from ringhaul.load.write import WRITERS, RequestBounds
 from ringhaul.records.row_fields import TTL_S_MAX
 from ringhaul.records.unit import TO_THE_END, LoadUnit
 from ringhaul.sources.source import SourceFile
@@ -198,7 +198,9 @@ def test_a_unit_in_the_middle_of_a_file_counts_on_from_its_place(
     hooks = UnitHooks(tick=Ticks())
     # When it is run over the bytes of records 2 to 5, of which the job asked for three
     with connected_target(worker_session, prepared, keyspace) as target:
-        outcome = run_load_unit(LoadUnit(0, 2, 8, 1000, 2001, 4), job, target, WriteBounds(), hooks)
+        outcome = run_load_unit(
+            LoadUnit(0, 2, 8, 1000, 2001, 4), job, target, RequestBounds(), hooks
+        )
     assert (outcome.records, outcome.written, len(rejects_of(outcome))) == (3, 2, 1)
     assert [(r.line, r.offset) for r in rejects_of(outcome)] == [(2002, 4)]
     assert outcome.input_bytes == 8
@@ -220,7 +222,7 @@ def test_a_whole_file_unit_is_read_to_its_end_and_counts_decoded_bytes(
     hooks = UnitHooks(tick=Ticks())
     with connected_target(worker_session, prepared, keyspace) as target:
         outcome = run_load_unit(
-            LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, target, WriteBounds(), hooks
+            LoadUnit(0, 3, TO_THE_END, 0, 2, -1), job, target, RequestBounds(), hooks
         )
     assert (outcome.records, outcome.written, rejects_of(outcome)) == (500, 500, [])
     assert outcome.input_bytes == len(text) - 3
@@ -377,7 +379,7 @@ def test_a_consistency_that_cannot_be_had_is_tried_again_and_then_given_back(
         path = tmp_path / "in.csv"
         path.write_text("1\n2\n")
         # When a quorum is asked for, it is tried as often as allowed and the unit given back
-        with pytest.raises(WriteFailed, match=r"failed 3 times, the last time with: .*QUORUM"):
+        with pytest.raises(RequestFailed, match=r"failed 3 times, the last time with: .*QUORUM"):
             run_file(
                 worker_session,
                 table,
@@ -405,4 +407,4 @@ def test_sources_are_read_from_where_the_job_says(
         pytest.raises(SourceChanged, match=r"gone.csv: the file is gone; it was 4 bytes"),
     ):
         job = load_job(table, source)
-        run_load_unit(LoadUnit(0, 0, 4, 0, 1, 2), job, target, WriteBounds(), hooks)
+        run_load_unit(LoadUnit(0, 0, 4, 0, 1, 2), job, target, RequestBounds(), hooks)

@@ -20,7 +20,7 @@ from ringhaul.ledger.labels import KIND_LABEL
 from ringhaul.ledger.ledger import Claimed, Ledger
 from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import Reject, RejectLog
-from ringhaul.statements.job import AskJob, join_extra
+from ringhaul.statements.job import StatementJob, join_extra
 from tests.loads import load_job, load_source, table_schema
 
 JOB = "lk-000001"
@@ -29,7 +29,7 @@ TABLE = table_schema({"id": "int"}, ["id"])
 
 def listed(ledger: Ledger, values: LoadJob, data: bytes | None) -> None:
     """A lookup in the ledger that lists one key, whose bytes it has or not."""
-    job = AskJob(kind="lookup", cluster_name="test", values=values, table=TABLE, key=("id",))
+    job = StatementJob(kind="lookup", cluster_name="test", values=values, table=TABLE, key=("id",))
     ledger.create(JOB, {KIND_LABEL: "lookup"}, json.dumps(job.to_json()))
     ledger.add_units(JOB, 1, 0, ["0,0,2,0,1,1"])
     ledger.seal(JOB, 1, 1)

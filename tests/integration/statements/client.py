@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import TableSchema, find_table
 from ringhaul.cql.text_format import TextFormat
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.statements.exec import Bound, Exec, Statement, bind_texts
 from ringhaul.statements.in_order import Rows
 from ringhaul.statements.lookup import Lookup, LookupHooks, LookupPlan
@@ -28,7 +28,7 @@ class Client:
     """Runs statements and look-ups over texts, and keeps what was told."""
 
     session: Session
-    plane: Plane
+    plane: ConnectionPool
     page_rows: int = 2000
     timestamp_us: int = 0
     retries_max: int = 8
@@ -136,7 +136,7 @@ def flat(found: Sequence[Rows]) -> list[tuple[int, dict[str, Any]]]:
 
 @contextmanager
 def reading_client(session: Session) -> Iterator[Client]:
-    plane = Plane(session, requests_max=1024, bytes_max=1 << 20)
+    plane = ConnectionPool(session, requests_max=1024, bytes_max=1 << 20)
     try:
         yield Client(session, plane)
     finally:

@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from ringhaul.dataplane.pool import Plane
+from ringhaul.dataplane.pool import ConnectionPool
 from ringhaul.dataplane.window import Window
 from ringhaul.statements.exec import Statement
-from ringhaul.statements.job import AskJob, SpanUnit
+from ringhaul.statements.job import SpanUnit, StatementJob
 from ringhaul.statements.lookup import LookupPlan
-from ringhaul.statements.run import AskHooks, AskOutcome, AskTarget, run_ask_unit
+from ringhaul.statements.run import (
+    StatementHooks,
+    StatementOutcome,
+    StatementTarget,
+    run_statement_unit,
+)
 from tests.integration.statements.client import Client, reading_client, table_of
 from tests.loads import load_job, table_schema
 from tests.throttles import Limited
@@ -32,19 +37,19 @@ def client(cassandra_session: Session) -> Iterator[Client]:
 class Asking:
     """A lookup or an exec over the numbers 0..ROWS-1."""
 
-    job: AskJob
+    job: StatementJob
     statement: Statement
 
-    def run(self, session: Session, plane: Plane, throttle: Limited) -> AskOutcome:
-        target = AskTarget(
+    def run(self, session: Session, plane: ConnectionPool, throttle: Limited) -> StatementOutcome:
+        target = StatementTarget(
             session=session,
             plane=plane,
             statement=self.statement,
             retries_max=5,
             request_timeout_s=20.0,
         )
-        hooks = AskHooks(tick=lambda rows, rejected, size: None, throttle=throttle)
-        return run_ask_unit(SpanUnit(0, ROWS).pack(), 0, "ex-1", self.job, target, hooks)
+        hooks = StatementHooks(tick=lambda rows, rejected, size: None, throttle=throttle)
+        return run_statement_unit(SpanUnit(0, ROWS).pack(), 0, "ex-1", self.job, target, hooks)
 
 
 @pytest.fixture(params=["lookup", "exec"])
@@ -60,12 +65,12 @@ def asking(request: pytest.FixtureRequest, client: Client, keyspace: str) -> Ask
     }
     if request.param == "exec":
         statement = Statement.prepare(client.session, insert)
-        return Asking(AskJob(statement=insert, **facts), statement)
+        return Asking(StatementJob(statement=insert, **facts), statement)
     client.exec(insert, [str(i) for i in range(ROWS)])
     table = table_of(client.session, keyspace, "t")
     plan = LookupPlan.of(table)
     statement = Statement.prepare(client.session, plan.statement)
-    return Asking(AskJob(table=table, key=plan.key, columns=plan.columns, **facts), statement)
+    return Asking(StatementJob(table=table, key=plan.key, columns=plan.columns, **facts), statement)
 
 
 def test_every_row_and_every_byte_is_paid_for(client: Client, asking: Asking) -> None:

@@ -22,9 +22,9 @@ from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.exec import Statement
 from ringhaul.statements.idempotence import effect_of
-from ringhaul.statements.job import AskJob
+from ringhaul.statements.job import StatementJob
 from ringhaul.statements.lookup import LookupPlan
-from ringhaul.statements.run import AskHooks, AskTarget, run_ask_unit
+from ringhaul.statements.run import StatementHooks, StatementTarget, run_statement_unit
 from tests.integration.load.pipeline_client import KEYSPACE, connected_client
 from tests.integration.statements.client import Client
 from tests.integration.statements.test_request_faults import INVALID, READ_FAILURE, answer_rows
@@ -135,7 +135,7 @@ def test_every_key_that_is_told_of_is_counted(
     path.write_text(text)
     stand_in = table_schema({"id": "bigint"}, [])
     source = load_source(["id", "n"], path=str(path), size_bytes=len(text), mapping=[("id", "id")])
-    job = AskJob(
+    job = StatementJob(
         kind="lookup",
         cluster_name="test",
         values=load_job(stand_in, source),
@@ -144,7 +144,7 @@ def test_every_key_that_is_told_of_is_counted(
         columns=PLAN.columns,
         consistency="ONE",
     )
-    target = AskTarget(
+    target = StatementTarget(
         session=client.session,
         plane=client.plane,
         statement=STATEMENT,
@@ -152,10 +152,10 @@ def test_every_key_that_is_told_of_is_counted(
         request_timeout_s=10.0,
     )
     told: list[int] = []
-    hooks = AskHooks(tick=lambda rows, rejected, size: told.append(rejected))
+    hooks = StatementHooks(tick=lambda rows, rejected, size: told.append(rejected))
     # When they are looked up
     unit = LoadUnit(0, 5, len(text) - 5, 0, 2, 7)
-    outcome = run_ask_unit(unit.pack(), 0, "lk-1", job, target, hooks)
+    outcome = run_statement_unit(unit.pack(), 0, "lk-1", job, target, hooks)
     # Then the counts are those of the log
     rejects = list(unpack_rejects(outcome.log.blob()))
     assert Counter(reject.stage for reject in rejects) == {"read": 4, "missing": 1}

@@ -21,7 +21,7 @@ from cassandra.query import PreparedStatement
 from ringhaul.cluster.markers import Marked
 from ringhaul.cql.types import CqlType
 from ringhaul.dataplane import liveness
-from ringhaul.dataplane.base import WriteFailed
+from ringhaul.dataplane.base import RequestFailed
 from ringhaul.errors import ClusterError
 from ringhaul.statements.exec import APPLIED, Statement
 from ringhaul.statements.idempotence import effect_of
@@ -226,7 +226,7 @@ def test_what_is_never_done_is_rejected_and_not_repeated(
     assert client.rejected == {77: "tried 3 times: unavailable: 1 of 2"}
     assert client.stats.answered == ROWS - 1
     # A statement that may be repeated gives the unit back, as a load does
-    with pytest.raises(WriteFailed, match=r"a request failed 3 times, .*unavailable: 1 of 2"):
+    with pytest.raises(RequestFailed, match=r"a request failed 3 times, .*unavailable: 1 of 2"):
         client.exec(INSERT, IDS)
 
 
@@ -390,7 +390,7 @@ def test_a_unit_given_up_leaves_no_answers_to_the_next(
 ) -> None:
     client.retries_max = 0
     server.script = first_time(lambda request: error(request, UNAVAILABLE), {500})
-    with pytest.raises(WriteFailed):
+    with pytest.raises(RequestFailed):
         client.exec(INSERT, IDS)
     server.script = void
     client.exec(INSERT, IDS)

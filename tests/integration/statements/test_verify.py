@@ -11,7 +11,7 @@ from cassandra.cluster import Session
 
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import ClusterError, TooManyRejects
-from ringhaul.load.write import WriteBounds
+from ringhaul.load.write import RequestBounds
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import LoadUnit
@@ -34,7 +34,7 @@ def verify(
     path: Path,
     fields: Sequence[str] = FIELDS,
     hooks: UnitHooks | None = None,
-    bounds: WriteBounds | None = None,
+    bounds: RequestBounds | None = None,
     **options: Any,
 ) -> UnitOutcome:
     """Compare all of a plain file without a header as one unit."""
@@ -49,7 +49,7 @@ def verify(
             LoadUnit(0, 0, size_bytes, 0, 1, -1),
             job,
             target,
-            bounds or WriteBounds(request_timeout_s=30),
+            bounds or RequestBounds(request_timeout_s=30),
             hooks or UnitHooks(tick=lambda rows, rejected, input_bytes: None),
         )
 
@@ -215,7 +215,7 @@ def test_a_table_that_is_gone_is_told(
             LoadUnit(0, 0, path.stat().st_size, 0, 1, -1),
             job,
             target,
-            WriteBounds(request_timeout_s=10, retries_max=1),
+            RequestBounds(request_timeout_s=10, retries_max=1),
             UnitHooks(tick=lambda rows, rejected, input_bytes: None),
         )
 

@@ -13,7 +13,7 @@ from cassandra.cqltypes import LongType
 from cassandra.protocol import ColumnMetadata
 from cassandra.query import PreparedStatement
 
-from ringhaul.load.write import Target, WriteBounds
+from ringhaul.load.write import RequestBounds, Target
 from ringhaul.load.write.pipeline import BLOCKS_KEPT_MAX
 from ringhaul.records.unit import LoadUnit
 from ringhaul.statements.verify import VerifyPlan, run_verify_unit
@@ -74,7 +74,7 @@ def test_rows_that_cannot_be_read_are_told_of(
         LoadUnit(0, 0, size_bytes, 0, 1, -1),
         job,
         target,
-        WriteBounds(retries_max=1, request_timeout_s=30),
+        RequestBounds(retries_max=1, request_timeout_s=30),
         UnitHooks(tick=lambda rows, rejected, input_bytes: None),
     )
 

@@ -19,10 +19,10 @@ from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.ledger.ledger import Claimed, Lease, new_token
 from ringhaul.ledger.states import JobState
 from ringhaul.records.unit import LoadUnit
-from ringhaul.statements.job import AskJob
+from ringhaul.statements.job import StatementJob
 from tasks.child.load import run_load
 from tasks.child.process import Child
-from tasks.child.statements import run_ask
+from tasks.child.statements import run_statements
 from tasks.child.unit import Attempt, Done, UnitStopped, work
 from tasks.child.verify import run_verify
 from tests.integration.load.conftest import make_table
@@ -71,13 +71,13 @@ def asked(
     cassandra_session: Session,
     keyspace: str,
     tmp_path: Path,
-) -> AskJob:
+) -> StatementJob:
     """A job of 100 keys of a file in one unit, which is issued."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
     path = tmp_path / "keys.csv"
     path.write_text("".join(f"{i:02}\n" for i in range(ROWS)))
     source = load_source(["id"], path=str(path), size_bytes=3 * ROWS)
-    job = AskJob(
+    job = StatementJob(
         kind=request.param.split()[0],
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
         values=load_job(KEYS, source),
@@ -97,23 +97,23 @@ def asked(
 
 
 @pytest.mark.parametrize("asked", ["lookup", "exec"], indirect=True)
-def test_a_key_that_cost_its_process_is_a_reject(child: Child, asked: AskJob) -> None:
+def test_a_key_that_cost_its_process_is_a_reject(child: Child, asked: StatementJob) -> None:
     narrow_down(child, asked.values.sources[0].file.path)
-    told = work(child, JOB, 0, 1, new_token(), run_ask)
+    told = work(child, JOB, 0, 1, new_token(), run_statements)
     assert told["answered"] == ROWS - 1
     check_left_out(child)
 
 
 @pytest.mark.parametrize("asked", ["exec once"], indirect=True)
 def test_what_must_not_be_done_twice_says_where_its_process_was(
-    child: Child, asked: AskJob, monkeypatch: pytest.MonkeyPatch
+    child: Child, asked: StatementJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a process that is killed when its last requests are on their way
     memory, token = bytearray(CRUMB_BYTES), new_token()
     monkeypatch.setattr(TRAIL, "_memory", memory)
 
     def killed(attempt: Attempt) -> Done:
-        run_ask(attempt)
+        run_statements(attempt)
         loss = Loss(**{"column": "", "stalled_s": 0} | read_crumb(memory).where)
         assert child.ledger.lost(JOB, 0, token, loss=loss, epoch=1) is Lease.OK
         raise UnitStopped("killed")

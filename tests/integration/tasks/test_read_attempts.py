@@ -14,7 +14,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 from producer.commands.errors import errors_command
 from producer.report.rejects import job_rejects, reject_lines
-from producer.report.statement_summary import ask_closing
+from producer.report.statement_summary import statement_closing
 from producer.run.job import Plan, create_job
 from ringhaul.cluster.schema import ColumnSchema, TableSchema
 from ringhaul.formats.write import OutputFormat
@@ -26,10 +26,10 @@ from ringhaul.scan.job import ReadJob
 from ringhaul.scan.ranges import FULL_RING, pack_ranges
 from ringhaul.statements import job as ask
 from ringhaul.statements.finish import publish_ask_manifest
-from ringhaul.statements.job import AskJob, SpanUnit, split_extra
+from ringhaul.statements.job import SpanUnit, StatementJob, split_extra
 from tasks.child.process import Child
 from tasks.child.scan import run_read
-from tasks.child.statements import run_ask
+from tasks.child.statements import run_statements
 from tasks.child.unit import Attempt, Done, Runner, work
 from tests.integration.load.conftest import make_table
 from tests.loads import load_job, load_source
@@ -147,7 +147,7 @@ def answers(child: Child, cassandra_session: Session, keyspace: str, tmp_path: P
     insert = cassandra_session.prepare(f"INSERT INTO {keyspace}.t (id, v) VALUES (?, 'x')")
     execute_concurrent_with_args(cassandra_session, insert, [(i,) for i in range(ROWS)])
     out = tmp_path / "out"
-    job = AskJob(
+    job = StatementJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
         values=load_job(MARKER),
@@ -170,11 +170,11 @@ def test_answers_of_an_attempt_that_came_too_late_are_removed(child: Child, answ
         assert len(files(answers)) == 3
         child.ledger.lost(JOB, 0, token)
         child.ledger.issue(JOB, 10)
-        told = work_on(child, new_token(), nothing, run_ask)
+        told = work_on(child, new_token(), nothing, run_statements)
         assert told == {"unit": 0, "answered": ROWS, "rows": ROWS}
         assert len(files(answers)) == 6
 
-    work_on(child, token, overtaken, run_ask)
+    work_on(child, token, overtaken, run_statements)
     (extra,) = [extra for _, extra in child.ledger.extras(JOB)]
     parts, _ = split_extra(extra)
     assert files(answers) == sorted(part.name for part in parts)
@@ -189,7 +189,7 @@ def nearly_all(
     cassandra_session: Session,
     keyspace: str,
     tmp_path: Path,
-) -> AskJob:
+) -> StatementJob:
     """A job of 100 rows that are there already, or of 100 keys without a row, in units of 75 and
     25."""
     table = make_table(cassandra_session, keyspace, "id int PRIMARY KEY, v text")
@@ -206,7 +206,7 @@ def nearly_all(
         values = load_job(MARKER, load_source(["id"], path=str(path), size_bytes=300))
         units = [LoadUnit(0, 0, 225, 0, 1, 75).pack(), LoadUnit(0, 225, 75, 75, 76, 25).pack()]
         facts = {"kind": "lookup", "table": table, "key": ("id",), "columns": ("id", "v")}
-    job = AskJob(
+    job = StatementJob(
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
         values=values,
         consistency="ONE",
@@ -220,7 +220,7 @@ def nearly_all(
 
 def test_of_what_may_be_nearly_all_a_job_lists_some_and_counts_the_rest(
     child: Child,
-    nearly_all: AskJob,
+    nearly_all: StatementJob,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -229,9 +229,9 @@ def test_of_what_may_be_nearly_all_a_job_lists_some_and_counts_the_rest(
     monkeypatch.setattr(ask, "LISTED_MAX", 40)
     # When its units are done
     for unit in range(2):
-        work(child, JOB, unit, 1, new_token(), run_ask)
+        work(child, JOB, unit, 1, new_token(), run_statements)
     # Then all are counted, and each unit lists its share: the first ones
-    data = ask_closing(child.ledger, child.ledger.status(JOB)).data
+    data = statement_closing(child.ledger, child.ledger.status(JOB)).data
     counted = "not_applied" if nearly_all.kind == "exec" else "missing"
     expected = {"answered": 100, "rejected": 0, counted: 100, "not_kept": 60}
     assert {name: data[name] for name in expected} == expected

@@ -22,7 +22,7 @@ from ringhaul.formats.parquet_batches import BATCH_ROWS
 from ringhaul.formats.parquet_file import Footers
 from ringhaul.formats.parquet_leaves import Leaf, leaves_of
 from ringhaul.formats.parquet_pages import Page, longest_plain, pages, parse_page
-from ringhaul.formats.parquet_read import read_batches, told
+from ringhaul.formats.parquet_read import parquet_errors, read_batches
 from ringhaul.formats.parquet_sure import PagesTooLarge, Stored, SureRows
 from ringhaul.formats.parquet_watch import PageWatch
 from ringhaul.formats.pieces import Position
@@ -210,7 +210,7 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_unpacked(
     (source,) = find_sources([bomb])
 
     def read() -> int:
-        with open_parquet(source, 0, ["id", "t"]) as file, told(source.path):
+        with open_parquet(source, 0, ["id", "t"]) as file, parquet_errors(source.path):
             at = Position(0, 0, 1)
             blocks = read_batches(file, ["id", "t"], size_bytes=1, start=at, block_bytes=MIB)
             return sum(block.records_count for block in blocks)

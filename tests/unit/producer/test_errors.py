@@ -10,7 +10,7 @@ import click
 import pytest
 
 from config.errors import ConfigError
-from producer.errors import run_told
+from producer.errors import run_command
 from producer.startup import STEP_VARIABLE
 from ringhaul.errors import (
     ClusterError,
@@ -32,7 +32,7 @@ def raising(error: BaseException) -> Callable[[], object]:
 
 @pytest.mark.parametrize(("answer", "code"), [(None, 0), (0, 0), (1, 1), (7, 7)])
 def test_a_command_gives_its_exit_code(answer: int | None, code: int) -> None:
-    assert run_told(lambda: answer) == code
+    assert run_command(lambda: answer) == code
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_command_gives_its_exit_code(answer: int | None, code: int) -> None:
 def test_errors_of_ours_are_told_in_one_line(
     error: Exception, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_told(raising(error)) == code
+    assert run_command(raising(error)) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"error: {error}\n"
@@ -60,20 +60,20 @@ def test_what_the_input_is_not_to_blame_for_is_tried_again_in_a_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     errors = (ConfigError("no such setting"), SetupUnusable("b does not see it"), UsageError("x"))
-    assert [run_told(raising(error)) for error in errors] == [2, 2, 2]
+    assert [run_command(raising(error)) for error in errors] == [2, 2, 2]
     monkeypatch.setenv(STEP_VARIABLE, "1")
-    assert [run_told(raising(error)) for error in errors] == [4, 4, 2]
+    assert [run_command(raising(error)) for error in errors] == [4, 4, 2]
 
 
 def test_passwords_in_messages_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    run_told(raising(ClusterError("cannot reach redis://me:hush@host:6379/0")))
+    run_command(raising(ClusterError("cannot reach redis://me:hush@host:6379/0")))
     assert capsys.readouterr().err == "error: cannot reach redis://me:***@host:6379/0\n"
 
 
 def test_a_defect_is_told_as_one_with_its_traceback_and_without_passwords(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_told(raising(ZeroDivisionError("at redis://:hush@host"))) == 5
+    assert run_command(raising(ZeroDivisionError("at redis://:hush@host"))) == 5
     told = capsys.readouterr().err
     assert "Traceback" in told
     assert "ZeroDivisionError" in told
@@ -95,7 +95,7 @@ def test_a_defect_is_told_as_one_with_its_traceback_and_without_passwords(
 def test_clicks_own_ends(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_told(raising(error)) == code
+    assert run_command(raising(error)) == code
     assert "Traceback" not in capsys.readouterr().err
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ringhaul.cql.cells import NULL_LENGTH, UNSET_LENGTH, Cells
 from ringhaul.cql.types import CqlType, parse_type
-from ringhaul.statements.compare import Shown, differing, plain, shown_cells, told
+from ringhaul.statements.compare import Shown, describe_difference, differing, plain, shown_cells
 
 TEXT, INT = CqlType("text"), CqlType("int")
 
@@ -155,13 +155,13 @@ def test_values_are_told_as_an_unload_writes_them() -> None:
 )
 def test_what_differs_is_told(actual: str | None, expected: str | None, words: str) -> None:
     here, there = (Shown(text and text.encode(), text) for text in (actual, expected))
-    assert told(here, there) == words
+    assert describe_difference(here, there) == words
 
 
 def test_what_reads_the_same_is_told_by_its_bytes() -> None:
-    assert told(Shown(b"\0\1", "1"), Shown(b"\1", "1")) == (
+    assert describe_difference(Shown(b"\0\1", "1"), Shown(b"\1", "1")) == (
         'the table has "1" (bytes 0x0001), the source "1" (bytes 0x01)'
     )
-    assert told(Shown(b"", None), Shown(None, None)) == (
+    assert describe_difference(Shown(b"", None), Shown(None, None)) == (
         'the table has "" (bytes 0x), the source no value'
     )

@@ -20,7 +20,7 @@ from ringhaul.sources.files import check_unchanged, open_parquet, open_stored, o
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import Access, set_access
 from ringhaul.storage.folders import LocalFolder, open_folder
-from ringhaul.storage.preflight import look
+from ringhaul.storage.preflight import check_places
 from ringhaul.storage.roots import OutsideRoots, check_opened, check_roots
 
 
@@ -257,6 +257,8 @@ def _plant(path: Path, victim: Path, what: str) -> None:
 def test_a_look_says_so_before_the_job_is_there(limited: Path) -> None:
     access = {"allowed_roots": [str(limited / "data")]}
     sources = [(str(limited / "data" / name), 5, "") for name in ("a.csv", "link.csv")]
-    wrong = look({"sources": sources, "folder": str(limited), "probe": "", "access": access})
+    wrong = check_places(
+        {"sources": sources, "folder": str(limited), "probe": "", "access": access}
+    )
     assert [name for name, _ in wrong] == [str(limited / "data" / "link.csv"), str(limited)]
     assert all("storage.allowed_roots" in why for _, why in wrong)

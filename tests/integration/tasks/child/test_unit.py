@@ -21,7 +21,7 @@ from ringhaul.load.report import build_report
 from ringhaul.load.statement import Statements
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import UnitResult
-from ringhaul.statements.job import AskJob
+from ringhaul.statements.job import StatementJob
 from tasks.child.load import run_load
 from tasks.child.process import Child
 from tasks.child.unit import Attempt, Done
@@ -231,7 +231,7 @@ def test_a_unit_that_must_not_be_done_twice_is_finished_in_a_pause(
     child: Child, cassandra_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.child.unit.RENEW_S_MAX", 0.0)
-    job = AskJob(
+    job = StatementJob(
         kind="exec",
         cluster_name=cassandra_session.cluster.metadata.cluster_name,
         values=load_job(table_schema({"id": "int"}, [])),

@@ -22,10 +22,10 @@ import pytest
 
 from producer.inputs.stdin_spool import (
     as_standard_input,
+    naming_standard_input,
+    path_as_given,
     spool_path,
     spool_sources,
-    told_as_standard_input,
-    told_path,
 )
 from producer.plan.sources import plan_sources
 from producer.request.load import LoadRequest
@@ -163,7 +163,7 @@ def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
     request = LoadRequest(keyspace="shop", table="orders", file_format="jsonl")
     files = spool_sources(["-"], request.dialect, "jsonl", spool)
     # When it is planned
-    with pytest.raises(UsageError) as refusal, told_as_standard_input(spool):
+    with pytest.raises(UsageError) as refusal, naming_standard_input(spool):
         plan_sources(request, files, TABLE)
     # Then the message names what the user gave
     assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
@@ -172,9 +172,9 @@ def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
 
 def test_a_spool_file_is_told_as_standard_input_wherever_it_is(tmp_path: Path) -> None:
     spool = spool_path(tmp_path / "straße", JOB)
-    assert told_path(str(spool), JOB) == "standard input"
+    assert path_as_given(str(spool), JOB) == "standard input"
     for path, job in ((spool, "ld-7f3a9"), (tmp_path / spool.name, JOB), (f"{spool}.gz", JOB)):
-        assert told_path(str(path), job) == str(path)
+        assert path_as_given(str(path), job) == str(path)
     for text in (f"{spool}:3", json.dumps({"path": str(spool)})):
         assert as_standard_input(text, spool) == text.replace(
             str(spool) if str(spool) in text else json.dumps(str(spool))[1:-1], "standard input"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from producer.plan.statements import _Asked, _may_be_null, _never_null
+from producer.plan.statements import StatementFacts, never_null_names, nullable_names
 from producer.request.statements import wanted_names
 from ringhaul.cql.types import CqlType
 from ringhaul.ledger.kinds import JobKind
@@ -22,7 +22,7 @@ from tests.options import parse_options
 def test_a_column_that_always_has_a_value_makes_no_blank_lines(
     names: list[str], expected: list[str]
 ) -> None:
-    asked = _Asked(
+    asked = StatementFacts(
         kind=JobKind.LOOKUP,
         markers=(),
         result=tuple((name, CqlType("text")) for name in names),
@@ -30,7 +30,7 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
         facts={},
         target="shop.events",
     )
-    assert _may_be_null(asked) == expected
+    assert nullable_names(asked) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
     ],
 )
 def test_what_an_answer_is_sure_to_have(statement: str, expected: tuple[str, ...]) -> None:
-    assert _never_null(statement, ["user"]) == expected
+    assert never_null_names(statement, ["user"]) == expected
 
 
 def test_names_are_those_of_cql() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from producer.schedule import notify as schedule_notify
-from producer.schedule.notify import doubt, tell
+from producer.schedule.notify import doubt, send_notification
 from ringhaul.schedule.schedules import Notify
 
 DOCUMENT = {"schedule": "nightly", "state": "FAILED", "steps": [{"exit_code": 4}]}
@@ -68,7 +68,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_webhook_gets_the_document(server: Server, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("Bearer abc\n")
     notify = replace(NOBODY, webhook=server.url, authorization_file=str(tmp_path / "token"))
-    assert tell(notify, DOCUMENT) == "ok"
+    assert send_notification(notify, DOCUMENT) == "ok"
     ((path, headers, body),) = server.got
     assert (path, body) == ("/hook", DOCUMENT)
     assert headers["Content-Type"] == "application/json"
@@ -81,29 +81,32 @@ def test_an_address_that_is_a_secret_is_in_a_file_and_in_no_words(
     file = tmp_path / "webhook"
     file.write_text(f"{server.url}/s3cret\n")
     notify = replace(NOBODY, webhook_file=str(file))
-    assert tell(notify, DOCUMENT) == "ok"
+    assert send_notification(notify, DOCUMENT) == "ok"
     assert server.got[0][0] == "/hook/s3cret"
     server.codes = [404]
-    assert tell(notify, DOCUMENT) == "webhook: status 404"
+    assert send_notification(notify, DOCUMENT) == "webhook: status 404"
     file.write_text("ftp://host/s3cret\n")
-    assert "s3cret" not in tell(notify, DOCUMENT)
+    assert "s3cret" not in send_notification(notify, DOCUMENT)
     file.unlink()
-    assert tell(notify, DOCUMENT).startswith("webhook: webhook_file: cannot read")
+    assert send_notification(notify, DOCUMENT).startswith("webhook: webhook_file: cannot read")
 
 
 def test_a_server_that_is_busy_is_told_again(server: Server) -> None:
     server.codes = [503, 429]
-    assert tell(replace(NOBODY, webhook=server.url), DOCUMENT) == "ok"
+    assert send_notification(replace(NOBODY, webhook=server.url), DOCUMENT) == "ok"
     assert len(server.got) == 3
     server.codes = [500, 500, 500]
-    assert tell(replace(NOBODY, webhook=server.url), DOCUMENT) == "webhook: status 500"
+    assert send_notification(replace(NOBODY, webhook=server.url), DOCUMENT) == "webhook: status 500"
     assert len(server.got) == 6
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 308])
 def test_no_redirect_is_followed(server: Server, code: int) -> None:
     server.codes = [code]
-    assert tell(replace(NOBODY, webhook=server.url), DOCUMENT) == f"webhook: status {code}"
+    assert (
+        send_notification(replace(NOBODY, webhook=server.url), DOCUMENT)
+        == f"webhook: status {code}"
+    )
     assert len(server.got) == 1
 
 
@@ -114,7 +117,7 @@ def test_a_server_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         began = time.monotonic()
-        told = tell(replace(NOBODY, webhook=url, timeout_s=1), DOCUMENT)
+        told = send_notification(replace(NOBODY, webhook=url, timeout_s=1), DOCUMENT)
         assert told.startswith("webhook: ") and "127.0.0.1" not in told
         assert time.monotonic() - began < 20
 
@@ -122,7 +125,7 @@ def test_a_server_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_command_gets_the_document_on_its_standard_input(tmp_path: Path) -> None:
     out = tmp_path / "got.json"
     notify = replace(NOBODY, command=("/bin/sh", "-c", f"cat > '{out}'"))
-    assert tell(notify, DOCUMENT) == "ok"
+    assert send_notification(notify, DOCUMENT) == "ok"
     assert json.loads(out.read_text()) == DOCUMENT
 
 
@@ -166,7 +169,7 @@ def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     command = ("/bin/sh", "-c", f"exec > '{pipe}'; echo up; sleep 40; true")
-    assert tell(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == (
+    assert send_notification(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == (
         "sh: took more than 1 s"
     )
     os.set_blocking(reader, True)
@@ -185,4 +188,4 @@ def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
     ],
 )
 def test_a_command_that_fails_is_told(command: tuple[str, ...], told: str) -> None:
-    assert tell(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == told
+    assert send_notification(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == told

@@ -22,8 +22,8 @@ from producer.services.profiles import (
     _WAITS_IN_SAMPLES,
     _short,
     profile_text,
-    profiles_told,
     read_profile,
+    reporting_profiles,
 )
 from producer.text import count_text
 from ringhaul.dataplane import connection as own_connection
@@ -148,16 +148,16 @@ def test_only_what_came_in_the_block_is_told(tmp_path: Path) -> None:
     ).settings
     said: list[str] = []
     # Given nothing, it says so
-    with profiles_told(settings, said.append):
+    with reporting_profiles(settings, said.append):
         assert said == []
     assert said.pop().startswith(f" profile  none in {tmp_path}/profiles: no unit was run")
     # Given an older profile, it is left out
     write_calls(tmp_path / "profiles" / "old.prof")
-    with profiles_told(settings, said.append):
+    with reporting_profiles(settings, said.append):
         write_calls(tmp_path / "profiles" / "new.prof")
         (tmp_path / "profiles" / ".newer.prof.part").write_bytes(b"half")
     assert said.pop().startswith(f" profile  1 file in {tmp_path}/profiles: ")
     # And it is told whatever becomes of the block
-    with pytest.raises(UsageError), profiles_told(settings, said.append):
+    with pytest.raises(UsageError), reporting_profiles(settings, said.append):
         raise UsageError("ended")
     assert len(said) == 1

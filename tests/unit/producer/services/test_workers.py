@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from producer.services.start import Services
-from producer.services.workers import crew_for
+from producer.services.workers import choose_workers
 from ringhaul.errors import UsageError
 from tests.unit.cluster.sessions import by_dc, session
 
@@ -20,7 +20,10 @@ def test_own_workers_that_are_far_from_the_rows_are_not_begun_with() -> None:
     )
     rows = by_dc(dc1="3")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
-        crew_for(services, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
-    assert crew_for(services, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots == 3
+        choose_workers(services, None, session("LOCAL_QUORUM", rows, "dc2", "dc1", "dc1"), "shop")
+    assert (
+        choose_workers(services, None, session("QUORUM", rows, "dc2", "dc1", "dc1"), "shop").slots
+        == 3
+    )
     near = session("LOCAL_QUORUM", rows, "dc1", "dc1", "dc2")
-    assert crew_for(services, None, near, "shop").slots == 3
+    assert choose_workers(services, None, near, "shop").slots == 3
