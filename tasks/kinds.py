@@ -1,4 +1,4 @@
-"""The kinds of job, told apart by the `kind` in their spec."""
+"""The kinds of job, distinguished by the `kind` in their spec."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Job: TypeAlias = "LoadJob | ReadJob | AskJob"
 
 
 def job_of(spec_json: str) -> LoadJob | ReadJob | AskJob:
-    """The job that a spec describes. Raises ValueError, TypeError or KeyError for a strange one."""
-    # Only what the kind needs: the end of a command waits for it.
+    """Return the job that a spec describes. Raises ValueError, TypeError, KeyError if malformed."""
+    # Import only what the kind needs: it adds to the run time of a command.
     spec = json.loads(spec_json)
     if spec["kind"] in LOAD_KINDS:
         from ringhaul.records.job import LoadJob
