@@ -1,4 +1,4 @@
-"""The end of a lookup or an exec: the closing table and the summary for programs."""
+"""Summary of a lookup or an exec: the closing table and the summary for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ringhaul.statements.job import AskJob, AskResult
 
 @dataclass
 class _Sums:
-    """Over the committed units."""
+    """Sums over the committed units."""
 
     records: int = 0
     answered: int = 0
@@ -55,7 +55,7 @@ class _Sums:
 
 
 def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
-    """How a lookup or an exec ended, computed from what the ledger holds."""
+    """Return how a lookup or an exec ended, computed from the ledger."""
     job = AskJob.from_json(json.loads(ledger.job_spec(status.job)))
     sums = _Sums()
     for _, packed in ledger.results(status.job):
@@ -99,7 +99,7 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
         **error_json(status),
         **sharing_json(status),
     }
-    figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
+    figures = [f"{sums.answered:,} of {sums.records:,} {_entries(job)} answered"]
     if job.result:
         figures.append(count_text(sums.rows, "row"))
     if job.kind == "lookup":
@@ -124,18 +124,18 @@ def ask_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False)
 
 
 def _given_up(status: JobStatus, job: AskJob) -> str:
-    """What became of units that were cut short and are not done again."""
+    """Return a sentence about units that were cut short and will not run again."""
     verb, whose = ("was", "its") if status.bad == 1 else ("were", "their")
     what = "are not answered" if job.repeatable else "may have been applied or not"
     return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
 
 
-def _asked(job: AskJob) -> str:
+def _entries(job: AskJob) -> str:
     return "keys" if job.kind == "lookup" else "rows of values"
 
 
 def _verdict(status: JobStatus, job: AskJob, sums: _Sums) -> list[str]:
-    """How it ended, and the next command where there is one."""
+    """Return lines that say how the job ended, and the next command if there is one."""
     listed = next_line(f"errors {status.job}")
     resume = [next_line(f"resume {status.job}")] if job.resumable else []
     part = f"{status.done:,} of {status.units:,} units are done"
