@@ -229,7 +229,7 @@ def test_a_job_that_is_over_is_resumed_first(
     ledger.create(job, {"verb": "count"}, "{}")
     ledger.cancel(job)
     due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
-    with pytest.raises(UsageError, match=f"{job} is CANCELLED: `ringhaul resume {job}` first"):
+    with pytest.raises(UsageError, match=f"{job} is CANCELLED: run `ringhaul resume {job}` first"):
         run_now(None, "a", due)
     assert book.standing("a").run is None
     assert book.runs("a", 10) == [run]
