@@ -44,7 +44,7 @@ PYSPY_STOP_S = 5.0
 
 #: prctl(2): sets which process may trace this one, where the kernel lets only parents do so.
 _PR_SET_PTRACER = 0x59616D61
-_ANYBODY = ctypes.c_ulong(-1)
+_ANY_PROCESS = ctypes.c_ulong(-1)
 
 
 class Profiler:
@@ -140,7 +140,7 @@ class SamplingProfiler(Profiler):
 
     def __init__(self, path: Path, program: str) -> None:
         self._path = path
-        _let_trace(_ANYBODY)  # py-spy starts tracing before its process id is known
+        _let_trace(_ANY_PROCESS)  # py-spy starts tracing before its process id is known
         self._process = subprocess.Popen(
             [
                 *(program, "record", "--pid", str(os.getpid()), "--output", str(path)),

@@ -144,9 +144,9 @@ def work(
             # Another process may need the connections that this one holds and cannot use.
             child.close()
         try:
-            if not _may_begin_again(child, job_id):
-                return _given_up(ledger, job_id, unit, token, error)
-            return _given_back(ledger, job_id, unit, token, error)
+            if not _is_repeatable(child, job_id):
+                return _give_up(ledger, job_id, unit, token, error)
+            return _give_back(ledger, job_id, unit, token, error)
         except JobDamaged as damage:  # nothing about the unit can be recorded
             log.error("unit %s of %s is dropped: %s", unit, job_id, damage)
             return {"unit": unit, "stopped": "damaged"}
@@ -189,12 +189,12 @@ def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Clai
     return _claim(child, job_id, unit, epoch, token)
 
 
-def _may_begin_again(child: Child, job_id: str) -> bool:
+def _is_repeatable(child: Child, job_id: str) -> bool:
     """Return whether a unit that was cut short may be run again from the start."""
     return bool(getattr(child.job(job_id), "repeatable", True))
 
 
-def _given_up(
+def _give_up(
     ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
 ) -> dict[str, Any]:
     """Give up a unit that must not run twice, as if its process had died."""
@@ -208,7 +208,7 @@ def _given_up(
     return {"unit": unit, "failed": reason}
 
 
-def _given_back(
+def _give_back(
     ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
 ) -> dict[str, Any]:
     """Release the unit for another attempt, or end the job if no attempt can succeed."""
@@ -274,7 +274,7 @@ def _attempt(
     ledger = child.ledger
     # A unit that may run only once starts after its claim is on Redis's disk. A Redis without an
     # append-only file answers at once that it cannot promise that.
-    if not _may_begin_again(child, job_id) and not ledger.make_durable():
+    if not _is_repeatable(child, job_id) and not ledger.make_durable():
         log.warning("unit %s of %s: Redis may forget that it was started", unit, job_id)
     throttle = child.throttle(job_id)
     throttle.set(claim.limits)
@@ -293,7 +293,7 @@ def _attempt(
         lease_ms=_lease_ms(child),
         throttle=throttle,
         limits=limits,
-        pausable=_may_begin_again(child, job_id),
+        pausable=_is_repeatable(child, job_id),
     )
     done = run(
         Attempt(

@@ -43,17 +43,17 @@ class Abandoned:
         seconds, _ = caller.command("TIME")
         seen: dict[str, tuple[int, int]] = {}
         for job in running:
-            there: float | None = caller.command("ZSCORE", keys.QUEUES, job)
-            if there is None:  # it has no workers of its own: shared ones run it
+            reported_ms: float | None = caller.command("ZSCORE", keys.QUEUES, job)
+            if reported_ms is None:  # it has no workers of its own: shared ones run it
                 continue
             last_ms, looks = self._seen.get(job, (0, 0))
-            looks = looks + 1 if last_ms == int(there) else 1
+            looks = looks + 1 if last_ms == int(reported_ms) else 1
             if looks >= LOOKS_MIN:
                 looks = 0
-                if seconds * 1000 - there >= GONE_MS and self._is_lost(job):
+                if seconds * 1000 - reported_ms >= GONE_MS and self._is_lost(job):
                     self._ledger.fail(job, REASON)
                     ended.append(job)
-            seen[job] = int(there), looks
+            seen[job] = int(reported_ms), looks
         self._seen = seen
         return ended
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TABLE = "_kombu.binding.celery.pidbox"
 #: A member is a routing key and a pattern, both empty, and a queue: `worker1@host1.celery.pidbox`.
 _ENDING = ".celery.pidbox"
-_PARTED_BY = "\x06\x16"
+_SEPARATOR = "\x06\x16"
 
 
 def take_out_gone(caller: Caller, prefix: str, hosts: Collection[str]) -> int:
@@ -41,5 +41,5 @@ def take_out_gone(caller: Caller, prefix: str, hosts: Collection[str]) -> int:
 
 def _host(member: str) -> str:
     """Return the host of a table member's worker."""
-    queue = member.rpartition(_PARTED_BY)[2]
+    queue = member.rpartition(_SEPARATOR)[2]
     return queue.removesuffix(_ENDING).partition("@")[2]
