@@ -1,1 +1,1 @@
-"""Settings, Celery configuration and logging. Imports nothing else of ringhaul."""
+"""Settings, Celery configuration and logging. Imports no other package of ringhaul."""

@@ -1,7 +1,7 @@
-"""The broker's address as clients need it: the password filled in, TLS checked, sockets bounded.
+"""Connection parameters of the broker: URL with password, TLS options, socket timeouts.
 
-Redis carries Celery's messages and holds the ledger. Celery's clients get the bounds that are here,
-so that none waits for ever on a connection whose other end is gone; the ledger has its own.
+Redis carries Celery's messages and holds the ledger. Celery's clients get these timeouts, so that
+none waits for ever on a connection whose other end is gone; the ledger has its own.
 """
 
 import ssl
@@ -20,9 +20,9 @@ HEALTH_CHECK_INTERVAL_S = 25
 
 
 def broker_url(broker: BrokerSettings) -> str:
-    """The URL with the password of `broker.password_file` in it. Never log it: `secrets.mask`.
+    """Return the URL with the password from `broker.password_file`. Never log it: `secrets.mask`.
 
-    Raises `ConfigError` when no broker is configured or its password file cannot be read.
+    Raises `ConfigError` if no broker is configured or its password file cannot be read.
     """
     if not broker.url:
         raise ConfigError(
@@ -33,14 +33,14 @@ def broker_url(broker: BrokerSettings) -> str:
         return broker.url
     parts = urlsplit(broker.url)
     if parts.password:
-        raise ConfigError("broker.url holds a password and broker.password_file names another one")
+        raise ConfigError("broker.url holds a password, and broker.password_file names another one")
     password = quote(read_secret(broker.password_file, "broker.password_file"), safe="")
     address = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:{password}@{address}"))
 
 
 def broker_tls(broker: BrokerSettings) -> dict[str, Any] | None:
-    """redis-py's TLS options, or None without TLS. The server's certificate is always verified."""
+    """Return redis-py's TLS options; None without TLS. The certificate is always verified."""
     if not broker.url.startswith("rediss://"):
         return None
     options: dict[str, Any] = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}

@@ -1,13 +1,13 @@
-"""The one error of configuration: which setting, where its value came from, what to do."""
+"""The configuration error: names the setting, the origin of its value, and what to do."""
 
 
 class ConfigError(Exception):
-    """A setting cannot be used as given. The message is meant for the user, and holds no secret."""
+    """A setting has an unusable value. The message is for the user and holds no secret."""
 
-    #: The command ends with this code: usage, configuration or input is wrong.
+    #: Exit code of the command: usage, configuration or input is wrong.
     exit_code = 2
 
     def __init__(self, *lines: str) -> None:
-        """Each problem is a line; line ends within one are of what it quotes."""
+        """`lines`: one per problem. A line end inside one comes from a text that it quotes."""
         super().__init__("\n".join(lines))
         self.lines = lines

@@ -1,7 +1,7 @@
-"""The secrets of this process, hidden wherever they stand in a text.
+"""Hide the secrets that this process knows, wherever they occur in a text.
 
-A pattern finds a password in a URL only as far as it can see where the password ends, and none that
-stands alone. So each secret is remembered when it is read, and looked for in all that is shown.
+A pattern finds a password in a URL only if it can tell where the password ends, and never one that
+stands alone. So each secret is remembered when it is read, and searched for in everything shown.
 """
 
 from __future__ import annotations
@@ -12,29 +12,30 @@ from itertools import groupby
 from urllib.parse import unquote
 
 HIDDEN = "***"
-#: Shorter ones are not looked for: ordinary words hold them, and would be made unreadable.
+#: Shorter secrets are not hidden: they occur in ordinary words, which would become unreadable.
 SECRET_CHARS_MIN = 4
-#: A scheduler reads its webhook's file at each run, and somebody may change it each time.
+#: Bounds memory: a scheduler reads its webhook's file at each run, and it may change each time.
 _SECRETS_MAX = 200
-#: The password that every new Cassandra has. It is no secret, and would hide the name everywhere.
+#: Default password of a new Cassandra. It is not secret, and hiding it would hide the name.
 _NO_SECRETS = frozenset({"cassandra"})
 
-#: Each spelling once, the latest last.
+#: The remembered secrets, the latest last.
 _known: dict[str, None] = {}
-#: Made of `_known` when it is first needed.
+#: Compiled from `_known` on first use.
 _pattern: re.Pattern[str] | None = None
 
-#: How Python and JSON write characters in a quoted text.
+#: Escape letters of Python and JSON in a quoted text.
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\a": "a"}
 _QUOTED = frozenset("\"'/")
-#: No encoder writes these in another way.
+#: No encoder escapes these.
 _PLAIN = frozenset("-._")
-#: A backslash, written once more for each text that quotes another.
+#: A backslash; each level of quoting adds more.
 _BACKSLASHES = r"\\{1,8}"
 
 
 def remember(secret: str) -> None:
-    """Hide this secret from now on, however it is spelled; of several lines, each for itself."""
+    """Hide this secret from now on, however it is escaped; if it has several lines, each of them
+    too."""
     global _pattern
     for text in {secret, *secret.splitlines()}:
         if len(text) < SECRET_CHARS_MIN or text.isspace() or text in _NO_SECRETS or text in _known:
@@ -46,21 +47,21 @@ def remember(secret: str) -> None:
 
 
 def remember_url(url: str) -> None:
-    """The same for the password in a URL: as it is written, and as clients understand it."""
+    """Remember the password in a URL, both as written and as clients decode it."""
     before, found, rest = url.partition("://")
     identity, at, _ = (rest if found else before).rpartition("@")
     _, colon, password = identity.partition(":")
     if not at or not colon:
         return
-    # Python's parser of URLs leaves out line ends and tabs.
+    # Python's URL parser drops line ends and tabs.
     for spelled in (password, re.sub(r"[\t\r\n]", "", password)):
         remember(spelled)
         remember(unquote(spelled))
 
 
 def hide(text: str) -> str:
-    """The text with each remembered secret in it as `***`: as it is, percent-encoded, or escaped
-    as in a quoted text. Of two that begin in one place the longer is hidden."""
+    """Return the text with each remembered secret replaced by `***`, whether plain,
+    percent-encoded or escaped as in a quoted text. If two start at one place, the longer counts."""
     global _pattern
     if not _known:
         return text
@@ -71,17 +72,18 @@ def hide(text: str) -> str:
 
 
 def _spellings(secret: str) -> str:
-    """A pattern of all ways to write the secret. What repeats in it is bounded, so that looking
-    takes linear time."""
+    """Return a pattern for all spellings of the secret. Its repetitions are bounded, so that a
+    search takes linear time."""
     return "".join(_runs(secret))
 
 
 def _runs(secret: str) -> Iterator[str]:
-    """Runs of blanks and of backslashes count as one: quoting and wrapping make them longer."""
+    """Yield the pattern's parts. A run of blanks or backslashes is one part, since quoting and
+    wrapping make it longer."""
     for kind, group in groupby(secret, _kind):
         run = "".join(group)
         if kind == "blank":
-            # No way to read a blank twice: looking would take exponential time.
+            # Each blank matches in only one way; otherwise a search could take exponential time.
             ways = {way for character in run for way in _other_ways(character)}
             yield rf"(?:\s|{'|'.join(sorted(ways))}){{1,{2 * len(run) + 8}}}"
         elif kind == "backslash":
@@ -95,7 +97,7 @@ def _kind(character: str) -> str:
 
 
 def _character(character: str) -> str:
-    """A pattern of the ways to write one character."""
+    """Return a pattern for all spellings of one character."""
     plain = re.escape(character)
     if (character.isascii() and character.isalnum()) or character in _PLAIN:
         return plain
@@ -105,7 +107,7 @@ def _character(character: str) -> str:
 
 
 def _other_ways(character: str) -> list[str]:
-    """Patterns of the ways to write a character that are not the character."""
+    """Return patterns for the spellings of a character other than itself."""
     octets = character.encode("utf-8", "surrogatepass")
     units = character.encode("utf-16-be", "surrogatepass")
     code = ord(character)
@@ -128,7 +130,7 @@ def _other_ways(character: str) -> list[str]:
 
 
 def _hex(number: int, digits: int) -> str:
-    """Hexadecimal digits in either case."""
+    """Return a pattern for a hexadecimal number in either case."""
     return "".join(
         f"[{digit}{digit.upper()}]" if digit.isalpha() else digit
         for digit in f"{number:0{digits}x}"

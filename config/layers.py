@@ -1,9 +1,8 @@
-"""Where settings come from: flags, environment, a TOML file, the running local stack.
+"""The layers of settings: flags, environment, a TOML file, the running local stack.
 
-Each of them is a source of pydantic-settings, which puts the first over the next, all of them over
-the defaults, and checks the result. The sources here add what the library does not have: where
-each value was written, paths that keep their meaning when the current folder changes, and no
-silence about a name that is no setting.
+Each layer is a source of pydantic-settings, which lets earlier layers override later ones and the
+defaults, and validates the result. The layers here add what the library lacks: the origin of each
+value, paths that keep their meaning when the current folder changes, and errors for unknown names.
 """
 
 import json
@@ -43,7 +42,7 @@ from config.trust import is_taken, warn_of_writable
 FILE_NAME = "ringhaul.toml"
 LOCAL_STACK_FILE = "local.json"
 
-#: What `local.json` holds of interest here, and the setting it stands for.
+#: Keys of `local.json` that are settings, with the setting each stands for.
 _LOCAL_STACK_KEYS = {
     "contact_points": "cluster.contact_points",
     "port": "cluster.port",
@@ -61,7 +60,7 @@ def all_layers(
     file: Path | None,
     options: Mapping[str, str],
 ) -> "tuple[Layer, ...]":
-    """Every layer of settings, the one that wins over all others first."""
+    """Return all layers of settings, the one with the highest precedence first."""
     return (
         Flags(settings_cls, flags, options),
         Environment(settings_cls),
@@ -71,27 +70,27 @@ def all_layers(
 
 
 class Layer(PydanticBaseSettingsSource):
-    """A source that can tell where each of its values was written."""
+    """A source of settings that knows the origin of each of its values."""
 
-    #: What it gave when it was called: raw values by dotted key.
+    #: The raw values by dotted key, set by the call.
     values: dict[str, Any]
 
     @abstractmethod
     def origin(self, key: str) -> str:
-        """`flag`, `env RINGHAUL_X`, `file PATH` or `local stack`."""
+        """Return `flag`, `env RINGHAUL_X`, `file PATH` or `local stack`."""
 
     def place(self, key: str) -> str:
-        """The origin, and the line where there is one."""
+        """Return the origin, with the line if there is one."""
         return self.origin(key)
 
     def unknown(self, key: str, guess: str) -> str:
-        """What to tell of a name that is no setting; `guess` is what `nearest` said of it."""
+        """Return the error for an unknown setting; `guess` is the suggestion from `nearest`."""
         return f"there is no setting {key}{guess}"
 
     def keep(self, tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """The tables with every path made absolute from `folder`; `values` remembers them."""
+        """Return the tables with paths made absolute from `folder`, and store them in `values`."""
         self.values = flat(tables)
-        # Before anything can be wrong with a value: of each layer, as messages may show them all.
+        # Do this before any check can fail, and in each layer: messages may show all their values.
         for key, value in self.values.items():
             if isinstance(value, str) and ("://" in value or key == "broker.url"):
                 remember_url(value)
@@ -101,15 +100,15 @@ class Layer(PydanticBaseSettingsSource):
                 continue
             if str(value):
                 self.values[key] = folder / Path(value).expanduser()
-            elif field.annotation is Path:  # stands for the default, which depends on the user
+            elif field.annotation is Path:  # empty: the default, which depends on the user
                 del self.values[key]
         return nested(self.values)
 
 
 class Flags(InitSettingsSource, Layer):
-    """The command line's values by dotted key; `None` means that the flag was not given.
+    """Values from the command line by dotted key; `None`: the flag was not given.
 
-    `options`: by dotted key what is written on the command line, such as `--consistency`.
+    `options`: the flag's name by dotted key, such as `--consistency`.
     """
 
     def __init__(
@@ -133,23 +132,23 @@ class Flags(InitSettingsSource, Layer):
 
 
 class Environment(EnvSettingsSource, Layer):
-    """Every `RINGHAUL_*` variable. One that is set but empty counts as not set, unless it was an
-    empty flag of this process, or of the one that started it: see `ENV_EMPTY`."""
+    """Values from `RINGHAUL_*` variables. An empty one counts as not set, unless it comes from an
+    empty flag of this process or of the one that started it: see `ENV_EMPTY`."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
-        # The names of the fields are small letters, those of the variables capitals.
+        # Field names are in lower case, variables in upper case.
         super().__init__(settings_cls, case_sensitive=False)
 
     def __call__(self) -> dict[str, Any]:
         known = {env_name(key) for key in setting_fields(self.settings_cls)}
         for name in os.environ:
-            # Not seeing capitals, the library takes a name in any case: so does this check.
+            # The library accepts names in any case, so this check does too.
             ours = name.upper().startswith(ENV_PREFIX) and name != ENV_CONFIG
             if ours and name.upper() not in known:
                 names = [name.removeprefix(ENV_PREFIX) for name in (*sorted(known), ENV_CONFIG)]
                 guess = nearest(name.upper().removeprefix(ENV_PREFIX), names)
                 raise ConfigError(
-                    f"the environment variable {name} is no setting of ringhaul"
+                    f"the environment variable {name} is not a setting of ringhaul"
                     + guess.replace("mean ", f"mean {ENV_PREFIX}")
                 )
         empty = filter(None, os.environ.get(ENV_EMPTY, "").split(","))
@@ -161,7 +160,7 @@ class Environment(EnvSettingsSource, Layer):
 
 
 class File(TomlConfigSettingsSource, Layer):
-    """A `ringhaul.toml`. A relative path in it is relative to the folder that the file is in."""
+    """Values from a `ringhaul.toml`. Relative paths in it start from the folder of the file."""
 
     def __init__(self, settings_cls: type[BaseSettings], path: Path | None) -> None:
         self.path = path
@@ -171,7 +170,7 @@ class File(TomlConfigSettingsSource, Layer):
 
     def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
         try:
-            # Editors on Windows begin a file with a byte order mark, which is no TOML.
+            # Editors on Windows write a byte order mark, which is not valid TOML.
             text = file_path.read_text(encoding="utf-8").removeprefix("\ufeff")
             tables = tomllib.loads(text)
         except OSError as error:
@@ -180,7 +179,7 @@ class File(TomlConfigSettingsSource, Layer):
             raise ConfigError(f"{file_path} is not UTF-8 text (byte {error.start})") from error
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file_path} is not valid TOML: {error}") from error
-        except ValueError as error:  # of int(), whose digits are limited
+        except ValueError as error:  # from int(), which limits the number of digits
             digits = _MANY_DIGITS.search(text)
             line = "" if digits is None else f", line {text.count(chr(10), 0, digits.start()) + 1}"
             raise ConfigError(f"{file_path}{line}: a number has thousands of digits") from error
@@ -196,7 +195,7 @@ class File(TomlConfigSettingsSource, Layer):
     def __call__(self) -> dict[str, Any]:
         tables = super().__call__()
         for section in sections(self.settings_cls):
-            # Told here, as a section given in a layer above would hide it from the check.
+            # Check it here: if a higher layer sets the section, the library never sees this value.
             if not isinstance(tables.get(section, {}), dict):
                 raise ConfigError(
                     f"{self.path}: {section} is a section, expected [{section}] and its settings"
@@ -217,16 +216,16 @@ class File(TomlConfigSettingsSource, Layer):
 
 
 class LocalStack(Layer):
-    """The addresses that `ringhaul local up` wrote down, unless others are set in a layer above.
+    """Addresses written by `ringhaul local up`, unless a higher layer sets others.
 
-    The stack's port and data centre belong to its contact points: where those are set elsewhere
-    none of the cluster's values here apply.
+    The stack's port and data centre belong to its contact points: if those are set elsewhere, none
+    of the cluster's values here apply.
     """
 
     def __call__(self) -> dict[str, Any]:
         settled = flat(self.current_state)
         state_dir = settled.get("state_dir")
-        if not isinstance(state_dir, Path):  # not given, or no path at all: that is told later
+        if not isinstance(state_dir, Path):  # missing, or not a path, which is reported later
             field = self.settings_cls.model_fields["state_dir"]
             state_dir = field.get_default(call_default_factory=True, validated_data={})
         stack = _read_local_stack(state_dir / LOCAL_STACK_FILE)
@@ -242,7 +241,7 @@ class LocalStack(Layer):
         return self.keep(nested(values), state_dir)
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Part of the library's interface; the fields are given all at once, by the call."""
+        """Return one field. The library requires this method, but uses the call instead."""
         return nested(self.values).get(field_name), field_name, False
 
     def origin(self, key: str) -> str:
@@ -250,17 +249,18 @@ class LocalStack(Layer):
 
 
 def find_file(given: Path | None) -> Path | None:
-    """The file to read: the one given, `RINGHAUL_CONFIG`'s, `./ringhaul.toml`, the user's own.
+    """Return the settings file to read: `given`, else `RINGHAUL_CONFIG`, `./ringhaul.toml`, or the
+    user's own.
 
-    A file asked for by name has to be there; the other two need not. That of the current folder is
-    passed over where it may be somebody else's: see `config.trust`.
+    A file given by name must exist; the other two need not. The file in the current folder is
+    skipped if another user may control it: see `config.trust`. Raises `ConfigError`.
     """
     named = given if given is not None else os.environ.get(ENV_CONFIG) or None
     if named is not None:
         path = Path(named).expanduser().absolute()
         if not path.is_file():
             how = "--config" if given is not None else ENV_CONFIG
-            raise ConfigError(f"no such settings file: {path} (asked for by {how})")
+            raise ConfigError(f"no such settings file: {path} (named by {how})")
         warn_of_writable(path)
         return path
     here = Path.cwd() / FILE_NAME
@@ -284,22 +284,22 @@ def _read_local_stack(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"cannot read the local stack's addresses in {path}: {error};"
-            " `ringhaul local up` writes it anew"
+            " `ringhaul local up` writes it again"
         ) from error
     if not isinstance(stack, dict):
         raise ConfigError(f"{path} does not hold the local stack's addresses; delete it")
     return stack
 
 
-#: More than Python makes a number of; as in `ringhaul/schedule/parse.py`.
+#: More digits than Python's `int` accepts; as in `ringhaul/schedule/parse.py`.
 _MANY_DIGITS = re.compile(r"[0-9][0-9_]{4300,}")
 _TABLE_LINE = re.compile(r"\s*\[\s*([\w-]+)\s*\]")
 _KEY_LINE = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def _has_large_number(tables: Mapping[str, Any]) -> bool:
-    """Whether some number has more than a thousand bits: one in hexadecimal digits has no limit,
-    and cannot be shown."""
+    """Return whether any number has over a thousand bits. Hexadecimal numbers have no limit, and
+    ones that large cannot be printed."""
     values: list[Any] = [tables]
     while values:
         value = values.pop()
@@ -313,7 +313,7 @@ def _has_large_number(tables: Mapping[str, Any]) -> bool:
 
 
 def _key_lines(text: str) -> dict[str, int]:
-    """The line of each key written the plain way; tomllib tells no positions of what it parsed."""
+    """Return the line of each plainly written key; tomllib does not report positions."""
     lines: dict[str, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,7 +1,7 @@
-"""Logging: sentences with fields, as lines for people on a terminal and as JSON for machines.
+"""Logging: messages with fields, as text lines on a terminal and as JSON for machines.
 
 Code logs through the standard library, `log.info("Unit committed.", extra={"action": ...})`, so
-that Celery's and the driver's records take the same way out. Passwords are masked in everything
+that records of Celery and of the driver get the same treatment. Passwords are masked in everything
 that is logged, tracebacks included. Logs go to stderr; stdout is for data.
 """
 
@@ -16,7 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from config.secrets import mask
 from config.sections import LoggingSettings
 
-#: Talkative below WARNING, about connections and not about the job.
+#: Loggers that are noisy below WARNING, about connections and not about the job.
 _QUIET = ("amqp", "cassandra", "kombu", "urllib3")
 
 
@@ -26,10 +26,10 @@ def set_up_logging(
     *,
     plain: Callable[[str], str] = str,
 ) -> None:
-    """Send everything logged by this process to `stream` (stderr unless given), in one form.
+    """Send everything that this process logs to `stream` (stderr by default), in one format.
 
-    `plain` makes a text safe for people to look at, on one line: on lines for them, not in JSON.
-    Repeating it replaces what was set up before: a worker's child calls it again after the fork.
+    `plain` makes a text safe to show on one line of a terminal; it is not used for JSON.
+    A second call replaces the first: a worker's child calls this again after the fork.
     """
     out = stream if stream is not None else sys.stderr
     handler = logging.StreamHandler(out)
@@ -45,8 +45,8 @@ def _formatter(
     settings: LoggingSettings, out: TextIO, plain: Callable[[str], str]
 ) -> logging.Formatter:
     terminal = out.isatty()
-    # Tracebacks become text first, so that they are masked too; plain ones, as rich ones show local
-    # variables, and those hold rows.
+    # Format tracebacks first, so that they are masked too. Use plain ones: rich ones show local
+    # variables, which hold rows.
     form: list[Processor] = [structlog.processors.format_exc_info, _mask_all]
     if settings.format == "console" or (settings.format == "auto" and terminal):
         form.append(lambda _logger, _method, event: _plain_all(event, plain))
@@ -57,7 +57,7 @@ def _formatter(
         )
     else:
         form.append(structlog.processors.EventRenamer("message"))
-        # Characters that act on a terminal, or show text in another order, are escapes in ASCII.
+        # Escape to ASCII, so that no character controls the terminal or reorders the text.
         form.append(structlog.processors.JSONRenderer(ensure_ascii=True))
         form.append(lambda _logger, _method, line: str(line).replace("\x7f", "\\u007f"))
     return structlog.stdlib.ProcessorFormatter(
@@ -76,7 +76,7 @@ def _mask_all(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDi
 
 
 def _plain_all(event: EventDict, plain: Callable[[str], str]) -> EventDict:
-    """Only a traceback has several lines."""
+    """Return the event with `plain` applied to its texts; only a traceback keeps its lines."""
     return {
         key: "\n".join(map(plain, value.split("\n") if key == "exception" else [value]))
         if isinstance(value, str)
@@ -86,7 +86,7 @@ def _plain_all(event: EventDict, plain: Callable[[str], str]) -> EventDict:
 
 
 def _masked(value: Any) -> Any:
-    """The value with secrets masked, in texts however deep; other objects by their repr."""
+    """Return the value with secrets masked in texts at any depth; other objects become a repr."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):

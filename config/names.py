@@ -1,4 +1,4 @@
-"""The names of settings: dotted in messages, tables in files, capitals in the environment.
+"""Names of settings: dotted in messages, tables in files, upper case in the environment.
 
 A setting's dotted key is `section.name`, or `name` alone outside the sections.
 """
@@ -11,15 +11,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 ENV_PREFIX = "RINGHAUL_"
-#: Names a settings file; the one variable of ours that is no setting.
+#: Variable that names a settings file; the only public one that is not a setting.
 ENV_CONFIG = "RINGHAUL_CONFIG"
-#: Dotted keys, parted by commas, of flags that were given as empty texts: an empty variable alone
-#: counts as not set.
+#: Variable with the dotted keys, separated by commas, of flags given as empty texts. It is needed
+#: because an empty variable counts as not set.
 ENV_EMPTY = "_RINGHAUL_EMPTY"
 
 
 def sections(settings: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    """The class of each section, by its name."""
+    """Return the class of each section by its name."""
     return {
         name: field.annotation
         for name, field in settings.model_fields.items()
@@ -28,7 +28,7 @@ def sections(settings: type[BaseModel]) -> dict[str, type[BaseModel]]:
 
 
 def setting_fields(settings: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Every setting by its dotted key, in the order in which they are declared."""
+    """Return all settings by dotted key, in the order of declaration."""
     classes = sections(settings)
     fields: dict[str, FieldInfo] = {}
     for name, field in settings.model_fields.items():
@@ -41,14 +41,14 @@ def setting_fields(settings: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def env_name(key: str) -> str:
-    """`RINGHAUL_BROKER_URL` of `broker.url`."""
+    """Return the variable of a setting: `RINGHAUL_BROKER_URL` for `broker.url`."""
     return ENV_PREFIX + key.replace(".", "_").upper()
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """`; did you mean X?`, or nothing when no known name is near.
+    """Return `; did you mean X?`, or an empty text if no known name is similar.
 
-    Of `section.name` the names are compared, those of the same section first.
+    Only the part after the section is compared; names of the same section are preferred.
     """
     section, _, last = name.rpartition(".")
     by_last: dict[str, str] = {}
@@ -59,7 +59,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of tables by dotted key. An empty table is a value: its name may be wrong."""
+    """Flatten tables into values by dotted key. An empty table stays, as its name may be wrong."""
     values: dict[str, Any] = {}
     for name, value in tables.items():
         if isinstance(value, dict) and value:
@@ -70,7 +70,7 @@ def flat(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of values by dotted key."""
+    """Group values by dotted key into tables; the inverse of `flat`."""
     tables: dict[str, Any] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")

@@ -1,9 +1,9 @@
-"""Secrets are read from files and never shown.
+"""Read secrets from files, and mask them in texts.
 
-No secret is ever a flag: command lines are visible to every user of a host. A password is a
-file's first line, and a URL that carries one is shown with `***` in its place, as are the values
-of its query: a signature or a token in there opens what the URL names. Secrets that this process
-has read are hidden whatever stands around them (`config.known_secrets`).
+A secret is never a flag: command lines are visible to every user of a host. A password is the first
+line of a file. In a URL, `***` replaces the password and the values of the query, since a signature
+or a token there gives access to what the URL names. Secrets that this process has read are hidden
+in any context (`config.known_secrets`).
 """
 
 import re
@@ -12,29 +12,29 @@ from pathlib import Path
 from config.errors import ConfigError
 from config.known_secrets import hide, remember
 
-#: A secret is a password or a token; a larger file is surely not the one that was meant.
+#: A secret is a password or a token; a larger file is surely the wrong one.
 SECRET_BYTES_MAX = 4096
 
 _WORDS = re.compile(r"(\s+)")
-#: A URL's scheme at the end of what stands before `://`.
+#: A URL's scheme, at the end of the text before `://`.
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}\Z", re.IGNORECASE)
-#: What stands before a password, and not before a port: `user:`, with no digits and end behind it.
+#: The `user:` before a password. It is not a host before a port: no digits and an end follow it.
 _BEFORE_PASSWORD = re.compile(r"[^/?#:@\[\]]*:(?!\d+(?:[/?#,;.)'\"\]}]|\Z))")
-#: Schemes in whose URLs a `?` belongs to a name or a pattern.
+#: Schemes in whose URLs a `?` is part of a name or a pattern.
 _WITHOUT_QUERY = {"s3", "s3a", "gs", "file"}
-#: Schemes whose only word before the `@` is a token, and not the name of a user.
+#: Schemes in which a single word before the `@` is a token and not a user name.
 _WITH_TOKEN = {"http", "https"}
-#: Ends a sentence or a quotation in which a URL stands.
+#: Characters after a URL that end the sentence or quotation around it.
 _BEHIND_URL = "\"'`,;:.)]}>"
 _FIELD = re.compile(r"([^&#=]*=)?[^&#]+")
 
 
 def mask(text: str) -> str:
-    """Return the text with the password, and each value of the query, of every URL in it as `***`,
-    and each secret that this process knows.
+    """Return the text with `***` in place of each secret that this process knows and, in each URL,
+    of the password and the values of the query.
 
-    A password ends at the last `@` before a blank, since one that was not percent-encoded may hold
-    `@`, `/` or a quote: rather too much is masked than too little. One with blanks in it ends at
+    A password ends at the last `@` before a blank, since it may hold `@`, `/` or a quote if it was
+    not percent-encoded: too much is masked rather than too little. A password with blanks ends at
     the next `@` of its line. Linear in the length of the text.
     """
     text = hide(text)
@@ -53,18 +53,18 @@ def mask(text: str) -> str:
 
 
 def mask_value(value: str) -> str:
-    """The same for a text that is one URL and nothing else, blanks in its password or not."""
+    """Mask a text that is a single URL, whose password may have blanks."""
     return _masked(value)
 
 
 def _is_cut(word: str) -> bool:
-    """Say whether a password begins in the word and does not end in it."""
+    """Return whether a password starts in the word but does not end in it."""
     rest = word.partition("://")[2]
     return "@" not in rest and (rest.startswith(":") or bool(_BEFORE_PASSWORD.match(rest)))
 
 
 def _words_of_password(words: list[str], at: int) -> int:
-    """Return how many of the words, and of the blanks between them, a URL with blanks takes."""
+    """Return how many items of `words` (words and blanks) a URL with blanks spans."""
     for place in range(at + 1, len(words)):
         if "\n" in words[place] or "://" in words[place]:
             break
@@ -74,12 +74,12 @@ def _words_of_password(words: list[str], at: int) -> int:
 
 
 def _masked(word: str) -> str:
-    """Mask what stands behind the first `://`: a URL may hold others, and its end is not known."""
+    """Mask from the first `://` to the end: a URL may contain others, and its end is unknown."""
     before, mark, rest = word.partition("://")
     scheme = _SCHEME.search(before[-31:])
     if scheme is None:
         return word
-    # Within quotes and brackets the scheme is what is left of the word.
+    # In quotes or brackets, the scheme is only the end of the text before `://`.
     name = scheme[0].lower()
     identity, at, place = rest.rpartition("@")
     if at:
@@ -94,16 +94,16 @@ def _masked(word: str) -> str:
 
 
 def _query_masked(text: str) -> str:
-    """The names of the fields stay; a field without a name may be the secret itself."""
+    """Mask the values of a query, but not its names; a field without a name may be a secret."""
     query = text.rstrip(_BEHIND_URL)
     return _FIELD.sub(r"\1***", query) + text[len(query) :]
 
 
 def read_secret(path: Path, key: str) -> str:
-    """The first line of the file that setting `key` names, without its line end. Nothing that is
-    masked shows it from now on.
+    """Return the first line, without its line end, of the file that setting `key` names, and mask
+    it in all texts from now on.
 
-    Raises `ConfigError` when the file cannot be read, is empty or holds over 4096 bytes.
+    Raises `ConfigError` if the file cannot be read, is empty or has more than 4096 bytes.
     """
     try:
         with path.open("rb") as file:

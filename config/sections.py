@@ -1,8 +1,8 @@
-"""What can be set: one class per section of `ringhaul.toml`, with types, bounds and defaults.
+"""The settings: one class per section of `ringhaul.toml`, with types, bounds and defaults.
 
-A setting has three spellings of one name: `broker.url` in messages, `url` under `[broker]` in the
+The name of a setting has three spellings: `broker.url` in messages, `url` under `[broker]` in the
 file, `RINGHAUL_BROKER_URL` in the environment. Names end in their unit. An empty text means "not
-given" wherever that is a sensible answer, so that every default can be written down in TOML.
+given" wherever that makes sense, so that every default can be written in TOML.
 `config/ringhaul.example.toml` explains each setting to users.
 """
 
@@ -39,7 +39,7 @@ from config.values import (
 
 
 class Section(BaseModel):
-    """A frozen group of settings; a name it does not know is an error, defaults are checked."""
+    """A frozen group of settings. An unknown name is an error; defaults are validated too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -51,7 +51,7 @@ class ClusterSettings(Section):
     port: Count = Field(default=9042, ge=1, le=65535)
     #: Empty: the data centre of the first contact point that answers.
     local_dc: str = ""
-    #: Empty: any cluster. Otherwise one that has a node of these is taken and no other.
+    #: Empty: any cluster. Otherwise only a cluster that has one of these nodes is accepted.
     host_ids: HostIds = ()
     user: str = ""
     password_file: OptionalPath = None
@@ -62,8 +62,8 @@ class ClusterSettings(Section):
     tls_verify_hostname: bool = True
     consistency: Consistency = "LOCAL_QUORUM"
     connect_timeout_s: Seconds = Field(default=10.0, gt=0, le=600)
-    #: The server gives up on a write after 2 s by default and says so; 12 s (cqlsh: 10) leaves room
-    #: for a queue at the server, and bounds how long a silent node can hold a window open.
+    #: By default the server reports a write timeout after 2 s; 12 s (cqlsh: 10) leaves room for a
+    #: queue at the server, and bounds how long a silent node can block a window.
     request_timeout_s: Seconds = Field(default=12.0, gt=0, le=600)
 
     @model_validator(mode="after")
@@ -88,10 +88,10 @@ class BrokerSettings(Section):
     tls_ca: OptionalPath = None
     tls_cert: OptionalPath = None
     tls_key: OptionalPath = None
-    #: A message not acknowledged for this long is delivered again, beside the one still running.
-    #: Six hours is beyond any unit; a lost message is found by the ledger's sweep in seconds.
+    #: A message not acknowledged for this long is delivered again, even if its unit still runs.
+    #: No unit takes six hours; the ledger's sweep finds a lost message in seconds.
     visibility_timeout_s: Count = Field(default=21600, ge=60)
-    #: Put before every key of Celery's messages. The ledger's own keys start with `ringhaul:`.
+    #: Prefix of every key of Celery's messages. The ledger's own keys start with `ringhaul:`.
     key_prefix: str = "ringhaul:mq:"
 
     @model_validator(mode="after")
@@ -107,71 +107,71 @@ class BrokerSettings(Section):
 
 
 class LoadSettings(Section):
-    """How files are cut up and written."""
+    """How files are split into units and written."""
 
     #: 0: total / (4 x slots), at least 1 MiB and at most 64 MiB.
     unit_bytes: Bytes = Field(default=0, ge=0)
-    #: What a worker holds and encodes at a time; a unit is read block by block, never whole. Rows
-    #: of 1 kB cost 5.0 us in blocks of 1 MiB, 4.6 in 2 and in 4, as there are only a thousand to a
-    #: MiB; of small rows 2 MiB are encoded in some 16 ms: less than the requests in flight last, so
-    #: that the server does not wait for the next block.
+    #: How much a worker holds and encodes at a time; a unit is read block by block, never whole.
+    #: A row of 1 kB costs 5.0 us in blocks of 1 MiB (only a thousand rows), and 4.6 us in blocks of
+    #: 2 or 4 MiB. Encoding 2 MiB of small rows takes about 16 ms: less than the requests in flight
+    #: last, so that the server does not wait for the next block.
     block_bytes: Bytes = Field(default=2**21, ge=64 * 2**10, le=256 * 2**20)
     strategy: Strategy = "pipeline"
-    #: Per worker process. 0: as the strategy has it, see `ringhaul.load.write.base`.
+    #: Per worker process. 0: the default of the strategy, see `ringhaul.load.write.base`.
     in_flight_requests_max: Count = Field(default=0, ge=0, le=32768)
     in_flight_bytes_max: Bytes = Field(default=8 * 2**20, ge=64 * 2**10)
-    #: Of one request, for time-outs, unavailability and overload, with backoff and jitter.
+    #: Per request, after timeouts, unavailability and overload, with backoff and jitter.
     retries_max: Count = Field(default=10, ge=0, le=1000)
     max_errors: MaxErrors = "1000"
 
 
 class QuerySettings(Section):
-    """How the partial results of a query's units meet."""
+    """How the partial results of a query's units are collected."""
 
-    #: A unit's partial result above this goes to a file and not into Redis's memory.
+    #: A larger partial result of a unit goes to a file and not into Redis's memory.
     partial_bytes_max: Bytes = Field(default=4 * 2**20, ge=2**10, le=64 * 2**20)
-    #: Of those files; every worker and the command must reach it. Empty: `spill` in the command's
-    #: state folder, which is enough for workers of the same user on the same host.
+    #: Folder of those files; every worker and the command must reach it. Empty: `spill` in the
+    #: command's state folder, which suffices for workers of the same user on the same host.
     spill_dir: OptionalPath = None
 
 
 class StorageSettings(Section):
-    """What this host opens behind URLs, with its own rights, for whoever submits jobs."""
+    """Which files and URLs this host opens for submitted jobs, with its own permissions."""
 
-    #: Of inputs and outputs. Others that fsspec knows can be added.
+    #: URL schemes of inputs and outputs. Others that fsspec knows can be added.
     schemes: UrlSchemes = ("s3", "s3a", "gs", "gcs", "http", "https", "file")
-    #: Of a store that speaks S3. Empty: as the AWS configuration of the host has it.
+    #: URL of an S3-compatible store. Empty: the one in the host's AWS configuration.
     s3_endpoint_url: EndpointUrl = ""
-    #: Whether http:// and https:// may lead to loopback and private addresses.
+    #: Whether http:// and https:// may resolve to loopback and private addresses.
     private_addresses: bool = False
-    #: Folders and beginnings of URLs. Empty: no limit but the rights of the user.
+    #: Folders and URL prefixes. Empty: no limit but the permissions of the user.
     allowed_roots: Roots = ()
 
 
 class TransformSettings(Section):
-    """Code of users that this host runs for whoever submits jobs."""
+    """Which user code this host runs for submitted jobs."""
 
-    #: `module:function` patterns; what is not among them is refused.
+    #: `module:function` patterns; other functions are refused.
     allowed: TransformNames = ()
-    #: Their modules are looked for here first. Empty: among the installed packages alone.
+    #: Folder searched first for their modules. Empty: installed packages only.
     path: OptionalPath = None
 
 
 class WorkerSettings(Section):
-    """The worker processes of one host, and the leases on the units they take."""
+    """The worker processes of one host, and the leases on the units that they claim."""
 
-    #: 0: as many as there are cores that the process may use: see `config.cores`.
+    #: 0: one for each core that the process may use, see `config.cores`.
     concurrency: Count = Field(default=0, ge=0, le=1024)
     lease_s: Seconds = Field(default=60.0, ge=1)
     sweep_s: Seconds = Field(default=5.0, ge=0.1)
     unclaimed_s: Seconds = Field(default=30.0, ge=1)
-    #: Over all hosts together: opening sessions costs the cluster more than using them.
+    #: Concurrent openings over all hosts: opening sessions costs the cluster more than using them.
     session_openings_max: Count = Field(default=4, ge=1)
     session_jitter_s: Seconds = Field(default=1.0, ge=0, le=60)
     max_tasks_per_child: Count = Field(default=500, ge=1)
     time_limit_soft_s: Count = Field(default=1500, ge=10)
     time_limit_hard_s: Count = Field(default=1800, ge=11)
-    #: Touched every `sweep_s` while Redis answers, for probes that cannot afford to ask the worker.
+    #: Touched every `sweep_s` while Redis answers, for probes: pinging a worker is expensive.
     heartbeat_file: OptionalPath = None
     profile: Profile = "off"
     #: Empty: `profiles` in the state folder.
@@ -191,15 +191,15 @@ class ScheduleSettings(Section):
 
     #: Empty: `config/schedule.toml` below the current folder, else the user's own.
     file: OptionalPath = None
-    #: A run whose beat was not heard of for this long is gone on with by another. Renewed every
-    #: third of it; above the 15 s that a half-open connection to Redis may take to be noticed.
+    #: A run whose beat has been silent for this long is continued by another beat. Renewed every
+    #: third of it. Longer than the 15 s that detecting a half-open connection to Redis may take.
     lease_s: Seconds = Field(default=30.0, ge=1)
-    #: Of one beat at a time. Each is a process of some 150 MB; due times beyond wait.
+    #: Concurrent runs of one beat. Each is a process of about 150 MB; further due times wait.
     runs_max: Count = Field(default=8, ge=1, le=100)
 
 
 class LoggingSettings(Section):
-    """What is logged, and in which form. Logs go to stderr."""
+    """What is logged, and in which format. Logs go to stderr."""
 
     level: LogLevel = "INFO"
     #: auto: console on a terminal, JSON lines otherwise.
@@ -207,33 +207,33 @@ class LoggingSettings(Section):
 
 
 def state_dir_default() -> Path:
-    """`$XDG_STATE_HOME/ringhaul`, else `~/.local/state/ringhaul`."""
+    """Return `$XDG_STATE_HOME/ringhaul`, else `~/.local/state/ringhaul`."""
     return _xdg_dir("XDG_STATE_HOME", ".local/state", "state_dir")
 
 
 def cache_dir_default() -> Path:
-    """`$XDG_CACHE_HOME/ringhaul`, else `~/.cache/ringhaul`."""
+    """Return `$XDG_CACHE_HOME/ringhaul`, else `~/.cache/ringhaul`."""
     return _xdg_dir("XDG_CACHE_HOME", ".cache", "cache_dir")
 
 
 def _xdg_dir(variable: str, under_home: str, key: str) -> Path:
     base = os.environ.get(variable, "")
-    if os.path.isabs(base):  # the XDG rules say to ignore a relative one
+    if os.path.isabs(base):  # the XDG specification says to ignore a relative one
         return Path(base, "ringhaul")
     try:
         return Path.home() / under_home / "ringhaul"
     except RuntimeError as error:
         raise ConfigError(
-            f"{key} has no default, as this user has no home folder:"
+            f"{key} has no default because this user has no home folder:"
             f" set {key} or RINGHAUL_{key.upper()}"
         ) from error
 
 
 class Settings(BaseSettings):
-    """All settings, read layer by layer: what is given here, environment, file, local stack.
+    """All settings, read layer by layer: arguments, environment, file, local stack.
 
-    `config.settings.load_settings` reads the same, tells where each value came from, and words
-    what is wrong for users.
+    `config.settings.load_settings` reads the same layers, but also records where each value came
+    from and raises errors written for users.
     """
 
     model_config = SettingsConfigDict(
@@ -241,13 +241,13 @@ class Settings(BaseSettings):
         frozen=True,
         validate_default=True,
         hide_input_in_errors=True,  # it may be a URL with a password
-        case_sensitive=True,  # but for variables, see `config.layers.Environment`
+        case_sensitive=True,  # except for variables, see `config.layers.Environment`
         env_prefix=ENV_PREFIX,
-        # RINGHAUL_BROKER_KEY_PREFIX is broker.key_prefix: only the section ends at a `_`.
+        # RINGHAUL_BROKER_KEY_PREFIX is broker.key_prefix: only the first `_` ends a section.
         env_nested_delimiter="_",
         env_nested_max_split=1,
         env_ignore_empty=True,
-        enable_decoding=False,  # a list is parted by commas, and is no JSON
+        enable_decoding=False,  # lists are separated by commas, not JSON
     )
 
     cluster: ClusterSettings = ClusterSettings()
@@ -259,13 +259,13 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     logging: LoggingSettings = LoggingSettings()
-    #: Jobs' files, the embedded Valkey's data, the local stack. Made with mode 0700 when needed.
+    #: Jobs' files, the embedded Valkey's data, the local stack. Created with mode 0700 if needed.
     state_dir: Path = Field(default_factory=state_dir_default)
     #: What can be fetched again, such as Cassandra's jars.
     cache_dir: Path = Field(default_factory=cache_dir_default)
 
     def __init__(self, *, layers: tuple[Layer, ...] = (), **given: Any) -> None:
-        """`layers`: read these alone; without any, all there are, under the values `given`."""
+        """`layers`: read only these; if empty, all layers, overridden by the values `given`."""
         super().__init__(layers=layers, **given)
 
     @classmethod
@@ -277,7 +277,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The layers, the one that wins over all others first. The library adds the defaults."""
+        """Return the layers, highest precedence first. The library adds the defaults."""
         given = dict(init_settings())  # the arguments of `__init__`
         layers: tuple[Layer, ...] = given.pop("layers")
         return layers or all_layers(settings_cls, given, find_file(None), {})
@@ -293,5 +293,5 @@ class Settings(BaseSettings):
 
 
 def setting_keys() -> dict[str, FieldInfo]:
-    """Every setting by its dotted key, in order."""
+    """Return all settings by dotted key, in order."""
     return setting_fields(Settings)

@@ -1,7 +1,7 @@
 """Read all settings, and remember where each value came from.
 
-Flags win over the environment, that over `ringhaul.toml`, that over the running local stack,
-that over the defaults. Reading opens no connection and reads no secret.
+Flags override the environment, which overrides `ringhaul.toml`, which overrides the running local
+stack, which overrides the defaults. Reading opens no connection and reads no secret.
 """
 
 import os
@@ -21,9 +21,9 @@ from config.sections import Settings, setting_keys
 
 __all__ = ["ConfigError", "Described", "Loaded", "Settings", "load_settings"]
 
-#: Read by clients of object stores, whose errors may quote what they were given.
+#: Secrets in the environment that clients of object stores read, and may quote in errors.
 _SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-#: Plainer words than pydantic's, by the type of its error.
+#: Plainer phrases than pydantic's, by its error type.
 _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -40,7 +40,7 @@ _EXPECTED = {
 
 
 class Described(NamedTuple):
-    """One setting as it may be shown: no secret in it."""
+    """One setting in a form safe to show, without secrets."""
 
     key: str
     #: Ready for JSON: text, number, true or false, a list of texts, or None.
@@ -50,16 +50,16 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """The settings, and for every dotted key where its value came from."""
+    """The settings, with the origin of the value of each dotted key."""
 
     settings: Settings
     #: `flag`, `env RINGHAUL_X`, `file PATH`, `local stack` or `default`.
     origins: dict[str, str]
-    #: The `ringhaul.toml` that was read, if there was one.
+    #: The `ringhaul.toml` that was read, if any.
     config_file: Path | None
 
     def describe(self) -> list[Described]:
-        """Every setting in the order of the sections, with passwords shown as `***`."""
+        """Return all settings in the order of the sections, with passwords shown as `***`."""
         values = flat(self.settings.model_dump(mode="json"))
         return [Described(key, _shown(values[key]), self.origins[key]) for key in setting_keys()]
 
@@ -69,12 +69,12 @@ def load_settings(
     config_file: Path | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Put the layers over each other and check the result.
+    """Combine the layers and validate the result.
 
-    `flags`: values by dotted key, such as `{"cluster.port": 9043}`; a `None` is a flag not given.
-    `config_file`: read instead of the file that would be found.
-    `options`: how flags are written, such as `{"cluster.port": "--port"}`, for messages.
-    Raises `ConfigError` for a name that is no setting and for a value that cannot be used.
+    `flags`: values by dotted key, such as `{"cluster.port": 9043}`; `None`: the flag was not given.
+    `config_file`: read this file instead of searching for one.
+    `options`: names of flags for messages, such as `{"cluster.port": "--port"}`.
+    Raises `ConfigError` for an unknown setting and for an unusable value.
     """
     for name in _SECRET_VARIABLES:
         remember(os.environ.get(name, ""))
@@ -83,7 +83,7 @@ def load_settings(
     try:
         settings = Settings(layers=layers)
     except ValidationError as error:
-        raise ConfigError(*_told(error, layers)) from None  # its own text would show the values
+        raise ConfigError(*_problems(error, layers)) from None  # its own text shows the values
     origins = {
         key: next((layer.origin(key) for layer in layers if key in layer.values), "default")
         for key in setting_keys()
@@ -91,30 +91,30 @@ def load_settings(
     return Loaded(settings=settings, origins=origins, config_file=path)
 
 
-def _told(error: ValidationError, layers: Sequence[Layer]) -> list[str]:
-    """Every problem: which setting, its value, where that was written."""
+def _problems(error: ValidationError, layers: Sequence[Layer]) -> list[str]:
+    """Return a message for each problem, with the setting, its value and its origin."""
     return [
-        _told_one(problem["type"], problem["msg"], ".".join(map(str, problem["loc"][:2])), layers)
+        _problem(problem["type"], problem["msg"], ".".join(map(str, problem["loc"][:2])), layers)
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
     ]
 
 
-def _told_one(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
+def _problem(kind: str, reason: str, key: str, layers: Sequence[Layer]) -> str:
     if kind == "extra_forbidden":
-        # An unknown section is told by its own name, and not by those of what is in it.
+        # Report an unknown section under its own name, and not each setting in it.
         layer = next(layer for layer in layers if key in {*layer.values, *nested(layer.values)})
         names = [] if "." in key else sections(Settings)
         return layer.unknown(key, nearest(key, [*names, *setting_keys()]))
     reason = _EXPECTED.get(kind) or reason
     reason = reason.removeprefix("Value error, ").removeprefix("Input should be ")
     writer = next((layer for layer in layers if key in layer.values), None)
-    if writer is None:  # two settings that do not agree: the reason names them
+    if writer is None:  # two settings contradict each other: the reason names them
         return f"settings: {reason}"
     expected = reason if reason.startswith("expected") else f"expected {reason}"
     return f"{key} = {_quoted(writer.values[key])} ({writer.place(key)}): {expected}"
 
 
-#: Characters of a value in a message.
+#: How many characters of a value a message shows.
 _SHOWN_MAX = 200
 
 

@@ -1,8 +1,8 @@
-"""The kinds of value a setting can have: sizes, lists, limits, URLs, paths.
+"""Types of settings' values: sizes, lists, limits, URLs, paths.
 
-Each parser takes what a TOML file or an environment variable can hold and raises `ValueError`
-saying what was expected. None of them repeats the value: it may hold a password, and the caller
-shows it masked.
+Each parser takes a value from a TOML file or an environment variable and raises `ValueError` with
+what it expected. The message never repeats the value, which may hold a password: the caller shows
+it masked.
 """
 
 import re
@@ -27,15 +27,15 @@ _SIZE_UNITS = {
     "mib": 2**20,
     "gib": 2**30,
 }
-#: Sizes are 64-bit numbers where they are used.
+#: Sizes are used as signed 64-bit numbers.
 _BYTES_END = 2.0**63
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
-#: As in `ringhaul/ledger/limits.py`, which nothing here may import; a test holds them together.
+#: Duplicated in `ringhaul/ledger/limits.py`, which config must not import; a test compares them.
 MAX_ERRORS = re.compile(r"-1|[0-9]{1,15}|(100(?:\.0{1,4})?|[0-9]{1,2}(?:\.[0-9]{1,4})?) ?%")
 
 
 def parse_bytes(value: Any) -> Any:
-    """Bytes of a size such as `65536`, `"64 KiB"`, `"16M"` (MiB) or `"1.5 MB"`; numbers pass."""
+    """Return the bytes in a size such as `"64 KiB"`, `"16M"` (MiB) or `"1.5 MB"`; numbers pass."""
     if not isinstance(value, str):
         return value
     match = _SIZE.fullmatch(value.strip())
@@ -48,7 +48,7 @@ def parse_bytes(value: Any) -> Any:
 
 
 def parse_max_errors(value: Any) -> str:
-    """`"1000"` (records), `"0.5%"` (share of the records) or `"-1"` (no limit), as text.
+    """Return an error limit as text: `"1000"` records, `"0.5%"` of them, or `"-1"` for no limit.
 
     A number has up to 15 digits, a share up to four decimals.
     """
@@ -62,7 +62,8 @@ def parse_max_errors(value: Any) -> str:
 
 
 def check_broker_url(url: str) -> str:
-    """Empty, or `redis://` or `rediss://` with a host; a password and a database may be there."""
+    """Return `url` if it is empty, or `redis://` or `rediss://` with a host; a password and a
+    database are optional."""
     if not url:
         return url
     expected = "expected redis://host:port/database, or rediss:// for TLS"
@@ -77,49 +78,50 @@ def check_broker_url(url: str) -> str:
 
 
 def check_contact_points(points: tuple[str, ...]) -> tuple[str, ...]:
-    """Host names or addresses. A single colon is a port (IPv6 addresses have two or more)."""
+    """Return `points` if all are host names or addresses. A single colon means a port, which is
+    refused (IPv6 addresses have two or more)."""
     for point in points:
         if not point or re.search(r"[\s/@]", point) or point.count(":") == 1:
             raise ValueError(
-                "expected host names or addresses parted by commas, without a port"
-                " (the port of all of them is cluster.port)"
+                "expected host names or addresses separated by commas, without a port"
+                " (cluster.port is the port of all of them)"
             )
     return points
 
 
 def check_host_ids(host_ids: tuple[str, ...]) -> tuple[str, ...]:
-    """UUIDs, in the spelling in which nodes give them."""
+    """Return the UUIDs in the spelling that nodes use."""
     try:
         return tuple(str(UUID(host_id)) for host_id in host_ids)
     except ValueError:
         raise ValueError(
-            "expected host ids parted by commas, as `nodetool info` shows them"
+            "expected host ids separated by commas, as `nodetool info` shows them"
         ) from None
 
 
 def check_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Absolute folders, and beginnings of URLs without user, query and dots."""
+    """Return `roots` if all are absolute folders or URL prefixes, without user, query and dots."""
     for root in roots:
         url = "://" in root
         parts = root.partition("://")[2].split("/") if url else root.split("/")
         if not (url or root.startswith("/")) or {"@", "?"} & set(root) or {".", ".."} & set(parts):
             raise ValueError(
-                "expected absolute folders and beginnings of URLs parted by commas, such as"
+                "expected absolute folders and URL prefixes separated by commas, such as"
                 " /data,s3://bucket/in"
             )
     return roots
 
 
 def check_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
-    """Beginnings of URLs, without their `://`."""
+    """Return `schemes` if all are URL schemes, without `://`."""
     for scheme in schemes:
         if not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
-            raise ValueError("expected kinds of URL parted by commas, such as s3,https")
+            raise ValueError("expected URL schemes separated by commas, such as s3,https")
     return schemes
 
 
 def check_endpoint_url(url: str) -> str:
-    """Empty, or `http://` or `https://` with a host and nothing secret."""
+    """Return `url` if it is empty, or `http://` or `https://` with a host and without a user."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
         raise ValueError("expected http://host:port or https://host:port")
@@ -127,11 +129,12 @@ def check_endpoint_url(url: str) -> str:
 
 
 def check_transform_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Patterns of functions, in which a * stands for any part of a name."""
+    """Return `names` if all are patterns of functions, in which * stands for any part of a name."""
     for name in names:
         if not re.fullmatch(r"[\w.*]+:[\w*]+", name):
             raise ValueError(
-                "expected functions as module:function parted by commas, such as etl:mask,etl:split"
+                "expected functions as module:function, separated by commas, such as"
+                " etl:mask,etl:split"
             )
     return names
 
@@ -158,7 +161,7 @@ def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-#: Python takes `true` for 1, so a number has to say that it is none.
+#: Python treats `true` as 1, so number types must refuse it explicitly.
 Count = Annotated[int, BeforeValidator(_no_bool)]
 Bytes = Annotated[int, BeforeValidator(_no_bool), BeforeValidator(parse_bytes)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]

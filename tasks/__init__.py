@@ -6,7 +6,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """`tasks.app`, made when it is asked for: commands that only look do without Celery."""
+    """Create `tasks.app` on first access: commands that only read the ledger do without Celery."""
     if name != "app":
         raise AttributeError(f"module 'tasks' has no attribute {name!r}")
     from tasks.application import app

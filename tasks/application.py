@@ -1,8 +1,8 @@
 """The Celery application object. Importing this reads no settings and opens no connection.
 
-Settings are read from the environment and `ringhaul.toml` when they are first needed, so that
-every way to start a worker (`ringhaul worker`, `celery -A tasks worker`, a container) means the
-same. Flags of the `ringhaul` command reach its workers through the environment.
+Settings are read from the environment and `ringhaul.toml` on first use, so every way to start a
+worker (`ringhaul worker`, `celery -A tasks worker`, a container) behaves the same. Flags of the
+`ringhaul` command reach its workers through the environment.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ for _name, _value in WORKER_ENVIRONMENT.items():
     os.environ.setdefault(_name, _value)
 
 
-# Whatever is in the broker, a message costs no worker: see `transport`.
+# No message in the broker, however malformed, may crash a worker: see `transport`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "tasks.transport:UnitTransport"
 
 
 class InstalledLoader(AppLoader):  # type: ignore[misc]
-    """Imports what is installed. Celery's own loader puts the current folder first meanwhile, so
-    that a `numpy.py` that happens to be there is run in place of numpy."""
+    """Loader that imports installed modules only. Celery's own loader puts the current folder
+    first, so a `numpy.py` that happens to lie there would run in place of numpy."""
 
     def import_from_cwd(self, module: str, imp: Any = None, package: str | None = None) -> Any:
-        """A module, from everywhere but the current folder."""
+        """Import a module from anywhere but the current folder."""
         return (imp or self.import_module)(module, package=package)
 
 
 class UnitCelery(Celery):  # type: ignore[misc]
-    """Celery with our worker, however it is started."""
+    """Celery application that uses our worker class, however the worker is started."""
 
     events_cls = "tasks.events:UnitEvents"
 

@@ -1,4 +1,4 @@
-"""The base of all unit tasks: word of lost processes reaches the ledger at once."""
+"""Base class of all unit tasks: reports a lost process to the ledger at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def attempt_token(task_id: str, hostname: str, pid: int) -> str:
-    """Names one attempt of a unit: the same message on another process is another attempt."""
+    """Return the token of one attempt. The same message in another process is a new attempt."""
     return f"{task_id}@{hostname}:{pid}"
 
 
@@ -28,7 +28,8 @@ class UnitRequest(Request):  # type: ignore[misc]
     """A unit's request as the worker's parent process sees it."""
 
     def send_event(self, type: str, **fields: Any) -> None:
-        """Events, which whoever reads Redis sees, and Flower, hold words of errors, tracebacks."""
+        """Send an event with its secrets masked: it may carry error messages and tracebacks, which
+        anyone with access to Redis or Flower can read."""
         shown = {
             name: mask(value) if isinstance(value, str) else value for name, value in fields.items()
         }
@@ -37,10 +38,10 @@ class UnitRequest(Request):  # type: ignore[misc]
     def on_failure(
         self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False
     ) -> None:
-        """When the process that ran the unit is gone, end its lease now.
+        """End the unit's lease now if the process that ran it has died.
 
-        Without this the unit waits for its lease to run out. The lease's end is only a short cut;
-        where the process was is known only here.
+        Otherwise the unit waits until its lease runs out. Ending the lease is only a short cut, but
+        where the process was in its unit is known only here.
         """
         error = exc_info.exception
         if isinstance(error, ExceptionWithTraceback):
@@ -53,7 +54,7 @@ class UnitRequest(Request):  # type: ignore[misc]
                 lost = LostAttempt(facts["job"], facts["unit"], facts["epoch"], token, loss)
                 LOST.tell(open_ledger(process_settings(), PARENT_PATIENCE_MS), lost)
             except Exception:
-                log.exception("could not tell the ledger of a lost process")
+                log.exception("could not report a lost process to the ledger")
         super().on_failure(exc_info, send_failed_event, return_ok)
 
 

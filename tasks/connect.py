@@ -1,4 +1,4 @@
-"""From settings to connections: the ledger's Redis and the cluster."""
+"""Turn settings into connections to the ledger's Redis and to the cluster."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PARENT_PATIENCE_MS = 1000
 
 
 def open_ledger(settings: Settings, patience_ms: int | None = None) -> Ledger:
-    """The ledger in the broker's Redis; it connects when first used.
+    """Return the ledger in the broker's Redis; it connects on first use.
 
-    `patience_ms`: how long a call goes on trying while Redis is away; None: as long as is usual.
+    `patience_ms`: how long a call retries while Redis is unavailable; None: the default.
     """
     from ringhaul.ledger.connection import PATIENCE_MS, connect  # redis-py: slow to import
     from ringhaul.ledger.ledger import Ledger
@@ -41,7 +41,7 @@ def open_ledger(settings: Settings, patience_ms: int | None = None) -> Ledger:
 
 
 def cluster_config(settings: Settings) -> ClusterConfig:
-    """What the engine needs to know of the cluster, the password read from its file."""
+    """Return the connection settings for the cluster, with the password read from its file."""
     from ringhaul.cluster.connect import ClusterConfig  # the driver: slow to import
 
     cluster = settings.cluster
@@ -67,13 +67,13 @@ def cluster_config(settings: Settings) -> ClusterConfig:
 
 
 def use_storage(settings: Settings) -> None:
-    """Let this process open what its settings allow behind URLs, and no more."""
+    """Restrict this process to the paths and URLs that its settings allow."""
     set_access(storage_access(settings))
 
 
 def storage_access(settings: Settings) -> Access:
-    """What this host may open for jobs. Of its state folder, which holds a password, that is what
-    jobs keep there: streams, and partial results."""
+    """Return what this host may open for jobs. In its state folder, which holds a password, that is
+    only what jobs keep there: streams and partial results."""
     limits = settings.storage.model_dump()
     if roots := settings.storage.allowed_roots:
         kept = [str(settings.state_dir.absolute() / name) for name in ("spool", "spill")]

@@ -1,10 +1,10 @@
-"""Events of a worker, none of which waits for a broker that is away.
+"""Worker events that never block on an unavailable broker.
 
-Celery sends a worker's heartbeat with retries that have no end, in the main thread of its parent
-process. Every few seconds there is one, so a worker whose broker goes away soon stands in such a
-loop: it sees neither a signal to stop nor processes that hang, and only the broker's return frees
-it. What cannot be sent is kept and sent later; the consumer finds the broken connection by itself,
-and its own loop of retries heeds signals.
+Celery sends a worker's heartbeat every few seconds, with endless retries, in the main thread of the
+parent process. A worker whose broker goes away is therefore soon stuck in such a loop: it notices
+neither a signal to stop nor hung processes, and only the broker's return frees it. Here an event
+that cannot be sent is buffered and sent later. The consumer detects the broken connection itself,
+and its retry loop does react to signals.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from celery.events.dispatcher import EventDispatcher
 
 
 class UnitDispatcher(EventDispatcher):  # type: ignore[misc]
-    """Sends an event once, or keeps it for later."""
+    """Dispatcher that tries to send an event once, and buffers it if that fails."""
 
     def send(self, type: str, *args: Any, retry: bool = False, **fields: Any) -> Any:
-        """Send or keep the event. `retry` is what Celery's heartbeat asks for; it is not heeded."""
+        """Send or buffer the event. `retry`, which Celery's heartbeat sets, is ignored."""
         return super().send(type, *args, retry=False, **fields)
 
 
 class UnitEvents(Events):  # type: ignore[misc]
-    """What the application makes its dispatchers of."""
+    """Factory with which the application creates its dispatchers."""
 
     dispatcher_cls = "tasks.events:UnitDispatcher"

@@ -1,4 +1,4 @@
-"""The kernels, which numba compiles once per machine and loads from its cache."""
+"""The compiled kernels: numba compiles them once per machine and then loads them from its cache."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ log = logging.getLogger(__name__)
 
 
 def warm_up() -> None:
-    """Load them all, some 0.4 s, or compile them, some seconds the first time on a machine.
+    """Load all kernels (about 0.4 s), or compile them (some seconds, the first time on a machine).
 
-    A worker without them still loads files: what is wrong is logged, and told by the first read.
+    A failure is only logged, since a worker without kernels can still load files; the first read
+    reports it.
     """
     try:
         from ringhaul.cql import decode, spell

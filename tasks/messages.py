@@ -1,9 +1,8 @@
-"""What a message in the broker must look like to be taken. Pure.
+"""Validation of broker messages before kombu decodes them. Pure.
 
-Celery and kombu trust what they find in a queue: an item that is no JSON ends the worker, and a
-header unpacks a compressed body of any size. Ours are small, JSON, and never compressed, so that
-anything else is dropped before kombu decodes it. The unit that it may have stood for is issued
-again by the sweep.
+Celery and kombu trust what they find in a queue: an item that is not JSON ends the worker, and a
+header can have a compressed body of any size unpacked. Our messages are small, JSON and never
+compressed, so anything else is dropped. If it stood for a unit, the sweep issues that unit again.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger.keys import job_key
 from tasks.names import TaskNames
 
-#: Those of units have some 1,200 bytes; what workers answer to Flower's questions has some 10,000.
+#: Messages of units have about 1,200 bytes, workers' replies to Flower about 10,000.
 MESSAGE_BYTES_MAX = 1 << 20
 
 #: Kombu has no types.
@@ -28,16 +27,16 @@ loads: Any = kombu.utils.json.loads
 _TASKS = frozenset(
     {TaskNames.LOAD_UNIT, TaskNames.VERIFY_UNIT, TaskNames.READ_UNIT, TaskNames.ASK_UNIT}
 )
-#: Headers that Celery acts on and that ours leave empty.
+#: Headers that Celery acts on and that our messages leave empty.
 _EMPTY = ("eta", "expires", "group", "chord", "stamped_headers", "shadow", "retries")
 _TEXTS = ("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "lang")
 _NUMBER_MAX = 10**15
 
 
 def why_unfit(item: object, queue: str) -> str:
-    """Why an item of `queue` is not to be given to kombu, in words; empty: it may be."""
+    """Return why an item of `queue` must not reach kombu, as a phrase; empty if it may."""
     if not isinstance(item, bytes | str):
-        return "it is no text"
+        return "it is not text"
     if len(item) > MESSAGE_BYTES_MAX:
         return f"it is longer than {MESSAGE_BYTES_MAX:,} bytes"
     try:
@@ -47,19 +46,19 @@ def why_unfit(item: object, queue: str) -> str:
             _check_unit(message["headers"], body)
     except _Unfit as error:
         return str(error)
-    except Exception as error:  # whatever a hostile text makes a parser raise
+    except Exception as error:  # hostile input may make a parser raise anything
         return f"it cannot be read ({type(error).__name__})"
     return ""
 
 
 class _Unfit(Exception):
-    """Not a message of ours, with the reason."""
+    """The item is not one of our messages; carries the reason."""
 
 
 def _body(message: Any) -> Any:
-    """The decoded body of a message of kombu's form."""
+    """Return the decoded body of a message in kombu's format. Raises `_Unfit`."""
     if not isinstance(message, dict):
-        raise _Unfit("it is no object")
+        raise _Unfit("it is not a JSON object")
     properties, headers = message.get("properties"), message.get("headers")
     if not isinstance(properties, dict) or not isinstance(headers, dict):
         raise _Unfit("it has no properties or headers")
@@ -67,21 +66,21 @@ def _body(message: Any) -> Any:
     if not isinstance(place, dict) or not all(
         isinstance(place.get(name), str) for name in ("exchange", "routing_key")
     ):
-        raise _Unfit("it does not say where it goes")
+        raise _Unfit("it names no exchange and routing key")
     if not isinstance(properties.get("delivery_tag"), str):
-        raise _Unfit("it has no tag")
+        raise _Unfit("it has no delivery tag")
     if headers.get("compression") or message.get("content-type") != "application/json":
         raise _Unfit("it is compressed, or not JSON")
     if message.get("content-encoding") not in ("utf-8", "UTF-8"):
         raise _Unfit("it is not UTF-8")
     body, encoding = message.get("body"), properties.get("body_encoding")
     if not isinstance(body, str) or encoding not in ("base64", None):
-        raise _Unfit("its body has another encoding")
+        raise _Unfit("its body is not encoded in base64")
     text = base64.b64decode(body, validate=True) if encoding else body.encode()
-    loads(text)  # with what kombu makes of objects that name a type
+    loads(text)  # including the objects that kombu builds from typed JSON
     found = json.loads(text)
     if not isinstance(found, dict | list):
-        raise _Unfit("its body is no object")
+        raise _Unfit("its body is neither a JSON object nor a list")
     return found
 
 
@@ -104,8 +103,8 @@ def _check_unit(headers: dict[str, Any], body: Any) -> None:
         raise _Unfit("it is not about a unit")
     numbers = (facts["unit"], facts["epoch"])
     if not all(type(number) is int and 0 <= number < _NUMBER_MAX for number in numbers):
-        raise _Unfit("its unit or epoch is no number")
+        raise _Unfit("its unit or epoch is not a number")
     try:
         job_key(facts["job"], "meta")
     except (UsageError, TypeError):
-        raise _Unfit("its job is no job id") from None
+        raise _Unfit("its job is not a job id") from None

@@ -1,4 +1,4 @@
-"""Names that messages carry; a name never changes its meaning."""
+"""Task names carried by messages. The meaning of a name never changes."""
 
 
 class TaskNames:

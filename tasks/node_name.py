@@ -1,5 +1,5 @@
-"""By which host this worker is known: the one in its name, as in `--hostname worker1@host1`, which
-may be another than the machine's own."""
+"""The host name under which this worker is known: the one in its node name (`--hostname
+worker1@host1`), which may differ from the machine's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _nodename = ""
 
 
 def set_nodename(name: str) -> None:
-    """Tell this process, and those that it forks, the name of its worker."""
+    """Set the worker's node name for this process and those that it forks."""
     global _nodename
     _nodename = name
 
 
 def worker_host() -> str:
-    """The host in the worker's name, else the machine's."""
+    """Return the host in the worker's node name, or the machine's if it has none."""
     return _nodename.partition("@")[2] or socket.gethostname()

@@ -1,9 +1,9 @@
-"""The queue of a job that has workers of its own, until nothing of it is left.
+"""Private queues of jobs that have dedicated workers, and their removal.
 
-Celery makes a queue for whoever listens or sends to it, and never takes one away: its bindings stay
-in Redis, and the messages that nobody took. So the command that had the workers removes the queue
-at its end. Whatever comes to it afterwards goes when the job is forgotten: messages that a killed
-worker had taken are put back hours later, and a command that was killed removes nothing.
+Celery creates a queue for every consumer or sender and never deletes one: its bindings and its
+unread messages stay in Redis. So the command that started the workers removes the queue when it
+ends. What is left or arrives later is removed when the job is forgotten: messages that a killed
+worker had taken are put back hours later, and a killed command removes nothing.
 """
 
 from __future__ import annotations
@@ -16,38 +16,39 @@ from ringhaul.ledger import keys
 if TYPE_CHECKING:
     from ringhaul.ledger.connection import Caller
 
-#: Not that of all loads: a job may have the name of a data centre, which has a queue there.
+#: Differs from the prefix of shared load queues: those end in the name of a data centre, and a job
+#: id may be the same.
 _BEGINNING = "ringhaul.own."
-#: What Celery's transport makes for a queue with an exchange of its name, behind the prefix of its
-#: keys: who is bound to the exchange, who is so for good, and the messages.
+#: The keys, after the key prefix, that Celery's transport creates for a queue and its exchange of
+#: the same name: bindings, permanent bindings, and messages.
 _LAYOUT = ("_kombu.binding.%s", "_kombu.binding_permanent.%s", "%s")
 
 
 def private_queue(job_id: str) -> str:
-    """The queue of a job that has workers of its own: they take no other job's units, which may
-    be for another cluster, and nobody else takes theirs."""
+    """Return the queue of a job with dedicated workers. They take no other job's units, which may
+    be for another cluster, and no other worker takes theirs."""
     return f"{_BEGINNING}{job_id}"
 
 
 def note_queues(caller: Caller, queues: Iterable[str]) -> None:
-    """Say that these private queues are in use now. Raises as `Caller.command` does."""
+    """Record that these private queues are in use now. Raises as `Caller.command` does."""
     seconds, _ = caller.command("TIME")
     for queue in queues:
         caller.command("ZADD", keys.QUEUES, seconds * 1000, queue.removeprefix(_BEGINNING))
 
 
 def remove_queue(caller: Caller, prefix: str, job_id: str) -> None:
-    """Remove a job's queue, with its messages. Nobody may be listening any more.
+    """Remove a job's queue and its messages. It must not have consumers any more.
 
-    `prefix`: of the keys of Celery's messages. Raises as `Caller.command` does.
+    `prefix`: key prefix of Celery's messages. Raises as `Caller.command` does.
     """
     queue = private_queue(job_id)
     caller.command("DEL", *(prefix + layout % queue for layout in _LAYOUT))
 
 
 def remove_forgotten(caller: Caller, prefix: str) -> None:
-    """Remove what is left of the queues of jobs that are forgotten. Raises as `Caller.script`."""
-    from ringhaul.ledger.forget import forget_gone  # redis-py: not for commands that only ask
+    """Remove the queues of forgotten jobs. Raises as `Caller.script` does."""
+    from ringhaul.ledger.forget import forget_gone  # redis-py: slow to import, not always needed
 
     for job_id in forget_gone(caller, keys.QUEUES):
         remove_queue(caller, prefix, job_id)

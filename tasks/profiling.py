@@ -1,14 +1,14 @@
-"""Profiles of worker processes: where their time goes, one file for each process.
+"""Profiles of worker processes, one file for each process.
 
-Two ways to look, set by `worker.profile`:
+`worker.profile` selects the profiler:
 
-- `cprofile`: Python's own profiler counts every call of the units that a process runs, in the
-  thread that runs them, by the clock: waiting for an answer is time too.
-- `pyspy`: the program py-spy looks from outside at what all threads are busy with, a hundred times
-  a second; waiting is left out, and the process hardly slows down.
+- `cprofile`: Python's own profiler records every call in the thread that runs the units, in wall
+  clock time: waiting for a response counts.
+- `pyspy`: the program py-spy samples all threads from outside, a hundred times a second; waiting
+  does not count, and the process hardly slows down.
 
-A profile is written when its process ends and, by `cprofile`, between units as well: what a process
-that was killed had found out by then is there.
+A profile is written when its process ends. `cprofile` also writes between units, so that a process
+that is killed leaves a profile.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from ringhaul.new_file import new_file
 
 log = logging.getLogger(__name__)
 
-#: File names end in these; `pstats` reads the one, speedscope.app shows the other.
+#: File name suffixes; `pstats` reads the first kind, speedscope.app shows the second.
 CPROFILE_SUFFIX = ".prof"
 PYSPY_SUFFIX = ".speedscope.json"
 
-#: Between two writings of a profile that goes on. One takes some 10 ms.
+#: Minimum time between two writes of a running profile. A write takes about 10 ms.
 WRITE_EVERY_S = 1.0
-#: How long py-spy may take to write, which is part of the time a process has to end in.
+#: How long py-spy may take to write. It is part of the time that a process has to exit.
 PYSPY_STOP_S = 5.0
 
-#: prctl(2): who may trace this process where the kernel lets parents trace their children alone.
+#: prctl(2): sets which process may trace this one, where the kernel lets only parents do so.
 _PR_SET_PTRACER = 0x59616D61
-_ANYBODY = ctypes.c_ulong(-1)
+_ANY_PROCESS = ctypes.c_ulong(-1)
 
 
 class Profiler:
-    """What is told of a process; this one, which looks at nothing, is there when none is wanted."""
+    """Profiler interface. This base class records nothing, for workers without a profile."""
 
     def unit_started(self) -> None:
-        """The process begins to work on a unit."""
+        """Called when the process starts a unit."""
 
     def unit_ended(self) -> None:
-        """It does so no more, however the unit ended."""
+        """Called when the unit has ended, successfully or not."""
 
     def stop(self) -> None:
-        """The process is about to end: write."""
+        """Write the profile; called before the process exits."""
 
 
 def prepare_profiles(settings: Settings) -> Path | None:
-    """The folder that profiles go to, made if need be; None when none are wanted.
+    """Return the folder for profiles, created if missing; None if profiling is off.
 
-    Raises `UsageError` when it cannot be made, or py-spy is asked for and not installed.
+    Raises `UsageError` if it cannot be created, or if py-spy is needed and not installed.
     """
     worker = settings.worker
     if worker.profile == "off":
@@ -74,12 +74,12 @@ def prepare_profiles(settings: Settings) -> Path | None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"no folder for profiles at {folder}: {error.strerror}") from error
+        raise UsageError(f"cannot create {folder} for profiles: {error.strerror}") from error
     return folder
 
 
 def py_spy() -> str:
-    """Where the program py-spy is. Raises `UsageError` when it is not installed."""
+    """Return the path of the program py-spy. Raises `UsageError` if it is not installed."""
     beside = Path(sys.executable).with_name("py-spy")  # in an environment that is not activated
     found = str(beside) if beside.is_file() else shutil.which("py-spy")
     if not found:
@@ -92,7 +92,7 @@ def py_spy() -> str:
 
 
 def start_profiler(settings: Settings) -> Profiler:
-    """The profiler of this process, as its settings have it. Raises as `prepare_profiles`."""
+    """Start the profiler that the settings name. Raises as `prepare_profiles` does."""
     folder = prepare_profiles(settings)
     if folder is None:
         return Profiler()
@@ -104,7 +104,7 @@ def start_profiler(settings: Settings) -> Profiler:
 
 
 class CallProfiler(Profiler):
-    """Counts calls while a unit runs, and not while the process waits for the next one."""
+    """cProfile, active while a unit runs and not while the process waits for the next one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -124,7 +124,7 @@ class CallProfiler(Profiler):
         self._write()
 
     def _write(self) -> None:
-        """Write what was counted so far, all at once for whoever reads the folder meanwhile."""
+        """Write the profile so far, atomically: the folder may be read meanwhile."""
         self._profile.create_stats()
         if not self._profile.stats:  # no unit was run; pstats refuses an empty file
             return
@@ -136,26 +136,26 @@ class CallProfiler(Profiler):
 
 
 class SamplingProfiler(Profiler):
-    """py-spy, looking at this process from its start to its end."""
+    """py-spy, sampling this process from start to exit."""
 
     def __init__(self, path: Path, program: str) -> None:
         self._path = path
-        _let_trace(_ANYBODY)  # py-spy begins before its process id is known
+        _let_trace(_ANY_PROCESS)  # py-spy starts tracing before its process id is known
         self._process = subprocess.Popen(
             [
                 *(program, "record", "--pid", str(os.getpid()), "--output", str(path)),
                 *("--format", "speedscope", "--function", "--hideprogress"),
             ],
             stdin=subprocess.DEVNULL,
-            # What goes wrong is told on stderr: in the worker's log.
+            # stderr, where py-spy reports errors, goes to the worker's log.
             stdout=subprocess.DEVNULL,
-            # Ctrl-C in the terminal is for the worker, which still has units to end.
+            # Ctrl-C in the terminal must reach the worker only, which still has units to finish.
             start_new_session=True,
         )
         _let_trace(ctypes.c_ulong(self._process.pid))
 
     def stop(self) -> None:
-        """Have py-spy write. It listens to SIGINT alone, and only when it is up itself."""
+        """Make py-spy write. It reacts only to SIGINT, and only once it is up."""
         deadline = time.monotonic() + PYSPY_STOP_S
         while self._process.poll() is None and time.monotonic() < deadline:
             self._process.send_signal(signal.SIGINT)
@@ -167,12 +167,12 @@ class SamplingProfiler(Profiler):
         if not self._path.exists():
             log.warning(
                 "py-spy ended with code %s and wrote no profile of this process; "
-                "what it said is above, if anything (it may need the right to trace processes)",
+                "any output of it is above (it may need permission to trace processes)",
                 self._process.returncode,
             )
 
 
 def _let_trace(tracer: ctypes.c_ulong) -> None:
-    """Let a process trace this one. Where nobody asks for that there is nothing to do."""
+    """Allow a process to trace this one. Only Linux needs this."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PTRACER, tracer, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Publish units: a message is a hint that a unit may be claimed, carrying three numbers."""
+"""Publish units. A message only hints that a unit may be claimed: job, unit number and epoch."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from ringhaul.ledger.sweep import Publish, top_up
 from ringhaul.ledger.workers import Worker, Workers
 from tasks.names import TaskNames
 
-#: Units that may be out at once for each worker process, over all jobs: one that is worked on and
-#: one that waits, so that nobody waits for the next message, and half of the fleet may die before
-#: the other half runs out of work. No more: a new job's units queue up behind those that wait.
+#: Published units per worker process, over all jobs: one in progress and one waiting. So no process
+#: waits for its next message, and half of the fleet may die before the other half runs out of work.
+#: Not more, because a new job's units queue up behind those that wait.
 UNITS_PER_SLOT = 2
 
 
-#: The task of a kind of job; all others read token ranges.
+#: Task by kind of job; all other kinds read token ranges.
 _TASKS = {
     "load": TaskNames.LOAD_UNIT,
     "verify": TaskNames.VERIFY_UNIT,
     "lookup": TaskNames.ASK_UNIT,
     "exec": TaskNames.ASK_UNIT,
 }
-#: How old a look at the workers may be that decides on a queue.
+#: How long a list of live workers is cached for choosing queues.
 SEEN_S = 1.0
 _seen: tuple[float, Sequence[Worker]] = (-SEEN_S, ())
 
 
 def windows(ledger: Ledger) -> Callable[[str], int]:
-    """How many units each job may have out now: its share of the workers that are alive."""
+    """Return a function from job to the units it may have published: its share of live workers."""
     shares = fleet_windows(look_at_fleet(ledger.caller))
-    # A job that is not among them does not run, or has begun just now: it may have a first unit.
+    # A job that is missing is not running or has only just started: allow a first unit.
     return lambda job: shares.get(job, 1)
 
 
 def fleet_windows(fleet: Fleet) -> dict[str, int]:
-    """The windows of the jobs that run, by job.
+    """Return the window of each running job: how many of its units may be published at once.
 
-    Jobs share the workers that consume their queue, by priority; one that limits what is in
-    flight has no more units out than that.
+    Jobs share the workers that consume their queue, by priority. A job with an in-flight limit has
+    no more units published than that.
     """
     by_queue: dict[str, dict[str, OpenJob]] = {}
     for name, job in fleet.jobs.items():
@@ -64,23 +64,23 @@ def _want(job: OpenJob) -> Want:
 
 
 def publish_next(ledger: Ledger, job: str) -> None:
-    """Publish what the window of a job has room for."""
+    """Publish units of a job until its window is full."""
     top_up(ledger, job, windows(ledger)(job), publisher(ledger))
 
 
 def publisher(ledger: Ledger) -> Publish:
-    """`publish_units` for the sweeps of the ledger."""
+    """Return `publish_units` bound to `ledger`, for its sweeps."""
     return partial(publish_units, ledger)
 
 
 def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
     """Send a message for each unit to the job's queue.
 
-    A message that gets lost costs time, not data: the sweep issues the unit again.
-    Raises `LedgerUnavailable` when the broker does not serve.
+    A lost message costs time, not data: the sweep issues the unit again.
+    Raises `LedgerUnavailable` if the broker is unavailable.
     """
 
-    from tasks.application import app  # Celery, which a command imports once its worker starts
+    from tasks.application import app  # Celery: a command imports it only once its worker starts
 
     label = issued.queue or QUEUE_LOAD
     task = _TASKS.get(issued.kind or "load", TaskNames.READ_UNIT)
@@ -91,18 +91,18 @@ def publish_units(ledger: Ledger, job: str, issued: Issued) -> None:
                 task,
                 queue=queue,
                 kwargs={"job": job, "unit": unit, "epoch": issued.epoch},
-                # What Flower shows and searches (`kwargs:job=...`).
+                # Shown and searched by Flower (`kwargs:job=...`).
                 kwargsrepr=repr({"job": job, "unit": unit}),
             )
-        except OperationalError as error:  # Celery's word for a broker that is away
+        except OperationalError as error:  # raised by Celery if the broker is unavailable
             raise LedgerUnavailable(f"Redis takes no messages: {error}") from error
 
 
 def queue_of(label: str, workers: Sequence[Worker]) -> str:
-    """The queue for a job's units now: the first in its label that one of `workers` consumes.
+    """Return the queue for a job's units: the first in its label that one of `workers` consumes.
 
-    Once the last worker of a data centre is gone, units go to the next queue; those that were on
-    their way to it are found by the sweep, since nobody claims them.
+    Once the last worker of a data centre is gone, units go to the next queue. The sweep issues the
+    units in the abandoned queue again, since they are never claimed.
     """
     names = (label or QUEUE_LOAD).split(",")
     consumed = {queue for worker in workers for queue in worker.queues}
@@ -110,7 +110,7 @@ def queue_of(label: str, workers: Sequence[Worker]) -> str:
 
 
 def _alive(ledger: Ledger) -> Sequence[Worker]:
-    """The workers that are alive, as of a moment ago: units are published many times a second."""
+    """Return the live workers, cached for `SEEN_S`: units are published many times a second."""
     global _seen
     now = time.monotonic()
     if now - _seen[0] > SEEN_S:

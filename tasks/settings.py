@@ -9,5 +9,5 @@ from config.settings import Settings, load_settings
 
 @cache
 def process_settings() -> Settings:
-    """The settings of this process, read once."""
+    """Return the settings of this process, read once."""
     return load_settings().settings

@@ -1,6 +1,7 @@
-"""Celery's signals: a session per pool process, opened after the fork, closed before the exit.
+"""Receivers of Celery's signals: set up and close what the parent and each pool process need.
 
-Receivers of one signal run in the order in which they stand here.
+Receivers of the same signal run in the order of this file. A pool process opens its session after
+the fork and closes it before it exits.
 """
 
 from __future__ import annotations
@@ -30,44 +31,45 @@ from tasks.settings import process_settings
 
 log = logging.getLogger(__name__)
 
-#: "0": this worker takes units of loads only.
+#: Environment variable; "0": this worker takes only units of loads.
 READS_VARIABLE = "_RINGHAUL_READS"
 
-#: Of this process.
+#: The profiler of this process.
 _profiler = Profiler()
 
 
 @setup_logging.connect(weak=False)
 def on_setup_logging(**_: Any) -> None:
-    """Logs in the house's form; connecting here keeps Celery from configuring its own."""
+    """Set up our log format; a receiver of this signal keeps Celery from configuring its own."""
     set_up_logging(process_settings().logging, plain=as_line)
 
 
 @worker_init.connect(weak=False)
 def on_worker_name(sender: Any, **_: Any) -> None:
-    """Results are told by the name that the worker was given."""
+    """Remember the worker's node name, which results and errors carry."""
     set_nodename(sender.hostname)
 
 
 @worker_init.connect(weak=False)
 def on_worker_init_units(**_: Any) -> None:
-    """Know which processes are in the middle of a unit when the worker is to stop."""
+    """Track which processes are working on a unit, for the shutdown."""
     UNITS.open()
 
 
 @worker_init.connect(weak=False)
 def on_worker_init_trails(**_: Any) -> None:
-    """Know where a process was that hangs or dies. Without a place for that, nobody knows."""
+    """Track where each process is, so that a hang or a crash can be located. Optional: a failure
+    is only logged."""
     try:
         TRAILS.open()
     except OSError as error:
-        log.warning("where processes are that hang will not be known: %s", error)
+        log.warning("hung processes cannot be detected: no place for their traces: %s", error)
 
 
 @worker_init.connect(weak=False)
 def on_worker_init(**_: Any) -> None:
-    """Load the compiled kernels of the read side in the parent: its children then share them, about
-    100 MB each. A worker for the length of a load has no use for them."""
+    """Load the compiled kernels for reads in the parent, so that its children share them (about
+    100 MB each). A worker started for a load does not need them."""
     if os.environ.get(READS_VARIABLE, "1") != "0":
         from tasks.kernels import warm_up
 
@@ -76,16 +78,16 @@ def on_worker_init(**_: Any) -> None:
 
 @worker_process_init.connect(weak=False)
 def on_process_init_trail(**_: Any) -> None:
-    """Leave breadcrumbs for the parent."""
+    """Start leaving breadcrumbs for the parent process."""
     try:
         TRAILS.begin()
     except OSError as error:
-        log.warning("where this process is will not be known: %s", error)
+        log.warning("if this process hangs, that cannot be detected: %s", error)
 
 
 @worker_process_init.connect(weak=False)
 def on_process_init_profile(**_: Any) -> None:
-    """Profile this child if its settings ask for it. Without its profile it is still of use."""
+    """Profile this process if the settings say so. It still serves if that fails."""
     global _profiler
     try:
         _profiler = start_profiler(process_settings())
@@ -95,35 +97,35 @@ def on_process_init_profile(**_: Any) -> None:
 
 @task_prerun.connect(weak=False)
 def on_unit_start(**_: Any) -> None:
-    """A worker that stops waits for it; what is profiled is the work on units."""
+    """Mark a unit as in progress (a shutdown waits for it) and profile it."""
     UNITS.begin()
     _profiler.unit_started()
 
 
 @task_postrun.connect(weak=False)
 def on_unit_end(**_: Any) -> None:
-    """Sent whatever became of the unit."""
+    """Mark the unit as ended. Celery sends this signal however the unit ended."""
     _profiler.unit_ended()
     UNITS.end()
 
 
 @worker_process_shutdown.connect(weak=False)
 def on_process_shutdown_profile(**_: Any) -> None:
-    """Write the profile first: closing a session may take longer than the process has."""
+    """Write the profile before the session is closed, which may take all the time that is left."""
     _profiler.stop()
 
 
 @worker_process_init.connect(weak=False)
 def on_process_init(**_: Any) -> None:
-    """Open this child's session. A failure is told and kept: see `process`."""
+    """Open this process's session. A failure is logged and kept: see `process`."""
     fresh = process.start_child(process_settings())
     try:
         fresh.session()
-    except Exception as error:  # Celery would swallow it without a word of what to do
-        log.error("no session yet, this process takes no unit: %s", error)
+    except Exception as error:  # Celery would swallow it without saying what to do
+        log.error("no session yet, so this process takes no units: %s", error)
 
 
 @worker_process_shutdown.connect(weak=False)
 def on_process_shutdown(**_: Any) -> None:
-    """Close the session while the process still can."""
+    """Close the session before the process exits."""
     process.current_child(process_settings()).close()

@@ -1,4 +1,4 @@
-"""The transforms of a job, where this host's settings allow them."""
+"""Import the transforms of a job, if this host's settings allow them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def transforms_of(settings: Settings, names: Sequence[str]) -> tuple[Transform, ...]:
-    """The functions of these names; their modules are imported once by each process.
+    """Return the functions with these names; each process imports their modules once.
 
-    Raises `TransformError` (terminal) that names this host.
+    Raises `TransformError` (terminal), which names this host.
     """
     if not names:
         return ()
-    from ringhaul.transform.loading import load_transforms  # what most jobs do not need to import
+    from ringhaul.transform.loading import load_transforms  # most jobs do not need it
 
     return load_transforms(names, settings.transform.allowed, settings.transform.path)

@@ -1,7 +1,7 @@
-"""Kombu's Redis transport, which takes no message that `messages` calls unfit.
+"""Kombu's Redis transport, extended to drop messages that `messages` finds unfit.
 
-An item is looked at between Redis's answer and kombu: where one is unfit, kombu is told that
-nothing came. It is gone from the queue then, and kept nowhere.
+Each item is checked between Redis's reply and kombu. In place of an unfit one kombu gets an empty
+reply; the item is then gone from the queue and not kept anywhere.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ log = logging.getLogger(__name__)
 #: Kombu has no types.
 transport: Any = kombu.transport.redis
 
-#: A queue may hold thousands of them.
+#: A queue may hold thousands of unfit messages: log at most one line in this time.
 SAY_EVERY_S = 60.0
 
 
 class Dropped:
-    """Tells of messages that were dropped, at most once a minute."""
+    """Logs dropped messages, at most once a minute."""
 
     def __init__(self) -> None:
         self._count = 0
         self._said_at: float | None = None
 
     def note(self, queue: str, item: object, reason: str) -> None:
-        """One more. Neither its bytes nor any of its values are told."""
+        """Count a dropped message. Neither its bytes nor its values are logged."""
         self._count += 1
         now = time.monotonic()
         if self._said_at is not None and now - self._said_at < SAY_EVERY_S:
             return
         size = len(item) if isinstance(item, bytes | str) else 0
         log.error(
-            "dropped a message of %s bytes from %.100r: %s (%s dropped since this was last said). "
-            "Who but ringhaul writes to this Redis?",
+            "dropped a message of %s bytes from %.100r: %s (%s dropped since the last warning). "
+            "Does anything other than ringhaul write to this Redis?",
             f"{size:,}",
             queue,
             reason,
@@ -49,12 +49,12 @@ class Dropped:
         self._count, self._said_at = 0, now
 
 
-#: Of this process.
+#: The counter of this process.
 DROPPED = Dropped()
 
 
 class UnitQoS(transport.QoS):  # type: ignore[misc]
-    """Restores what nobody acknowledged, and forgets what cannot be restored."""
+    """Restores unacknowledged messages, and drops those that cannot be restored."""
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         try:
@@ -68,7 +68,7 @@ class UnitQoS(transport.QoS):  # type: ignore[misc]
 
 
 class UnitChannel(transport.Channel):  # type: ignore[misc]
-    """A channel whose queues may hold anything."""
+    """A channel that tolerates any content in its queues."""
 
     QoS = UnitQoS
 
@@ -92,7 +92,7 @@ class UnitChannel(transport.Channel):  # type: ignore[misc]
         return client
 
     def _handle_message(self, client: Any, r: Any) -> Any:
-        """What was published to all: events, and commands for workers."""
+        """Check messages received by publish/subscribe: events, and commands for workers."""
         payload = super()._handle_message(client, r)
         if not _text(payload["type"]).endswith("message"):
             return payload

@@ -1,7 +1,7 @@
-"""The unit tasks, one for each way of working on a unit. Arguments are facts, never data.
+"""The Celery tasks, one for each kind of unit. Arguments are facts (job, unit, epoch), never data.
 
-What runs a unit is imported by its first one: reading and comparing bring compiled kernels, which a
-worker that only loads does not need.
+The code that runs a unit is imported with the first unit of its kind: reads and comparisons need
+compiled kernels, which a worker that only loads does without.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tasks.settings import process_settings
 
 @app.task(name=TaskNames.LOAD_UNIT, base=UnitTask, bind=True)
 def load_unit(self: Task, *, job: str, unit: int, epoch: int) -> dict[str, Any]:
-    """Load one unit, once. The return value is for Flower; the ledger has the result."""
+    """Load one unit, once. The return value is for Flower; the ledger holds the result."""
     return _work(self, job, unit, epoch, run_load)
 
 

@@ -1,7 +1,7 @@
-"""Standard input of a job, in a file of the state folder: workers read it by ranges.
+"""Spool the standard input of a job to a file in the state folder, so that workers can read ranges.
 
-It stays while the job may want it: to its end, for a resume, and for rejected records that are too
-long for the ledger. What commands left that were killed goes with the next load of standard input.
+The file stays while the job may need it: until its end, for a resume, and for rejected records that
+are too long for the ledger. The next load of standard input removes files left by killed commands.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ringhaul.plain_text import Lines
 from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 
-#: In messages, for the file that nobody gave.
+#: Name of the spool file in messages.
 STANDARD_INPUT = "standard input"
-#: Of spool files, in the state folder.
+#: Folder of spool files, in the state folder.
 FOLDER = "spool"
 
 
@@ -41,7 +41,7 @@ def spool_sources(
     spool: Path,
     places: Mapping[str, str] = NO_PLACES,
 ) -> list[SourceFile]:
-    """The files to read; standard input is spooled to one first. `places`: see `find_placed`."""
+    """Return the files to read; spool standard input to one first. `places`: see `find_placed`."""
     if "-" not in args:
         return find_placed(args, places, dialect, file_format)
     if len(args) > 1:
@@ -57,13 +57,13 @@ def spool_sources(
     except OSError as error:
         raise OutputUnusable(
             f"{spool.parent}: standard input cannot be kept here while it is loaded: "
-            f"{error.strerror}; free some of the disk, or set state_dir to a larger one"
+            f"{error.strerror}; free some disk space, or set state_dir to a larger disk"
         ) from error
     return find_sources([str(spool)], dialect, file_format)
 
 
 def _read(bytes_max: int) -> bytes:
-    """Some of standard input; nothing at its end."""
+    """Return up to `bytes_max` bytes of standard input; empty at its end."""
     if sys.stdin is None:
         raise UsageError("- : standard input is closed; pipe the records into the command")
     try:
@@ -76,7 +76,7 @@ def _read(bytes_max: int) -> bytes:
 def naming_standard_input(spool: Path) -> Iterator[None]:
     """Errors in the block say "standard input" for the spool file, of which the user knows nothing.
 
-    Not for those of workers, who have to find the file: there its path is what helps.
+    Not for errors of workers: they need the path to find the file.
     """
     try:
         yield
@@ -88,10 +88,10 @@ def naming_standard_input(spool: Path) -> Iterator[None]:
 
 
 def as_standard_input(text: str, spool: Path) -> str:
-    """A text, of JSON or not, that says "standard input" for the spool file."""
-    path = os.path.abspath(spool)  # as sources are named
-    said = text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
-    return Lines(said) if isinstance(text, Lines) else said
+    """Return the text, JSON or not, with "standard input" in place of the spool file's path."""
+    path = os.path.abspath(spool)  # the form in which sources are named
+    named = text.replace(path, STANDARD_INPUT).replace(json.dumps(path)[1:-1], STANDARD_INPUT)
+    return Lines(named) if isinstance(text, Lines) else named
 
 
 def path_as_given(path: str, job_id: str) -> str:
@@ -104,21 +104,21 @@ def path_as_given(path: str, job_id: str) -> str:
 
 
 def spool_path(state_dir: Path, job_id: str) -> Path:
-    """Where this command keeps standard input until all of it is loaded: a new name at each call.
+    """Return the path of this command's spool file: a new name at each call.
 
-    A command with the same job id, such as one that only plans, has another.
+    Another command with the same job id, such as one that only plans, uses another file.
     """
     return spool_folder_of(state_dir) / f"{job_id}.{secrets.token_hex(4)}.csv"
 
 
 def _refuse_binary(beginning: bytes, dialect: CsvDialect, file_format: str) -> None:
-    """Raise `UsageError` if standard input cannot be read by what it begins with. There is no name
-    that would tell of a compression."""
+    """Raise `UsageError` if standard input starts like a binary file, such as a compressed one,
+    which no file name reveals."""
     if dialect.decoding == "stream" or (file_format == "parquet" and beginning[:4] == b"PAR1"):
         return
-    words = binary_kind(beginning, dialect.option, piped=True)
-    if words is not None:
-        raise UsageError(f"standard input {words}")
+    problem = binary_kind(beginning, dialect.option, piped=True)
+    if problem is not None:
+        raise UsageError(f"standard input {problem}")
 
 
 def spool_folder_of(state_dir: Path) -> Path:

@@ -1,6 +1,6 @@
-"""`--urlfile`: a list of sources, one on each line, as Bulk Loader has it.
+"""Read `--urlfile`: a list of sources, one per line, as in DataStax Bulk Loader.
 
-A URL in it may hold a secret: what is wrong is told by its line, and URLs as `shown` spells them.
+A URL in it may hold a secret, so errors name the line, and show URLs through `shown`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from ringhaul.sources.find import find_sources
 from ringhaul.sources.source import SourceFile
 from ringhaul.storage.access import is_url, shown
 
-#: Of a list, some 200,000 names. What is larger is data that was given by mistake.
+#: Enough for about 200,000 names. A larger file is data given by mistake.
 LIST_BYTES_MAX = 16 << 20
-#: Of sources that stand in no list.
+#: The places of sources that come from no list.
 NO_PLACES: Mapping[str, str] = MappingProxyType({})
 
 
 def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
-    """The sources that a list names beside `sources`, in order; the place of each, for messages.
+    """Return the sources in a list that are not in `sources`, in order, with the place of each for
+    messages.
 
-    `path`: `-` is standard input. Raises `UsageError` for what is no list, or names nothing.
+    `path`: `-` is standard input. Raises `UsageError` if the file is not a list of sources, or is
+    empty.
     """
     if "-" in sources:
         raise UsageError(
@@ -41,20 +43,20 @@ def read_urlfile(path: str, sources: Sequence[str]) -> dict[str, str]:
             continue
         if source == "-":
             raise UsageError(
-                f"{place}: - (standard input) is no name for a list: give it as SOURCE"
+                f"{place}: - (standard input) is not allowed in a list: give it as SOURCE"
             )
         empty = False
         if source not in known:
             places.setdefault(source, place)
     if empty:
-        raise UsageError(f"--urlfile: {name} names no source: give a name on each line")
+        raise UsageError(f"--urlfile: {name} names no source: write one on each line")
     return places
 
 
 def _text(path: str, name: str) -> str:
     if is_url(path):
         raise UsageError(
-            f"--urlfile {shown(path)}: a list is a file of this host, or - to pipe it in"
+            f"--urlfile {shown(path)}: a list must be a file on this host, or - for standard input"
         )
     if path == "-" and sys.stdin is None:
         raise UsageError("--urlfile -: standard input is closed; pipe the list into the command")
@@ -68,8 +70,8 @@ def _text(path: str, name: str) -> str:
         raise UsageError(f"--urlfile {path}: {error.strerror or error}") from error
     if len(data) > LIST_BYTES_MAX:
         raise UsageError(
-            f"--urlfile: {name} has more than {LIST_BYTES_MAX >> 20} MiB: it should be a list of "
-            "sources, one on each line; a file to load is given as SOURCE"
+            f"--urlfile: {name} has more than {LIST_BYTES_MAX >> 20} MiB: expected a list of "
+            "sources, one on each line; give a file to load as SOURCE"
         )
     try:
         text = data.decode("utf-8-sig")
@@ -83,7 +85,7 @@ def _text(path: str, name: str) -> str:
 def find_placed(
     args: Sequence[str], places: Mapping[str, str], dialect: CsvDialect, file_format: str
 ) -> list[SourceFile]:
-    """As `find_sources`; errors about sources of a list begin with their place there."""
+    """Find sources as `find_sources` does; errors about a source of a list start with its place."""
     found: dict[str, SourceFile] = {}
     for arg in args:
         try:

@@ -1,1 +1,1 @@
-"""A real Cassandra and a real Valkey on this machine, from Python packages only."""
+"""Run a real Cassandra and a real Valkey on this machine, from Python packages only."""

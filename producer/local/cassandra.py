@@ -1,7 +1,7 @@
-"""One Cassandra node: write its files, start it, wait until it answers CQL, know its state.
+"""One Cassandra node: write its files, start it, wait until it answers CQL, check its state.
 
 "Answers" means that it replied SUPPORTED to an OPTIONS frame of the native protocol: an open port
-alone is not enough, since the server opens it before it serves.
+is not enough, since the server opens it before it serves.
 """
 
 import socket
@@ -18,34 +18,34 @@ from producer.local.ports import PATIENCE_S, is_open
 from producer.local.state import private_dir
 from ringhaul.plain_text import lines_of
 
-#: A cold node takes 5 to 15 s on two cores, a third one 30 s; a loaded machine several times that.
+#: A cold node takes 5 to 15 s on two cores, a third node 30 s; a loaded machine several times that.
 START_TIMEOUT_S = 180
-#: A drain writes nothing but what is in memory; after that, the commit log holds the rest.
+#: A drain only flushes memory; if it is cut short, the commit log holds the rest.
 STOP_TIMEOUT_S = 30
 
-#: Cassandra's own first superuser, on a stack with passwords; it listens on loopback only.
+#: Cassandra's default superuser, for a stack with passwords; the nodes listen on loopback only.
 SUPERUSER = "cassandra"
 SUPERUSER_PASSWORD = "cassandra"
 
-# In the newest version of the protocol: a node can be told to refuse the older ones.
+# In the newest protocol version, since a node may be configured to refuse older ones.
 _OPTIONS_V5 = b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
 _SUPPORTED_V5_START = b"\x85\x00\x00\x00\x06"
 _LOG_LINES_SHOWN = 15
-#: What Cassandra says when it cannot have its storage port, and its CQL port.
+#: Cassandra's messages if it cannot bind its storage port, or its CQL port.
 _PORT_TAKEN = ("is in use by another process", "Failed to bind port")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node of the local stack; it may or may not run."""
+    """A node of the local stack, running or not."""
 
     folder: Path  #: its configuration, data and logs
     address: str  #: loopback address of CQL and of gossip
     cql_port: int
     storage_port: int
-    pid: int | None  #: of the last start
-    host_id: str = ""  #: which Cassandra gave it on its first start; empty until it is known
-    behind: str = ""  #: its own address for CQL when a proxy has `address`
+    pid: int | None  #: from the last start
+    host_id: str = ""  #: assigned by Cassandra on the first start; empty until it is known
+    behind: str = ""  #: its own CQL address if a proxy listens on `address`
 
     @property
     def log(self) -> Path:
@@ -54,30 +54,30 @@ class Node:
 
     @property
     def console(self) -> Path:
-        """What the JVM printed: why it did not start, when Cassandra's log does not say."""
+        """Output of the JVM: shows why it did not start if Cassandra's log does not."""
         return self.folder / "console.log"
 
     @property
     def proof(self) -> str:
-        """The argument by which the node's process is known."""
+        """The command line argument that identifies the node's process."""
         return storage_argument(self.folder)
 
     def runs(self) -> bool:
-        """Say whether the node's process is there."""
+        """Return whether the node's process is running."""
         return self.pid is not None and processes.is_ours(self.pid, self.proof)
 
     def answers(self) -> bool:
-        """Say whether this node speaks CQL now: it, and no other server that has its port."""
+        """Return whether this node, and not another server on its port, answers CQL."""
         own = self._listens(self.cql_address, self.cql_port)
         return own and answers_cql(self.address, self.cql_port)
 
     def port_of_others(self) -> int | None:
-        """Return a port of this node on which another process listens, None if there is none."""
+        """Return a port of this node on which another process listens; None if there is no such."""
         for address, port in (
             (self.cql_address, self.cql_port),
             (self.address, self.storage_port),
         ):
-            # Looked at before and after: the node may begin to listen in between.
+            # Check before and after: the node may start to listen in between.
             if (
                 not self._listens(address, port)
                 and is_open(address, port)
@@ -88,7 +88,7 @@ class Node:
 
     @property
     def cql_address(self) -> str:
-        """Where its process listens for CQL."""
+        """The address on which its process listens for CQL."""
         return self.behind or self.address
 
     def _listens(self, address: str, port: int) -> bool:
@@ -106,7 +106,7 @@ def start_node(
     auth: bool,
     extra_yaml: Mapping[str, object],
 ) -> int:
-    """Write the node's files and start it. Returns its pid without waiting for CQL."""
+    """Write the node's files and start it. Return its pid without waiting for CQL."""
     private_dir(node.folder)
     (node.folder / "cassandra.yaml").write_text(
         cassandra_yaml(
@@ -127,8 +127,8 @@ def start_node(
 def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
     """Wait until the node answers CQL.
 
-    Raises `PortTaken` when another process has one of its ports, and `LocalStackError` with the
-    end of its log when it dies or `timeout_s` passes.
+    Raises `PortTaken` if another process has one of its ports, and `LocalStackError` with the end
+    of its log if it dies or `timeout_s` passes.
     """
     deadline = time.monotonic() + timeout_s
     free_s = time.monotonic()
@@ -143,7 +143,7 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
             )
         if not node.runs():
             why = _with_log(node, f"Cassandra at {node.address} ended while starting.")
-            # Whoever had the port may have let go of it since.
+            # The log is needed too: the other process may have released the port since.
             kind = PortTaken if any(words in why for words in _PORT_TAKEN) else LocalStackError
             raise kind(why)
         if time.monotonic() >= deadline:
@@ -156,7 +156,7 @@ def wait_for_cql(node: Node, timeout_s: float = START_TIMEOUT_S) -> None:
 
 
 def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
-    """Say whether something there answers OPTIONS with SUPPORTED."""
+    """Return whether a server at this address answers OPTIONS with SUPPORTED."""
     try:
         with socket.create_connection((address, port), timeout=timeout_s) as connection:
             connection.sendall(_OPTIONS_V5)
@@ -172,7 +172,7 @@ def answers_cql(address: str, port: int, timeout_s: float = 2) -> bool:
 
 
 def _with_log(node: Node, what: str) -> str:
-    """What happened, and the last lines of the log that says most, and where it is."""
+    """Return `what`, followed by the last lines and the path of the more informative log."""
     for log in (node.log, node.console):
         lines = _problem_lines(log)
         if lines:
@@ -181,7 +181,7 @@ def _with_log(node: Node, what: str) -> str:
 
 
 def _problem_lines(log: Path) -> list[str]:
-    """The last errors with what follows them, else the last lines; none if there is no log."""
+    """Return the last error and the lines after it, else the last lines; empty without a log."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:

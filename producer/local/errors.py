@@ -1,4 +1,4 @@
-"""What can go wrong with the local stack, told to a user."""
+"""Errors of the local stack, with messages for users."""
 
 from ringhaul.errors import EXIT_FATAL, Terminal
 
@@ -10,4 +10,4 @@ class LocalStackError(Terminal):
 
 
 class PortTaken(LocalStackError):
-    """Another process took a port between its choice and our server's start: try another one."""
+    """Another process took the port before our server could bind it; try another port."""

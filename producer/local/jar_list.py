@@ -1,7 +1,7 @@
-"""The jars of one Cassandra node, pinned: Maven coordinate and SHA-256 of each.
+"""The pinned jars of a Cassandra node: Maven coordinate and SHA-256 of each.
 
-A local node runs code that was fetched from a public registry, so what is fetched is fixed here
-and checked before it is used. A list also saves reading some 300 POM files to find out the same.
+A local node runs code from a public registry, so the jars are pinned here and checked before use.
+The list also saves reading about 300 POM files to resolve them.
 
 For another Cassandra version, let jgo resolve `org.apache.cassandra:cassandra-all:VERSION` with
 `jgo.build` and copy the coordinates and digests of the lock file that it writes

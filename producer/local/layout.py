@@ -1,4 +1,4 @@
-"""What the stack consists of: nodes, ports and pids, as remembered between commands."""
+"""Layout of the local stack: nodes, ports and pids, stored between commands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class Layout:
     """The nodes of the stack, running or not."""
 
     nodes: tuple[Node, ...]
-    auth: bool  #: whether a password is asked for
+    auth: bool  #: whether the nodes require a password
 
     @property
     def addresses(self) -> list[str]:
@@ -26,27 +26,27 @@ class Layout:
 
     @property
     def cql_port(self) -> int:
-        """The same on all nodes, as drivers expect."""
+        """The CQL port, which is the same on all nodes, as drivers expect."""
         return self.nodes[0].cql_port
 
     def with_addresses_behind(self, rpc_addresses: Mapping[str, str]) -> "Layout":
-        """The layout with the nodes' own addresses for CQL, by the address that clients know."""
+        """Return the layout with the nodes' own CQL addresses (by public address) set."""
         nodes = (replace(node, behind=rpc_addresses.get(node.address, "")) for node in self.nodes)
         return replace(self, nodes=tuple(nodes))
 
     def with_pid(self, index: int, pid: int) -> "Layout":
-        """The layout after node `index` was started."""
+        """Return the layout with the pid of node `index` set."""
         nodes = list(self.nodes)
         nodes[index] = replace(nodes[index], pid=pid)
         return replace(self, nodes=tuple(nodes))
 
     @property
     def host_ids(self) -> list[str]:
-        """The nodes' host ids, as far as they are known."""
+        """The known host ids of the nodes."""
         return [node.host_id for node in self.nodes if node.host_id]
 
     def with_host_ids(self, host_ids: Sequence[str]) -> "Layout":
-        """The layout with what the nodes say who they are, in their order."""
+        """Return the layout with the host ids set, in the order of the nodes."""
         nodes = (
             replace(node, host_id=host_id)
             for node, host_id in zip(self.nodes, host_ids, strict=True)
@@ -54,9 +54,9 @@ class Layout:
         return replace(self, nodes=tuple(nodes))
 
     def with_free_ports(self) -> "Layout":
-        """The layout with other ports where the remembered ones are taken by now.
+        """Return the layout with new ports in place of stored ones that are now taken.
 
-        Only for a stack of which no node runs: its nodes share their ports.
+        Only if no node of the stack is running, since the nodes share their port numbers.
         """
         cql_port = keep_port(self.addresses, self.cql_port)
         storage_port = keep_port(self.addresses, self.nodes[0].storage_port)
@@ -80,7 +80,7 @@ class Layout:
 
 
 def load_layout(path: Path) -> Layout | None:
-    """Return the layout that `save` wrote to `path`, None when there is none."""
+    """Return the layout that `save` wrote to `path`; None if there is no file."""
     saved = read_json(path)
     if saved is None:
         return None
@@ -89,9 +89,9 @@ def load_layout(path: Path) -> Layout | None:
 
 
 def new_layout(folder: Path, nodes_count: int, *, auth: bool, any_port: bool) -> Layout:
-    """Return a layout on the usual ports, or on free ones where they are taken.
+    """Return a layout on the default ports, or on free ones if those are taken.
 
-    `any_port`: do not try the usual ports.
+    `any_port`: do not try the default ports.
     """
     addresses = node_addresses(nodes_count)
     cql_port = choose_port(addresses, 0 if any_port else CQL_PORT)
@@ -110,7 +110,7 @@ def new_layout(folder: Path, nodes_count: int, *, auth: bool, any_port: bool) ->
 
 
 def node_addresses(nodes_count: int) -> list[str]:
-    """One node is where everybody looks for it; several need addresses of their own."""
+    """Return loopback addresses: 127.0.0.1 for one node, 127.0.1.1 and up for several."""
     if nodes_count == 1:
         return ["127.0.0.1"]
     return [f"127.0.1.{i}" for i in range(1, nodes_count + 1)]

@@ -1,7 +1,7 @@
 """The configuration of one Cassandra node, as text. Pure: `cassandra.py` writes it.
 
-Everything not set here is Cassandra's default, batch size warnings included, so that a load
-behaves as against a cluster that nobody tuned.
+Everything not set here has Cassandra's default, including batch size warnings, so that a load
+behaves as it would against an untuned cluster.
 """
 
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from producer.local.java import Java
 
-#: Starts of a node wait this long for news from the others. One node has nobody to hear from;
-#: with several, 100 ms is too short for the second to reach the seed.
+#: How long a starting node waits for gossip. A single node has no peers; with several, 100 ms is
+#: too short for the second to reach the seed.
 RING_DELAY_ONE_MS = 100
 RING_DELAY_SEVERAL_MS = 3000
 
@@ -65,8 +65,8 @@ _LOGBACK = """\
 </configuration>
 """
 
-#: Those of Cassandra's own conf/jvm-server.options and jvm17-server.options that bear on speed, so
-#: that a local node is as quick as one that was installed, and what a node without a shell needs.
+#: The options of Cassandra's conf/jvm-server.options and jvm17-server.options that affect speed, so
+#: that a local node is as fast as an installed one, and options needed without its shell scripts.
 #: Left out: the size of G1's regions, which is for large heaps, and assertions.
 _JVM_OPTIONS = (
     "-XX:+UseG1GC",
@@ -77,7 +77,7 @@ _JVM_OPTIONS = (
     "-XX:InitiatingHeapOccupancyPercent=70",
     "-XX:+AlwaysPreTouch",
     "-Xss256k",
-    # Netty keeps no caches for Cassandra's own threads otherwise, which encode all answers.
+    # Otherwise Netty has no caches for Cassandra's own threads, which encode all responses.
     "-Dio.netty.allocator.useCacheForAllThreads=true",
     "-Dio.netty.allocator.maxOrder=11",
     "-Dio.netty.tryReflectionSetAccessible=true",
@@ -100,7 +100,7 @@ def cassandra_yaml(
 ) -> str:
     """Return a `cassandra.yaml` (JSON is YAML) for a node whose data lives in `folder`.
 
-    `extra`: settings that replace those made here, or are added to them.
+    `extra`: settings that override or extend those written here.
     """
     settings: dict[str, object] = {
         "cluster_name": "ringhaul local",
@@ -119,7 +119,7 @@ def cassandra_yaml(
         ],
         "commitlog_sync": "periodic",
         "commitlog_sync_period": "10000ms",
-        # A local stack is for trying things: a dropped table gives its disk back at once.
+        # A local stack is for experiments: a dropped table frees its disk space at once.
         "auto_snapshot": False,
         "data_file_directories": [str(folder / "data")],
         "commitlog_directory": str(folder / "commitlog"),
@@ -134,14 +134,14 @@ def cassandra_yaml(
 
 
 def logback_xml(log: Path) -> str:
-    """Return the logging configuration: INFO to `log`, at most 80 MB with its three elders."""
+    """Return the logging configuration: INFO to `log`, at most 80 MB with three rotated files."""
     return _LOGBACK.format(log=log)
 
 
 def node_command(
     java: Java, jars: Sequence[Path], folder: Path, *, heap: str, nodes_count: int
 ) -> list[str]:
-    """Return the command line of a node. `heap` as Java writes it, such as "1G"."""
+    """Return the command line of a node. `heap` in Java's notation, such as "1G"."""
     jamm = next(jar for jar in jars if "jamm" in jar.name)
     ring_delay_ms = RING_DELAY_ONE_MS if nodes_count == 1 else RING_DELAY_SEVERAL_MS
     return [
@@ -167,5 +167,5 @@ def node_command(
 
 
 def storage_argument(folder: Path) -> str:
-    """The argument that tells a node of this folder from every other process."""
+    """Return the argument that identifies the node of this folder among all processes."""
     return f"-Dcassandra.storagedir={folder}"

@@ -1,8 +1,8 @@
 """Choose ports on loopback addresses.
 
-Other ports than the usual ones are drawn below the range that outgoing connections use
-(32768 and up on Linux): a Cassandra node opens its CQL port seconds after it was chosen, and in
-that time any client may be given a port of that range.
+Ports other than the default ones are drawn from below the range of outgoing connections (32768 and
+up on Linux): a Cassandra node opens its CQL port seconds after it was chosen, and meanwhile the
+system may assign any port of that range to a client.
 """
 
 import random
@@ -14,14 +14,14 @@ from producer.local.errors import LocalStackError
 
 _CHOICE = range(15000, 32000)
 _TRIES_MAX = 200
-#: A killed process holds its sockets for a moment.
+#: How long to wait for the sockets of a killed process to close.
 PATIENCE_S = 2.0
 
 
 def choose_port(addresses: Sequence[str], preferred: int = 0) -> int:
     """Return `preferred` if it is free on all `addresses`, else a free port (0: any free port).
 
-    Raises `LocalStackError` when an address cannot be bound at all.
+    Raises `LocalStackError` if an address cannot be bound at all.
     """
     for address in addresses:
         _check_address(address)
@@ -34,9 +34,9 @@ def choose_port(addresses: Sequence[str], preferred: int = 0) -> int:
 
 
 def keep_port(addresses: Sequence[str], port: int) -> int:
-    """Return `port` if it is free or becomes so within a moment, else another free one.
+    """Return `port` if it is free or becomes free within `PATIENCE_S`, else another free port.
 
-    For a port that a server of ours had: a killed process lets go of its sockets a little later.
+    For the port of an earlier server of ours: a killed process releases its sockets with a delay.
     """
     deadline = time.monotonic() + PATIENCE_S
     while not all(is_free(address, port) for address in addresses):
@@ -47,9 +47,9 @@ def keep_port(addresses: Sequence[str], port: int) -> int:
 
 
 def is_free(address: str, port: int) -> bool:
-    """Say whether a server could listen there now."""
+    """Return whether a server could listen on the port now."""
     with socket.socket() as probe:
-        # As servers do: a connection of a former server in TIME_WAIT does not occupy the port.
+        # As servers do, so that connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -59,7 +59,7 @@ def is_free(address: str, port: int) -> bool:
 
 
 def is_open(address: str, port: int) -> bool:
-    """Say whether some process accepts connections there now."""
+    """Return whether a process accepts connections on the port now."""
     try:
         socket.create_connection((address, port), timeout=2).close()
     except OSError:
@@ -74,5 +74,5 @@ def _check_address(address: str) -> None:
         except OSError as error:
             raise LocalStackError(
                 f"{address} cannot be used on this machine: {error.strerror}. "
-                "On macOS make it with `sudo ifconfig lo0 alias " + address + "`."
+                "On macOS add it with `sudo ifconfig lo0 alias " + address + "`."
             ) from error

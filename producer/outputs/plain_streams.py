@@ -1,10 +1,10 @@
-"""Standard error and standard output show what is printed as text.
+"""Standard error and standard output that escape control characters in what is printed.
 
-Messages hold much that comes from outside. Here is the one door through which all of it goes, so
-that none is forgotten; on a pipe, too, as a pager behind it may show it on a terminal. What is
-written at once is a line, unless it was made as `Lines`. Data for
-programs goes by the streams' own `buffer`, and is exact. Rich draws with control characters of its
-own and goes by another door; its texts are made plain where they are drawn.
+Messages contain much text from outside. All of it passes through these streams, so that none is
+forgotten; on a pipe too, since a pager behind it may show the text on a terminal. Each write counts
+as one line, unless its text is a `Lines`. Data for programs goes through the streams' `buffer` and
+is not changed. Rich writes its own control characters and bypasses these streams; its texts are
+escaped where they are drawn.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from ringhaul.plain_text import Lines, as_message
 
 
 class Drawn(str):
-    """A text of ours with colours, which is written as it is."""
+    """A coloured text of our own, which is written unchanged."""
 
     def __str__(self) -> str:
-        return self  # and not a plain copy, which `print` would write
+        return self  # not a plain `str` copy, which `print` would write
 
 
 class PlainStream:
-    """A text stream that writes control characters of what it is given as visible escapes."""
+    """A text stream that writes control characters as visible escapes."""
 
     def __init__(self, stream: TextIO, hide: Callable[[str], str] = str) -> None:
-        """`hide` takes the secrets out of messages; rows of a table are shown as they are."""
+        """`hide` masks secrets in messages; rows of a table are not masked."""
         self._hide = hide
-        #: Under this name Rich looks for the stream that it writes to itself.
+        #: Rich looks up the underlying stream under this name.
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
         size = len(text)
-        if not isinstance(text, str):  # click asks by that whether a stream takes bytes
+        if not isinstance(text, str):  # click tests with this whether a stream accepts bytes
             raise TypeError(f"expected a text, not {type(text).__name__}")
         if not isinstance(text, Drawn):
-            said = text if isinstance(text, Lines) else text.removesuffix("\n")
-            end = text[len(said) :]
-            text = self._hide(as_message(said)) + end
+            body = text if isinstance(text, Lines) else text.removesuffix("\n")
+            end = text[len(body) :]
+            text = self._hide(as_message(body)) + end
         self.rich_proxied_file.write(text)
         return size
 
@@ -53,13 +53,13 @@ class PlainStream:
 
 
 def show_plain_text() -> None:
-    """Call this before anything is printed."""
+    """Install the escaping streams. Call this before anything is printed."""
     sys.stderr = _plain(sys.stderr, mask)
     sys.stdout = _plain(sys.stdout, str)
 
 
 def show_as_written() -> None:
-    """Undo it, for programs of others that run in this process and have colours of their own."""
+    """Restore the original streams, for other programs in this process that print colours."""
     sys.stderr = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     sys.stdout = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
 

@@ -1,4 +1,4 @@
-"""The command's state folder, where it cannot be used: told in words."""
+"""Error messages for a state folder that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ringhaul.errors import UsageError
 
 @contextmanager
 def using_state(folder: Path) -> Iterator[None]:
-    """Raise `UsageError` for an `OSError` of the block, which is about `folder`."""
+    """Raise `UsageError` for an `OSError` in the block, which must be about `folder`."""
     try:
         yield
     except OSError as error:
         raise UsageError(
             f"the state folder {folder} cannot be used: {error.strerror or error}; "
-            "name another one with RINGHAUL_STATE_DIR"
+            "set another one with RINGHAUL_STATE_DIR"
         ) from error

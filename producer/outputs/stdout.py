@@ -1,4 +1,4 @@
-"""Standard output: JSON documents on it, and what becomes of it when it cannot be written."""
+"""Write JSON documents to standard output, and handle a standard output that is closed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ringhaul.plain_text import Lines
 
 
 def json_text(document: object, *, indent: int | None = None) -> Lines:
-    """The document as `--json` shows it: of printable ASCII characters and line ends alone. So it
-    is exact on a terminal, too, and nothing in it acts there."""
+    """Return the document as `--json` prints it: only printable ASCII and line ends. So it is exact
+    on a terminal too, and cannot control it."""
     return Lines(json.dumps(document, indent=indent).replace("\x7f", "\\u007f"))
 
 
 def print_message(text: str) -> None:
-    """A line of `--json`. Where nobody reads it any more, what it tells of goes on all the same."""
+    """Print a line of `--json`. If standard output is closed, drop it: the work continues."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -26,13 +26,13 @@ def print_message(text: str) -> None:
 
 
 def let_go_of_stdout() -> None:
-    """Drop what is still to be written: the end of the process would try, and fail once more."""
+    """Discard unwritten output: the process would try to flush it on exit, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """Wherever a module of transforms is imported or a function of it is called: what it prints
-    goes to standard error."""
+    """Redirect prints in the block to standard error. Use it around imports and calls of users'
+    transforms."""
     with redirect_stdout(sys.stderr):
         yield

@@ -1,6 +1,7 @@
-"""`unload -o -`: the parts of an unload to standard output, as their units are committed.
+"""Copy the parts of an `unload -o -` to standard output as their units are committed.
 
-Workers on this host write parts to a spool folder; this end copies each part once and removes it.
+Workers on this host write the parts to a spool folder; the command copies each part once and
+removes it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ COPY_BYTES = 1 << 20
 
 
 class StdoutClosed(Terminal):
-    """Whoever read our standard output went away, `head` for instance."""
+    """The reader of our standard output, such as `head`, closed it."""
 
     exit_code = EXIT_CANCELLED
 
@@ -32,7 +33,7 @@ class StdoutClosed(Terminal):
 
 
 class StdoutParts:
-    """Copies what is committed, each unit once; in token order if the job asks for it."""
+    """Copies the parts of committed units, each unit once, and in token order if required."""
 
     def __init__(
         self,
@@ -42,19 +43,19 @@ class StdoutParts:
         *,
         in_order: bool,
     ) -> None:
-        """`parts_of`: the parts in `folder` that a unit left in the ledger. `beginning`: what
-        comes before the first, see the function of that name."""
+        """`parts_of` returns the parts in `folder` that a unit's entry in the ledger names.
+        `beginning`: the bytes before the first part, see the function of that name."""
         self._folder, self._parts_of = folder, parts_of
         self._beginning, self._in_order = beginning, in_order
         self._copied: set[int] = set()
         self._next = 0
 
     def look(self, ledger: Ledger, status: JobStatus, *, last: bool = False) -> None:
-        """Copy the units that were committed since the last look, in order as far as there is no
-        gap; at the `last` look what is missing will not come any more, and the rest follows.
+        """Copy the units committed since the last call; if in order, only up to the first gap. The
+        `last` call copies the rest too, since missing units will not come any more.
 
-        Raises `StdoutClosed` and `OutputUnusable`, after cancelling the job that nobody reads any
-        more.
+        Raises `StdoutClosed` and `OutputUnusable`, after cancelling the job, whose output can no
+        longer be written.
         """
         try:
             if self._beginning:
@@ -74,7 +75,7 @@ class StdoutParts:
             raise
 
     def end(self, ledger: Ledger, status: JobStatus) -> None:
-        """Copy what is left, behind units that were given up, too."""
+        """Copy the rest, including units after those that were given up."""
         self.look(ledger, status, last=True)
 
     def _copy(self, part: PartInfo) -> None:
@@ -99,9 +100,9 @@ def _write(data: bytes, *, flush: bool = False) -> None:
 
 
 def beginning(fmt: OutputFormat, columns: Sequence[tuple[str, CqlType]], *, header: bool) -> bytes:
-    """What comes before the parts: a file of their format without rows, its columns' names where
-    there is to be a `header`. Of a compressed format that is something in any case, so that a table
-    without rows gives a file that can be read, too."""
+    """Return the bytes before the parts: a file of the format without rows, with the column names
+    if `header`. In a compressed format it is never empty, so that the output for a table without
+    rows is a valid file too."""
     stream = io.BytesIO()
     names, types = zip(*columns, strict=True)
     open_writer(replace(fmt, header=True) if header else fmt, stream, names, types).close()

@@ -1,4 +1,4 @@
-"""A file that is written whole or not at all: what stood there before stays until then."""
+"""Write a file atomically: its old content stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from typing import BinaryIO
 from ringhaul.errors import OutputUnusable, UsageError
 from ringhaul.storage.folders import sync_folder
 
-#: What `/dev/stdout`, `/dev/stderr` and `/dev/fd/N` are or, on Linux, lead to.
+#: The form of `/dev/fd/N` paths; on Linux `/dev/stdout` and `/dev/stderr` link to `/proc` ones.
 _DESCRIPTOR = re.compile(
     r"/(?:dev|proc/(?P<process>[0-9]+)(?:/task/[0-9]+)?)/fd/(?P<number>[0-9]+)"
 )
-#: Links that lead to one another, as Linux counts them (`MAXSYMLINKS`).
+#: Maximum number of links followed, as in Linux (`MAXSYMLINKS`).
 _HOPS_MAX = 40
 
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """`replacing`, in words: raises `UsageError` where nothing can be written (no such folder), and
-    `OutputUnusable` where it ends early (disk full)."""
+    """Like `replacing`, but raise our own errors: `UsageError` if the file cannot be opened (no
+    such folder), `OutputUnusable` if writing fails later (disk full)."""
     opened = False
     try:
         with replacing(path) as out:
             opened = True
             yield out
     except OSError as error:
-        words = f"{path}: cannot be written: {error.strerror or error}"
-        raise (OutputUnusable(words) if opened else UsageError(words)) from error
+        message = f"{path}: cannot be written: {error.strerror or error}"
+        raise (OutputUnusable(message) if opened else UsageError(message)) from error
 
 
 def check_replacing(path: str) -> None:
-    """Raise `UsageError` if `replacing` could not begin: before what is to be written is there."""
+    """Raise `UsageError` if `replacing` would fail to open the file; for checks in advance."""
     descriptor = _descriptor(path)
     if descriptor is not None:
         os.close(descriptor)
@@ -56,16 +56,16 @@ def check_replacing(path: str) -> None:
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Write to a file beside `path`, which takes its place, and is on disk, when the block ends
-    without an error.
+    """Write to a temporary file, which replaces `path`, synced to disk, if the block succeeds.
 
-    A device or a pipe is written as it is, as is whatever a descriptor such as `/dev/stdout` stands
-    for: a log that a shell opened with `>>` is added to. A link stays one. Several commands may
-    write the same at once, on hosts whose processes have the same numbers. Raises `OSError`.
+    A device or a pipe is written directly, and so is the target of a descriptor such as
+    `/dev/stdout`: a log that a shell opened with `>>` is appended to. A link stays a link. Several
+    commands may write the same path at once, even on hosts with equal process ids. Raises
+    `OSError`.
     """
     descriptor = _descriptor(path)
     if descriptor is not None:
-        sys.stdout.flush()  # What was printed before stands before.
+        sys.stdout.flush()  # Keep the order of what was printed before.
         with os.fdopen(descriptor, "wb") as there:
             yield there
         return
@@ -89,15 +89,15 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 
 def _beside(target: Path) -> Path:
-    """A new name in the folder of `target`."""
+    """Return a new temporary name in the folder of `target`."""
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
 
 
 def _descriptor(path: str) -> int | None:
-    """A duplicate of the open file that a path names by its descriptor; None: it names none.
+    """Return a duplicate of the descriptor that a path names; None if it names none.
 
-    To open such a name would begin anew at the first byte. The last of the links leads to a file
-    that may have a name like any other: each is looked at on the way.
+    Opening such a path would start again at the first byte. The links are followed one by one,
+    because the last may lead to a file with an ordinary name.
     """
     for _ in range(_HOPS_MAX):
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -105,7 +105,7 @@ def _descriptor(path: str) -> int | None:
         if named is not None:
             if named["process"] in (None, str(os.getpid())):
                 return os.dup(int(named["number"]))
-            return os.open(path, os.O_WRONLY | os.O_APPEND)  # as of a container's first process
+            return os.open(path, os.O_WRONLY | os.O_APPEND)  # such as a container's first process
         if not os.path.islink(path):
             return None
         path = os.path.join(os.path.dirname(path), os.readlink(path))

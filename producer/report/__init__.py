@@ -1,1 +1,1 @@
-"""What people and programs read about a job: progress, summaries, rejects, tables."""
+"""Reports about jobs for people and programs: progress, summaries, rejects, tables."""

@@ -1,4 +1,4 @@
-"""Units that were given up, in words: where their processes were when they were lost."""
+"""Describe quarantined units: where their processes were when they were lost."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 
-#: Lines about single units.
+#: How many units are listed one by one.
 UNITS_SHOWN = 5
 
 
 def given_up_lines(ledger: Ledger, status: JobStatus) -> list[str]:
-    """One line for each of the first units that were given up, and what to do about them."""
+    """Return a line for each of the first quarantined units, and hints on what to do."""
     return lines_of(ledger.bad_units(status.job)) if status.bad else []
 
 
 def lines_of(reasons: Mapping[int, str]) -> list[str]:
-    """`reasons`: why each unit was given up, as the ledger has it."""
+    """Return the lines for `reasons`: why each unit was quarantined, by unit, from the ledger."""
     lines = []
     known = [
         (unit, reason.removeprefix("crashed: "))

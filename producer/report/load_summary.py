@@ -1,4 +1,4 @@
-"""The end of a load or a verification: the closing table, the JSON summary and the exit code."""
+"""Summary of a load or a verification: the closing table, the JSON summary and the exit code."""
 
 from __future__ import annotations
 
@@ -29,57 +29,57 @@ from ringhaul.records.job import LoadJob
 from ringhaul.records.rejects import unpack_rejects
 from ringhaul.records.unit import UnitResult
 
-#: Sources listed one by one in the closing table; the others are summed in one line.
+#: How many sources the closing table lists one by one; the others share one line.
 SOURCES_SHOWN = 10
-#: What lines of sources have in sum.
+#: The fields that are summed over sources.
 _SUMMED = ("units", "records", "dropped", "filtered", "written", "rejected", "input_bytes")
-#: CPU per row says something from this many records on; below, it is the cost of starting.
+#: CPU per row is shown from this many records on; with fewer, it is mostly the cost of starting.
 CPU_RECORDS_MIN = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """All there is to say about a job."""
+    """Everything that the summary of a job needs."""
 
     status: JobStatus
     job: LoadJob
     report: LoadReport
     reasons: Mapping[str, int]  #: "stage column" -> rejects
-    interrupted: bool = False  #: by Ctrl-C, in the command that shows this
+    interrupted: bool = False  #: by Ctrl-C in this command
 
     @property
     def rejected_unfinished(self) -> int:
-        """Rejects of units that had too many by themselves, and are not done."""
+        """Rejects of units that exceeded the limit by themselves and are not committed."""
         return max(sum(self.reasons.values()) - self.report.rejected, 0)
 
     @property
     def verifies(self) -> bool:
-        """Rows were compared with the table's, and not written."""
+        """Whether the job compares records with the table instead of writing them."""
         return self.job.kind == "verify"
 
     @property
     def missing(self) -> int:
-        """Of a verification: records without a row in the table."""
+        """Number of records without a row in the table (verification)."""
         return self.reasons.get("missing", 0)
 
     @property
     def differing(self) -> int:
-        """Of a verification: records whose row in the table is another."""
+        """Number of records that differ from their row in the table (verification)."""
         return sum(n for kind, n in self.reasons.items() if kind.startswith("differs "))
 
     @property
     def exit_code(self) -> int:
-        """What the command that followed the job ends with."""
+        """The exit code of the command that followed the job."""
         return exit_code(self.status, interrupted=self.interrupted)
 
 
 def load_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
-    """How a load or a verification ended, computed from what the ledger holds."""
+    """Return how a load or a verification ended, computed from the ledger."""
     return summary_closing(read_summary(ledger, status, interrupted=interrupted))
 
 
 def summary_closing(summary: Summary) -> Closing:
-    """A summary in words, for people and for programs."""
+    """Format a summary for people and for programs."""
     return Closing(
         exit_code=summary.exit_code,
         figures=_figures(summary),
@@ -89,7 +89,7 @@ def summary_closing(summary: Summary) -> Closing:
 
 
 def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Summary:
-    """Compute the summary from what the ledger holds."""
+    """Compute the summary from the ledger."""
     job_id = status.job
     job = LoadJob.from_json(json.loads(ledger.job_spec(job_id)))
     results = (UnitResult.unpack(packed) for _, packed in ledger.results(job_id))
@@ -108,7 +108,7 @@ def read_summary(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
-    """The summary for programs. Fields are only ever added."""
+    """Return the summary for programs. Fields are only ever added."""
     status, report = summary.status, summary.report
     return {
         "message_type": "summary",
@@ -126,9 +126,9 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "filtered": report.filtered,
         "rows": report.written,
         "rejected": report.rejected,
-        # Of units that were cut short by a stop: in the table, at least this many.
+        # Written by units that a stop cut short: at least this many are in the table.
         "rows_unfinished": status.live.rows if status.finished else 0,
-        # And rejects of theirs that are kept, with which a unit stopped the job.
+        # Kept rejects of the unit that exceeded the limit and stopped the job.
         "rejected_unfinished": summary.rejected_unfinished,
         "bytes": report.input_bytes,
         "retries": report.retries,
@@ -158,7 +158,7 @@ def _kind_json(summary: Summary) -> dict[str, Any]:
 
 
 def _figures(summary: Summary) -> list[str]:
-    """The closing table, and what is counted beside it."""
+    """Return the lines of the closing table and of the counts below it."""
     report = summary.report
     lines = _shown(report.sources)
     total = SourceLine("total")
@@ -201,11 +201,11 @@ def _figures(summary: Summary) -> list[str]:
 
 
 def _verdict(summary: Summary) -> list[str]:
-    """How it ended, and the next command where there is one."""
+    """Return lines that say how the job ended, and the next command if there is one."""
     status, report, job = summary.status, summary.report, summary.status.job
     landed = _landed(summary)
     rejected = report.rejected + summary.rejected_unfinished
-    # Units that were cut short are not counted, and have written some of their rows.
+    # Units that were cut short are not counted, but have written some of their rows.
     part = f"at least {landed}" if status.left or not status.sealed else landed
     resume = next_line(f"resume {job}")
     export = next_line(f"errors {job} --export {_export_name(summary.job)}")
@@ -245,24 +245,25 @@ def _landed(summary: Summary) -> str:
 
 
 def _unlike(summary: Summary) -> str:
-    """What became of the records that are not the same in the table."""
+    """Return the counts of records that are not the same in the table, as a phrase."""
     missing, differing = summary.missing, summary.differing
     others = summary.report.rejected - missing - differing
-    told = [f", {differing:,} {'differs' if differing == 1 else 'differ'}"] if differing else []
-    told += [f", {missing:,} missing"] if missing else []
-    told += [f", {others:,} rejected"] if others else []
-    return "".join(told)
+    parts = [f", {differing:,} {'differs' if differing == 1 else 'differ'}"] if differing else []
+    parts += [f", {missing:,} missing"] if missing else []
+    parts += [f", {others:,} rejected"] if others else []
+    return "".join(parts)
 
 
 def _export_name(job: LoadJob) -> str:
-    """A name for the rejects that no source has: those of `rejects.csv` may be exported again."""
+    """Return a file name for the rejects that no source of the job has: a load of `rejects.csv` may
+    have rejects too."""
     taken = {os.path.basename(source.file.path) for source in job.sources}
     names = (f"rejects{f'-{number}' if number > 1 else ''}.csv" for number in count(1))
     return next(name for name in names if name not in taken)
 
 
 def _records_line(summary: Summary) -> str:
-    """What became of the records where they do not become a row each."""
+    """Return the line of record counts, for jobs whose records do not become one row each."""
     job, report = summary.job, summary.report
     figures = [f"{report.loaded:,} {'the same' if summary.verifies else 'loaded'}"]
     if job.transforms:

@@ -1,7 +1,7 @@
-"""Commands that a user may give next, as the messages of a command name them.
+"""Suggest the user's next command in messages.
 
-They find the job where this command has it: what was said by flags is said again. Settings of the
-environment and of the usual files hold for the next command, too.
+It must find the job on the same broker and cluster, so it repeats this command's connection flags.
+Settings from the environment and the default files apply to the next command anyway.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from producer.request.settings import CONNECTION_FLAGS
 
 
 def next_command(command: str) -> str:
-    """`ringhaul COMMAND`, such as of `resume JOB`, with the --config and --broker of the running
-    command; and with its flags about the cluster where the next one takes them: `resume` alone."""
+    """Return `ringhaul COMMAND` (such as `resume JOB`) with the running command's --config and
+    --broker, and for `resume`, the only one that takes them, its flags about the cluster."""
     context = click.get_current_context(silent=True)
     given = {} if context is None else context.params
     flags = list(CONNECTION_FLAGS) if command.startswith("resume ") else ["broker"]

@@ -1,4 +1,4 @@
-"""How a job ended, whatever its kind: exit code, closing table, summary for programs."""
+"""Outcome of a job of any kind: exit code, closing table, summary for programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXIT_CODES: Mapping[JobState, int] = {
     JobState.RUNNING: EXIT_STILL_RUNNING,
     JobState.COMPLETE: EXIT_COMPLETE,
     JobState.PARTIAL: EXIT_REJECTS,
-    # Some of what was asked for was not done: never a success.
+    # Part of the work was not done: never a success.
     JobState.QUARANTINED: EXIT_FATAL,
     JobState.STOPPED: EXIT_TOO_MANY_ERRORS,
     JobState.CANCELLED: EXIT_CANCELLED,
@@ -44,11 +44,11 @@ REASON_CHARS_MAX = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Closing:
-    """What a command that followed a job, or looks at it later, has to say."""
+    """The closing report of a command that followed a job, or shows it later."""
 
     exit_code: int
     figures: Sequence[str]  #: lines of counts and times
-    verdict: Sequence[str]  #: lines: how it ended, and the next command where there is one
+    verdict: Sequence[str]  #: lines: how it ended, and the next command if there is one
     data: dict[str, Any]  #: for programs, on stdout
 
     @property
@@ -58,15 +58,15 @@ class Closing:
 
     @property
     def alarm(self) -> str:
-        """What people are told of a job that was to be quiet and did not end well."""
+        """For people, if the command is quiet and the job did not succeed."""
         return lines_of([f"{self.data['job']} {self.verdict[0]}", *self.verdict[1:]])
 
 
 def check_sums(ledger: Ledger, status: JobStatus, sums: Mapping[str, int]) -> None:
     """Raise `JobDamaged` if the results of the units do not add up to the job's totals.
 
-    `sums`: over the results that were read after `status`; a unit that was committed meanwhile is
-    in one of the two only, and nothing is compared.
+    `sums`: over the results, which were read after `status`. If a unit was committed in between, it
+    is in only one of them, and nothing is compared.
     """
     if ledger.status(status.job).done != status.done:
         return
@@ -101,7 +101,7 @@ def damaged_closing(error: JobDamaged) -> Closing:
 
 
 def unfinished(status: JobStatus, part: str) -> list[str]:
-    """What there is to say of a job that is not over, of which `part` is done."""
+    """Return the verdict on a job that is still running or paused; `part` says what is done."""
     limits = [f" limits   {status.pace}"] if str(status.pace) else []
     if status.paused:
         return [f" paused: {part}", *limits, next_line(f"resume {status.job}")]
@@ -115,17 +115,17 @@ def unfinished(status: JobStatus, part: str) -> list[str]:
 
 
 def next_line(command: str) -> str:
-    """The next command, such as of `resume JOB`, where there is one."""
+    """Return the line that suggests the next command, such as `resume JOB`."""
     return f" next     {next_command(command)}"
 
 
 def error_json(status: JobStatus) -> dict[str, Any]:
-    """The error that a job met last, and whether it stands still for it, for programs."""
+    """Return a job's last error, and whether it is stuck because of it, for programs."""
     return {"last_error": status.last_error, "retrying": retrying(status)}
 
 
 def sharing_json(status: JobStatus) -> dict[str, Any]:
-    """What a job may take of the cluster and of the workers, for programs."""
+    """Return a job's priority, limits and time paused, for programs."""
     return {
         "priority": status.priority,
         "limits": status.pace.to_json() if str(status.pace) else None,
@@ -134,7 +134,7 @@ def sharing_json(status: JobStatus) -> dict[str, Any]:
 
 
 def exit_code(status: JobStatus, *, interrupted: bool) -> int:
-    """What the command that followed the job ends with."""
+    """Return the exit code of the command that followed the job."""
     if interrupted and status.state is JobState.CANCELLED:
         return EXIT_INTERRUPTED
     return EXIT_CODES[status.state]

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar for people, a logfmt line for logs, JSON Lines for programs."""
+"""Show progress: a bar or logfmt lines on stderr, or JSON Lines on stdout."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from producer.report.snapshot import Snapshot
 from producer.text import bytes_text, ms_text, rate_text, time_text
 from ringhaul.plain_text import as_line, as_message
 
-#: How often a line is written where there is no bar.
+#: Interval of lines if there is no bar.
 LINE_EVERY_S = 30.0
-#: A job that begins to be in trouble is told of at once, but not again before this.
+#: New trouble of a job is shown at once, but at most once in this time.
 TROUBLE_EVERY_S = 10.0
 BAR_WIDTH = 30
 
 
 class Progress(Protocol):
-    """Shows snapshots. A context manager, so that a bar leaves the terminal as it was."""
+    """Shows snapshots. A context manager, so that a bar restores the terminal at the end."""
 
     def __enter__(self) -> Self: ...
 
@@ -37,14 +37,14 @@ class Progress(Protocol):
     ) -> None: ...
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show the job as it stands; called a few times a second."""
+        """Show the current state of the job; called a few times a second."""
 
     def note(self, text: str) -> None:
-        """One sentence that stays, such as a broker that is away."""
+        """Print a sentence that stays visible, such as one about an unavailable broker."""
 
 
 def open_progress(kind: str, *, quiet: bool) -> Progress:
-    """The progress of `--progress auto|bar|plain|json|none`."""
+    """Return the display for `--progress auto|bar|plain|json|none`."""
     if quiet or kind == "none":
         return NoProgress()
     if kind == "json":
@@ -71,26 +71,26 @@ class NoProgress:
 
 
 class LineProgress(NoProgress):
-    """One logfmt line every 30 s, as for cron; and one as soon as something is tried again."""
+    """Prints a logfmt line every 30 s, as for cron, and one as soon as units are being retried."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + LINE_EVERY_S
         self._trouble_due = 0.0
-        self._told = False  # that something is tried again
+        self._shown = False  # whether a line about retries was printed
 
     def show(self, snapshot: Snapshot) -> None:
         now = time.monotonic()
-        begins = snapshot.retrying is not None and not self._told
-        self._told = self._told and snapshot.retrying is not None
-        if now >= self._due or (begins and now >= self._trouble_due):
-            self._told = snapshot.retrying is not None
+        is_new = snapshot.retrying is not None and not self._shown
+        self._shown = self._shown and snapshot.retrying is not None
+        if now >= self._due or (is_new and now >= self._trouble_due):
+            self._shown = snapshot.retrying is not None
             self._due = now + LINE_EVERY_S
             self._trouble_due = now + TROUBLE_EVERY_S
             print(logfmt(snapshot), file=sys.stderr, flush=True)
 
 
 class JsonProgress(NoProgress):
-    """A `status` message a second on stdout, as JSON Lines."""
+    """Prints a `status` message every second on stdout, as JSON Lines."""
 
     def __init__(self) -> None:
         self._due = 0.0
@@ -122,7 +122,7 @@ class BarProgress(NoProgress):
     def show(self, snapshot: Snapshot) -> None:
         from rich.text import Text
 
-        # Words of an error may hold brackets, which are no markup.
+        # An error message may contain brackets, which must not be read as markup.
         self._live.update(Text("\n".join(map(as_line, bar_lines(snapshot)))))
 
     def note(self, text: str) -> None:
@@ -130,10 +130,10 @@ class BarProgress(NoProgress):
 
 
 def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
-    """The two lines of the bar, and a third one while units are only tried again."""
+    """Return the two lines of the bar, and a third while units are only being retried."""
     filled = round(snapshot.share * BAR_WIDTH)
     bar = "━" * filled + "─" * (BAR_WIDTH - filled)
-    # Reading has no rejects to look out for.
+    # Jobs that read have no rejects to watch for, unless there are some.
     rejected = snapshot.bytes_total or snapshot.rejected
     units = f"{snapshot.units_done:,}/{snapshot.units:,}" + ("" if snapshot.sealed else "+")
     end = "PAUSED" if snapshot.state == "PAUSED" else f"ETA {time_text(snapshot.eta_s)}"
@@ -151,7 +151,7 @@ def bar_lines(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def logfmt(snapshot: Snapshot) -> str:
-    """One line for a log, in logfmt."""
+    """Format a snapshot as a log line in logfmt."""
     pairs = {
         "ts": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "job": snapshot.job,

@@ -1,7 +1,7 @@
-"""Records of a job's sources, read again: of some rejects the ledger keeps the place alone.
+"""Read rejected records again from a job's sources: for some, the ledger keeps only the place.
 
-What was opened for one is kept for the next. There may be many, most come in the order of their
-file, and of a compressed file or a row group all that stands before a record has to be read, too.
+Files stay open from one record to the next. There may be many rejects, mostly in the order of their
+file; and in a compressed file or a row group, everything before a record must be read too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ringhaul.units.reading import SKIP_BYTES, open_records, parquet_metadata, r
 
 @dataclass
 class _Decoded:
-    """A source that is decoded as a stream, and where that stands."""
+    """A source that is decoded as a stream, and the stream's position."""
 
     path: str
     at_bytes: int
@@ -32,20 +32,23 @@ class _Decoded:
 
 @dataclass
 class _Rows:
-    """A row group, some of its rows, and those that follow."""
+    """A row group: its current block of rows, and the blocks that follow."""
 
     path: str
     block: RowBlock
     following: Iterator[AnyBlock]
 
     def before(self, path: str, group: int, line: int) -> bool:
-        """Whether a row is among these or follows them."""
+        """Return whether a row is in the current block or after it."""
         at = self.block.position
         return (self.path, at.offset_bytes) == (path, group) and at.line <= line
 
 
 class Again:
-    """A context manager; see the module. Methods raise as `open_records` and `read_records` do."""
+    """Reader of rejected records, as a context manager that keeps files open.
+
+    Methods raise as `open_records` and `read_records` do.
+    """
 
     def __init__(self, job: LoadJob) -> None:
         self._job = job
@@ -60,7 +63,7 @@ class Again:
         self._stack.close()
 
     def record(self, source: LoadSource, reject: Reject) -> bytes:
-        """The bytes of a reject, a row of a Parquet file as JSON."""
+        """Return the bytes of a rejected record; a row of a Parquet file as JSON."""
         if source.format == "parquet":
             return self._row(source, reject)
         if not source.file.whole:
@@ -97,7 +100,7 @@ class Again:
 
 
 def read_bytes(source: LoadSource, offset_bytes: int, length_bytes: int, job: LoadJob) -> bytes:
-    """A range of a source that is text; of its decoded stream where it has one."""
+    """Return a byte range of a text source, or of its decoded stream if it is decoded as one."""
     with open_records(source.file, offset_bytes, length_bytes, source.dialect(job)) as stream:
         return _take(stream, length_bytes)
 

@@ -1,4 +1,4 @@
-"""Rejects of a job as lines for people, and as a file that loads again."""
+"""Show the rejects of a job as lines, and export them as a file that can be loaded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from ringhaul.sources.files import check_unchanged
 
 
 def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
-    """All rejects of a job, in the order of the input. Raises `JobMissing`, and `JobDamaged` where
-    Redis lost part of the job: the others would look like all."""
+    """Yield all rejects of a job in the order of the input. Raises `JobMissing`, and `JobDamaged`
+    if Redis lost part of the job: the remaining ones would look complete."""
     ledger.check(job_id)
     with _readable(job_id):
         yield from _rejects(ledger, job_id)
@@ -37,7 +37,7 @@ def job_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
 
 @contextmanager
 def _readable(job_id: str) -> Iterator[None]:
-    """What cannot be unpacked raises `JobDamaged`."""
+    """Raise `JobDamaged` if rejects in the block cannot be unpacked."""
     try:
         yield
     except (zlib.error, ValueError, KeyError, TypeError) as error:
@@ -53,14 +53,14 @@ def _rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
         for _, extra in ledger.extras(job_id):
             yield from unpack_rejects(extra)
         return
-    from ringhaul.statements.job import split_extra  # what loads do not need to import
+    from ringhaul.statements.job import split_extra  # loads do not need it
 
     for _, extra in ledger.extras(job_id):
         yield from unpack_rejects(split_extra(extra)[1])
 
 
 def shown_rejects(ledger: Ledger, job_id: str) -> Iterator[Reject]:
-    """The same as they are shown: with the names that the user knows of files."""
+    """Yield all rejects of a job with file names for users, see `told_path`."""
     for reject in job_rejects(ledger, job_id):
         yield replace(reject, file=path_as_given(reject.file, job_id))
 
@@ -74,7 +74,7 @@ def _has_transforms(ledger: Ledger, job_id: str) -> bool:
 
 
 def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
-    """One line for each reject, and how many more there are."""
+    """Yield a line for each of the first `limit` rejects, and the number of further ones."""
     rejects = shown_rejects(ledger, job_id)
     for reject in islice(rejects, limit):
         if not reject.line:
@@ -86,12 +86,13 @@ def reject_lines(ledger: Ledger, job_id: str, limit: int) -> Iterator[str]:
     more = sum(1 for _ in rejects)
     if more:
         yield f"... {more:,} more (--limit, --json or --export)"
-    if told := not_kept(ledger, job_id):
-        yield f"... {told}"
+    if message := not_kept(ledger, job_id):
+        yield f"... {message}"
 
 
 def not_kept(ledger: Ledger, job_id: str) -> str:
-    """In words: what of a job is counted and kept nowhere, and what tells of it. Empty: nothing."""
+    """Return a message about entries that were counted but not kept, and where to find them; empty
+    if all were kept."""
     kind = _kind(ledger, job_id)
     if not kind.runs_statements:
         return ""
@@ -108,14 +109,14 @@ def not_kept(ledger: Ledger, job_id: str) -> str:
 
 
 def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
-    """Write the original bytes of every reject to `path` (- is stdout); their number.
+    """Write the original bytes of every reject to `path` (- is stdout); return their number.
 
-    Of a source that was decoded as a stream (UTF-16 and the like), its encoding's bytes for the
-    same text. The header of the source comes first if it had one. Records of Parquet files, which
-    have no bytes of their own, are written as JSON Lines. Sources whose headers or formats differ
-    cannot share one file: `UsageError` says so. Rows of a table are written as JSON Lines, but for
-    those of which the ledger keeps the place alone. The file appears whole or not at all: what was
-    at `path` stays until then, and a source of the job is refused with `UsageError`.
+    A source that was decoded as a stream (UTF-16 and the like) is written in its encoding again.
+    The header of the source comes first if it had one. Records of Parquet files, which have no
+    bytes as text, are written as JSON Lines. Rows of a table are written as JSON Lines too, except
+    those of which the ledger keeps only the place. The file is replaced atomically. Raises
+    `UsageError` if headers or formats of the sources differ, since they cannot share a file, and if
+    `path` is a source of the job.
     """
     if _kind(ledger, job_id) is JobKind.UNLOAD:
         return _export_rows(ledger, job_id, path)
@@ -136,7 +137,7 @@ def export_rejects(ledger: Ledger, job_id: str, path: str) -> int:
                     f"{reject.file} has another format than the sources before it; load and export "
                     "sources of different formats separately"
                 )
-            # By their names: a byte order mark or another line end makes no other header.
+            # Compare the names: a byte order mark or another line end makes no difference.
             elif source.format == "csv" and source.fields != first.fields:
                 raise UsageError(
                     f"{reject.file} has another header than the sources before it; load and "
@@ -158,9 +159,9 @@ def _export_rows(ledger: Ledger, job_id: str, path: str) -> int:
 
 
 def refuse_source(path: str, sources: Iterable[str]) -> None:
-    """Raise `UsageError` if the file at `path` is one of these: its records would be lost."""
+    """Raise `UsageError` if the file at `path` is one of `sources`: its records would be lost."""
     for source in sources:
-        with suppress(OSError):  # one of them is not there, or a URL
+        with suppress(OSError):  # one of them does not exist, or is a URL
             if os.path.samefile(path, source):
                 raise UsageError(
                     f"--export {path}: the job was loaded from this file; give another name"
@@ -182,14 +183,14 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _encoder(dialect: CsvDialect) -> Callable[[bytes], bytes]:
-    """Turns what the ledger holds back into the encoding of the sources."""
+    """Return the function that converts bytes of the ledger to the encoding of the sources."""
     if dialect.decoding != "stream":
         return bytes
     return encoder_of(dialect.encoding)
 
 
 def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
-    """Whose files the records are of."""
+    """Return the load whose files the records are from. Raises `UsageError` if there are none."""
     spec = json.loads(ledger.job_spec(job_id))
     if spec["kind"] == "exec" and spec["spans"]:
         raise UsageError(f"{job_id} has its values from ranges: there is no file to export from")
@@ -197,11 +198,11 @@ def _loaded(ledger: Ledger, job_id: str) -> LoadJob:
 
 
 def _header(source: LoadSource, job: LoadJob) -> bytes:
-    """The bytes before a source's first record; empty when it has no header.
+    """Return the bytes before a source's first record; empty if it has no header.
 
-    Of a source that is no longer there, as standard input is when its job is over: its fields.
+    If the source is gone, as standard input is after its job, write a header with its field names.
     """
-    if not source.start_offset_bytes:  # neither have JSON Lines and Parquet one
+    if not source.start_offset_bytes:  # JSON Lines and Parquet have no header either
         return b""
     try:
         return read_bytes(source, 0, source.start_offset_bytes, job)
@@ -210,7 +211,7 @@ def _header(source: LoadSource, job: LoadJob) -> bytes:
 
 
 def _data(reject: Reject, source: LoadSource, again: Again) -> bytes:
-    """The record's original bytes, from its file where the ledger has its place alone."""
+    """Return the record's original bytes, from its file if the ledger has only its place."""
     if reject.data is not None:
         return reject.data
     try:

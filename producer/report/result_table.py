@@ -1,4 +1,4 @@
-"""The result of a query or a count: a table for people, or CSV, JSON or Parquet for programs."""
+"""Print the result of a query or a count: a table for people, or CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ringhaul.errors import OutputUnusable
 from ringhaul.formats.suffixes import format_of
 from ringhaul.plain_text import as_line, in_json
 
-#: Rows of a table on a terminal; a result with more is meant for a file, which has them all.
+#: How many rows a table on a terminal shows; a file has them all.
 ROWS_SHOWN = 1000
-#: What a table shows in the place of null, as cqlsh does: an empty text shows nothing.
+#: How a table shows null, as in cqlsh, to distinguish it from an empty text.
 NULL_SHOWN = "null"
 #: The path that means standard output.
 STDOUT = "-"
@@ -28,10 +28,10 @@ STDOUT = "-"
 def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str | None) -> None:
     """Write the result to the file at `path`, or to standard output (None or "-").
 
-    `types`: of the columns, which have their Arrow forms or those of `numeric`. `form`: table, csv,
-    json (JSON Lines), parquet, or auto: a table on a terminal, else csv, and in a file what its
-    suffix says. Raises `OutputUnusable` (disk full), and BrokenPipeError where nobody reads
-    standard output.
+    `types`: CQL types of the columns, which have the matching Arrow types or those of `numeric`.
+    `form`: table, csv, json (JSON Lines), parquet, or auto: by the suffix of a file, a table on a
+    terminal, else csv. Raises `OutputUnusable` (disk full), and BrokenPipeError if standard output
+    is closed.
     """
     if path == STDOUT:
         path = None
@@ -43,7 +43,7 @@ def print_result(table: pa.Table, types: Sequence[CqlType], form: str, path: str
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
-            # Whole and on disk: the job counts as told then, and is forgotten some day.
+            # Atomic and synced: the result now counts as delivered, and its job is forgotten later.
             with replacing(path) as out:
                 out.write(data)
     except OSError as error:
@@ -67,7 +67,7 @@ def _form(form: str, path: str | None) -> str:
 
 
 def _bytes(table: pa.Table, types: Sequence[CqlType], form: str, *, shown: bool) -> bytes:
-    """`shown`: on a terminal."""
+    """Return the result in `form`. `shown`: it goes to a terminal."""
     if form == "table":
         rows_max = ROWS_SHOWN if shown else table.num_rows
         return _drawn(table, types, rows_max).encode()
@@ -90,7 +90,7 @@ def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
     names = json_strings(pa.array(table.column_names, pa.string())).to_pylist()
     columns = []
     for name, cql_type, column in zip(names, types, table.columns, strict=True):
-        if cql_type.name == "varint":  # text, too, where they fit in none of Arrow's decimals
+        if cql_type.name == "varint":  # may be text, if the values fit in none of Arrow's decimals
             texts = [None if value is None else str(value) for value in column.to_pylist()]
         elif column.type == cql_type.arrow():
             texts = json_of(cql_type, column.combine_chunks()).to_pylist()
@@ -101,14 +101,14 @@ def _json_lines(table: pa.Table, types: Sequence[CqlType]) -> str:
 
 
 def _json_number(value: Decimal | None) -> str | None:
-    """Digits after the point would be lost on many a reader, but in a string."""
+    """Return a number as JSON; one with decimals as a string, since many readers lose digits."""
     if value is None or value.as_tuple().exponent == 0:
         return None if value is None else str(value)
     return f'"{value}"'
 
 
 def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> None:
-    """As `unload` writes it, but that a null alone in its row is a blank line."""
+    """Write CSV as `unload` does, except that a row of a single null is a blank line."""
     from ringhaul.formats.write.options import OutputFormat
     from ringhaul.formats.write.writer import open_writer
 
@@ -119,7 +119,7 @@ def _write_csv(table: pa.Table, types: Sequence[CqlType], sink: BinaryIO) -> Non
 
 
 def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
-    """Columns as wide as their widest value; numbers to the right."""
+    """Return a text table with columns as wide as their widest value; numbers right-aligned."""
     shown = _rows(table.slice(0, rows_max), types)
     right = [_numeric(field.type) for field in table.schema]
     names = [as_line(name) for name in table.column_names]
@@ -140,7 +140,7 @@ def _drawn(table: pa.Table, types: Sequence[CqlType], rows_max: int) -> str:
 
 
 def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
-    """The texts of each row."""
+    """Return the texts of each row."""
     columns = [
         [as_line(text) for text in spelt.fill_null(NULL_SHOWN).to_pylist()]
         for spelt in _texts(table, types)
@@ -149,7 +149,7 @@ def _rows(table: pa.Table, types: Sequence[CqlType]) -> list[tuple[str, ...]]:
 
 
 def _texts(table: pa.Table, types: Sequence[CqlType]) -> list[pa.StringArray]:
-    """The values of each column as `unload` spells them."""
+    """Return the values of each column as text, in the format of `unload`."""
     from ringhaul.cql.spell import text_of
 
     columns = []

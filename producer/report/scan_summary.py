@@ -1,4 +1,4 @@
-"""The end of a read job: the closing table and the summary for programs."""
+"""Summary of a read job: the closing table and the summary for programs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ringhaul.output.missing import condition_of
 from ringhaul.scan.job import ReadJob
 from ringhaul.scan.result import ReadReport, ReadResult, build_read_report
 
-#: CPU per row says something from this many rows on; below, it is the cost of starting.
+#: CPU per row is shown from this many rows on; with fewer, it is mostly the cost of starting.
 CPU_ROWS_MIN = 10_000
-#: Ranges that the summary for people lists; that for programs and the manifest have all.
+#: How many ranges the summary for people lists; the one for programs and the manifest have all.
 LISTED_MAX = 5
 
 
@@ -41,7 +41,7 @@ def scan_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
     sums = {"rows": report.rows, "rejected": report.rejected, "bytes": report.bytes_read}
     check_sums(ledger, status, {**sums, "retries": report.retries})
     if job.transforms:
-        from producer.report.rejects import job_rejects  # what most reads do not need to import
+        from producer.report.rejects import job_rejects  # most reads do not need it
 
         kept = sum(1 for _ in job_rejects(ledger, status.job))
         check_rejects(status, kept, report.rejected)
@@ -50,7 +50,7 @@ def scan_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False
 
 
 def report_closing(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> Closing:
-    """A report in words, for people and for programs. `code`: what the command ends with."""
+    """Format a report for people and for programs. `code`: exit code of the command."""
     verdict = _verdict(status, job, report)
     return Closing(
         exit_code=code,
@@ -61,7 +61,7 @@ def report_closing(status: JobStatus, job: ReadJob, report: ReadReport, code: in
 
 
 def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dict[str, Any]:
-    """The summary for programs. Fields are only ever added."""
+    """Return the summary for programs. Fields are only ever added."""
     worked_s = status.worked_s
     return {
         "message_type": "summary",
@@ -103,7 +103,7 @@ def _data(status: JobStatus, job: ReadJob, report: ReadReport, code: int) -> dic
 
 
 def _figures(status: JobStatus, job: ReadJob, report: ReadReport) -> list[str]:
-    """What was read and written, and how fast."""
+    """Return lines about what was read and written, and how fast."""
     elapsed_s, worked_s = status.elapsed_s, status.worked_s
     speed = rate_text(report.rows_read / worked_s) if worked_s else "-"
     figures = [f"{report.rows_read:,} rows read"]
@@ -138,8 +138,8 @@ def _transformed_line(job: ReadJob, report: ReadReport) -> str:
 
 
 def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[str]:
-    """How it ended, and the next command where there is one."""
-    # Nothing can be added to a standard output that is gone.
+    """Return lines that say how the job ended, and the next command if there is one."""
+    # A job to a standard output that is gone cannot be resumed.
     resume = [] if job.streams else [next_line(f"resume {status.job}")]
     part = f"{status.done:,} of {status.units:,} units are done"
     went = ""
@@ -180,7 +180,7 @@ def _verdict(status: JobStatus, job: ReadJob, report: ReadReport) -> Sequence[st
 
 
 def _unloadable_lines(report: ReadReport) -> list[str]:
-    """Warnings of rows that are in the files and that a load of these will not put back."""
+    """Return warnings about rows in the files that a load of these files cannot restore."""
     return [
         f" warning: {count_text(one.rows, 'row')} cannot be loaded again from these files: "
         f"{one.told}"
@@ -191,7 +191,7 @@ def _unloadable_lines(report: ReadReport) -> list[str]:
 def _missing_verdict(
     status: JobStatus, job: ReadJob, report: ReadReport, went: str
 ) -> Sequence[str]:
-    """Of a job that left out what could not be read: what is missing, where, and why."""
+    """Return the verdict on a job with unreadable ranges: what is missing, where, and why."""
     count = count_text(len(report.missing), "token range")
     lines = [
         f" complete but for {count} of {job.table.name} that no replica can read: "
@@ -199,7 +199,7 @@ def _missing_verdict(
         + (f", {report.rejected:,} rejected" if report.rejected else "")
     ]
     for one in report.missing[:LISTED_MAX]:
-        partly = ", whose first rows are there" if one.partly else ""
+        partly = " (its first rows are not missing)" if one.partly else ""
         lines.append(f" missing  {one.place}{partly}: {one.nodes}: {one.reason}")
     if len(report.missing) > LISTED_MAX:
         more = len(report.missing) - LISTED_MAX
@@ -209,7 +209,5 @@ def _missing_verdict(
     if job.kind == "unload" and not job.transforms:
         names = ", ".join(map(quote_identifier, job.table.partition_key))
         where = condition_of(report.missing[0], f"token({names})")
-        lines.append(
-            f" when mended: unload each into a folder of its own, such as with --where '{where}'"
-        )
+        lines.append(f" once repaired: unload each into a separate folder, with --where '{where}'")
     return lines

@@ -1,4 +1,4 @@
-"""What a job looks like at one moment: figures for the bar, the log line and `--json`. Pure."""
+"""Snapshot of a job: figures for the bar, the log line and `--json`. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from producer.text import count_text, time_text
 from ringhaul.ledger.reading import JobStatus
 
-#: Rates are taken over this long, so that they follow a change without jumping at each block.
+#: Rates are averaged over this time, so that they follow changes without jumping at each block.
 RATE_WINDOW_S = 10.0
-#: A unit that does not get on says so at least this often: after that it is over with it.
+#: A unit that makes no progress reports it at least this often; an older report is outdated.
 TROUBLE_MS = 10_000
-#: What is shown of an error: some lines of a terminal.
+#: How much of an error is shown: a few lines on a terminal.
 ERROR_CHARS_MAX = 300
 
 
@@ -42,8 +42,8 @@ class Snapshot:
 
     @property
     def share(self) -> float:
-        """0..1 of the input's bytes, or of the units where they are all known from the beginning.
-        Below 1 until the job is over."""
+        """Share done, 0..1: of the input's bytes, or of the units if all are known from the start.
+        Below 1 until the job has ended."""
         if (
             self.state not in ("RUNNING", "PAUSED")
             and self.units == self.units_done
@@ -56,9 +56,9 @@ class Snapshot:
 
 
 def retrying(status: JobStatus) -> str | None:
-    """Why a job stands still: `3 units, failed 5 times, last 0:12 ago: ...`, `no unit is worked
-    on, one was declined 0:12 ago: ...`, or, while others may get on, `a unit, last 0:02 ago: ...`.
-    None: it does not, or for no error."""
+    """Return why a job is stuck: `3 units, failed 5 times, last 0:12 ago: ...`, `no unit is worked
+    on, one was declined 0:12 ago: ...`, or, while other units may progress, `a unit, last 0:02 ago:
+    ...`. None if it is not stuck, or not because of an error."""
     if status.finished or status.paused:
         return None
     if status.declined is not None and status.declined_ms is not None:
@@ -77,7 +77,7 @@ def retrying(status: JobStatus) -> str | None:
 
 
 def _has_trouble(status: JobStatus) -> bool:
-    """A unit that is worked on does not get on."""
+    """Return whether a running unit has reported trouble recently."""
     if status.trouble is None or status.trouble_ms is None or not status.leased:
         return False
     return status.now_ms - status.trouble_ms < TROUBLE_MS
@@ -88,15 +88,15 @@ def _ago(status: JobStatus, then_ms: int) -> str:
 
 
 def _brief(reason: str) -> str:
-    """On one line, and not at length."""
+    """Shorten a reason to one line of `ERROR_CHARS_MAX` characters."""
     return " ".join(reason.split())[:ERROR_CHARS_MAX]
 
 
 class RateMeter:
-    """Turns successive looks at one job into snapshots with rates."""
+    """Turns successive statuses of one job into snapshots with rates."""
 
     def __init__(self, bytes_total: int) -> None:
-        """`bytes_total`: of the input; 0 if nobody knows it, and progress goes by units."""
+        """`bytes_total`: size of the input; 0 if unknown, then progress is measured in units."""
         self._bytes_total = bytes_total
         self._looks: deque[tuple[float, int, int]] = deque()
 
@@ -109,7 +109,7 @@ class RateMeter:
         p50_ms: float | None = None,
         p99_ms: float | None = None,
     ) -> Snapshot:
-        """The snapshot at this look. Live figures of running units count as done so far."""
+        """Return the snapshot for a status. Live figures of running units count as done."""
         rows = status.totals.get("rows", 0) + status.live.rows
         rejected = status.totals.get("rejected", 0) + status.live.rejected
         bytes_done = status.totals.get("bytes", 0) + status.live.bytes
@@ -149,7 +149,7 @@ class RateMeter:
     def _rates(
         self, status: JobStatus, elapsed_s: float, records: int, bytes_done: int
     ) -> tuple[float, float]:
-        """Records and bytes a second: lately while the job runs, on the whole when it is over."""
+        """Return records and bytes per second: recent while the job runs, overall once it ended."""
         if status.finished:
             whole_s = max(status.worked_s, 0.001)
             return records / whole_s, bytes_done / whole_s
@@ -160,5 +160,5 @@ class RateMeter:
         span_s = elapsed_s - since_s
         if span_s <= 0:
             return 0.0, 0.0
-        # A unit that is tried again takes back what its first attempt showed.
+        # A retried unit takes back the progress of its first attempt.
         return max(records - records_then, 0) / span_s, max(bytes_done - bytes_then, 0) / span_s

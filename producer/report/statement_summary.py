@@ -1,4 +1,4 @@
-"""The end of a lookup or an exec: the closing table and the summary for programs."""
+"""Summary of a lookup or an exec: the closing table and the summary for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ringhaul.statements.job import StatementJob, StatementResult
 
 @dataclass
 class _Sums:
-    """Over the committed units."""
+    """Sums over the committed units."""
 
     records: int = 0
     answered: int = 0
@@ -99,7 +99,7 @@ def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = 
         **error_json(status),
         **sharing_json(status),
     }
-    figures = [f"{sums.answered:,} of {sums.records:,} {_asked(job)} answered"]
+    figures = [f"{sums.answered:,} of {sums.records:,} {_entries(job)} answered"]
     if job.result:
         figures.append(count_text(sums.rows, "row"))
     if job.kind == "lookup":

@@ -1,4 +1,4 @@
-"""The closing report of a job of any kind, from what the ledger holds."""
+"""Compute the closing report of a job of any kind from the ledger."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ringhaul.ledger.reading import JobStatus
 
 
 def read_closing(ledger: Ledger, job_id: str, *, interrupted: bool = False) -> Closing:
-    """Compute it from what the ledger holds. `interrupted`: by Ctrl-C, in this command.
+    """Compute the closing report. `interrupted`: the job was cancelled by Ctrl-C in this command.
 
-    Of a job of which the ledger lost part it says just that: no count of it would be right.
+    If the ledger lost part of the job, the report says only that, since no count would be right.
     """
     try:
         ledger.check(job_id)

@@ -1,4 +1,4 @@
-"""What `ringhaul top` shows, as tables for people and as a document for programs. Pure."""
+"""The view of `ringhaul top`, as tables for people and as a document for programs. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ringhaul.ledger.reading import JobStatus, UnitAtWork
 from ringhaul.ledger.workers import Worker
 from ringhaul.plain_text import as_line
 
-#: Units shown where there is room for them.
+#: How many units are shown if there is room.
 UNITS_SHOWN = 10
 HOSTS_SHOWN = 20
-#: Lines that are no rows: the head, and of three tables a blank line and the names.
+#: Lines other than rows: the head, and a blank line and column names for each of three tables.
 LINES_BESIDE_ROWS = 1 + 3 * 2
-#: Between columns.
+#: Blanks between columns.
 GAP = 2
 _STYLES = {
     "RUNNING": "green",
@@ -39,16 +39,16 @@ _STYLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One look at everything."""
+    """A snapshot of all jobs, workers and running units."""
 
-    jobs: Sequence[tuple[JobStatus, Snapshot]]  #: Those that run first.
+    jobs: Sequence[tuple[JobStatus, Snapshot]]  #: running ones first
     workers: Sequence[Worker]
-    units: Sequence[UnitAtWork]  #: The slowest first.
+    units: Sequence[UnitAtWork]  #: slowest first
 
 
 @dataclass(frozen=True)
 class Host:
-    """The workers of one host together."""
+    """The workers of one host."""
 
     name: str
     slots: int
@@ -56,7 +56,7 @@ class Host:
 
 
 def hosts_of(view: View) -> list[Host]:
-    """The hosts by name. One that works on units and sends no heartbeat any more has no slots."""
+    """Return the hosts by name. One that works on units but sends no heartbeat has no slots."""
     busy = Counter(unit.host for unit in view.units)
     slots: Counter[str] = Counter()
     for worker in view.workers:
@@ -65,7 +65,7 @@ def hosts_of(view: View) -> list[Host]:
 
 
 def as_document(view: View) -> dict[str, Any]:
-    """For programs. Fields are only ever added."""
+    """Return the view for programs. Fields are only ever added."""
     return {
         "message_type": "top",
         "jobs": [
@@ -109,8 +109,8 @@ def as_document(view: View) -> dict[str, Any]:
 def as_screen(
     view: View | None, *, size: ConsoleDimensions, away: str = "", whole: bool = False
 ) -> RenderableType:
-    """For people. `size`: of the screen, into which all fits unless `whole`; `away`: why there is
-    nothing newer."""
+    """Return the view for people. `size`: size of the screen, into which it is fitted unless
+    `whole`; `away`: why the view is not current."""
     if view is None:
         return Text(away, style="red")
     hosts = hosts_of(view)
@@ -135,9 +135,9 @@ def as_screen(
 @dataclass(frozen=True)
 class _Column:
     name: str
-    #: What goes first where there is little room; 0: stays.
+    #: Columns with the highest value are dropped first if there is little room; 0: never.
     goes: int = 0
-    #: Cut short to this before anything goes; 0: kept whole.
+    #: Width to which it may be shortened before any column is dropped; 0: never shortened.
     short: int = 0
     right: bool = False
 
@@ -146,7 +146,7 @@ _Rows = Sequence[Sequence[str | Text]]
 
 
 def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> RenderableType:
-    """A table without lines, below a blank line."""
+    """Return a blank line and a borderless table that fits `width`."""
     whole = [
         max(cell_len(str(cell)) for cell in (column.name, *(row[i] for row in rows)))
         for i, column in enumerate(columns)
@@ -160,7 +160,7 @@ def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> Rendera
     for i in sorted(kept, key=lambda i: -columns[i].goes):
         if columns[i].goes and spare() < 0:
             kept.remove(i)
-    # What was cut short shares the room that is left.
+    # Shortened columns share the remaining room.
     while spare() > 0 and (cut := [i for i in kept if wide[i] < whole[i]]):
         for i in cut[: spare()]:
             wide[i] += 1
@@ -174,7 +174,7 @@ def _laid_out(columns: Sequence[_Column], rows: _Rows, *, width: int) -> Rendera
             overflow="ellipsis",
         )
     for row in rows:
-        # A text would be read as markup.
+        # A plain string would be read as markup.
         cells = [Text(as_line(cell)) if isinstance(cell, str) else cell for cell in row]
         table.add_row(*(cells[i] for i in sorted(kept)))
     return Group("", table)

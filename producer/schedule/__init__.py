@@ -1,1 +1,1 @@
-"""Schedules: their file, the scheduler in beat, the runs and their steps."""
+"""Schedules: their file, the scheduler of beat, the runs and their steps."""

@@ -1,4 +1,4 @@
-"""Run `ringhaul schedule`: the file says what there is, the ledger what has become of it."""
+"""Actions of `ringhaul schedule`: the file defines the schedules, the ledger has their state."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class _Opened(NamedTuple):
 
 @contextmanager
 def _opened(config_file: Path | None) -> Iterator[_Opened]:
-    """The file, checked, and the ledger. Raises `UsageError` for a file that is not right."""
+    """Open the schedule file and the ledger. Raises `UsageError` if the file is invalid."""
     file = need_schedule_file(settle({}, config_file).settings)
     with reading_ledger(config_file) as ledger:
-        loaded = settle({}, config_file)  # an embedded broker is among the settings by now
+        loaded = settle({}, config_file)  # by now with the address of an embedded broker
         yield _Opened(loaded, file, ledger, ScheduleBook(ledger.caller))
 
 
 def print_schedules(config_file: Path | None, *, as_json: bool) -> int:
-    """Run `schedule list`; the exit code."""
+    """Run `schedule list`; return the exit code."""
     with _opened(config_file) as opened:
         beats = Beats(opened.ledger.caller).alive()
         rows = [_describe(opened, schedule) for schedule in opened.file.schedules.values()]
@@ -107,7 +107,7 @@ def _state(standing: Standing) -> str:
 
 
 def print_history(config_file: Path | None, name: str, limit: int, *, as_json: bool) -> int:
-    """Run `schedule history`; the exit code."""
+    """Run `schedule history`; return the exit code."""
     with _opened(config_file) as opened:
         opened.file.schedule(name)
         runs = opened.book.runs(name, limit)
@@ -125,53 +125,55 @@ def print_history(config_file: Path | None, name: str, limit: int, *, as_json: b
 
 
 def _log(logs: Path, run: Run) -> str:
-    """The log of a run, where it is on this host."""
+    """Return the path of a run's log; empty if it is not on this host."""
     path = logs / f"{run.id}.log"
     return str(path) if path.is_file() else ""
 
 
 def set_paused(config_file: Path | None, name: str, *, paused: bool) -> int:
-    """Run `schedule pause` or `schedule resume`; the exit code."""
+    """Run `schedule pause` or `schedule resume`; return the exit code."""
     with _opened(config_file) as opened:
         schedule = opened.file.schedule(name)
         if paused:
             opened.book.pause(name)
-            print(f"{name} is paused: `ringhaul schedule resume {name}`", file=sys.stderr)
+            print(
+                f"{name} is paused; to resume: `ringhaul schedule resume {name}`", file=sys.stderr
+            )
         else:
             opened.book.resume(name)
             due_ms = schedule.timing.due_after(opened.book.standing(name).now_ms)
-            print(f"{name} is due next at {time_text(due_ms) or '-'}", file=sys.stderr)
+            print(f"{name} is next due at {time_text(due_ms) or '-'}", file=sys.stderr)
     return EXIT_COMPLETE
 
 
 def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
-    """Run `schedule run`; the exit code."""
+    """Run `schedule run`; return the exit code."""
     with _opened(config_file) as opened:
         schedule = opened.file.schedule(name)
         lease_ms = int(opened.loaded.settings.schedule.lease_s * 1000)
         due_ms = to_ms(due.replace(tzinfo=UTC)) if due else None
         left = opened.book.take_over(name, lease_ms)
         if left is not None:
-            print(f"{name} {left.id}: {left.host} left it: goes on with it", file=sys.stderr)
+            print(f"{name} {left.id}: {left.host} left it: continuing it", file=sys.stderr)
             code = _work(opened, schedule, take_over(left, schedule), lease_ms)
             if code not in (EXIT_COMPLETE, EXIT_FATAL) or due_ms in (None, left.due_ms):
                 return code
         standing = opened.book.standing(name)
         chosen_ms = standing.now_ms // 1000 * 1000 if due_ms is None else due_ms
         chosen = due_ms is not None
-        if schedule.arrive:  # after that of the run before it, which beats compare
+        if schedule.arrive:  # must be after the previous run's, since beats compare them
             chosen_ms = max(chosen_ms, (standing.settled_ms or 0) // 1000 * 1000 + 1000)
         run, before = _run_of(opened, schedule, chosen_ms, standing.now_ms, chosen=chosen)
         if run is None:
             return EXIT_COMPLETE
-        # Files may be found by a beat at the same time: the first run of them counts.
+        # A beat may find the same files at the same time: only the first run claims them.
         settled_ms = (standing.settled_ms or 0) if schedule.arrive else None
         claim = opened.book.claim(run, settled_ms=settled_ms, lease_ms=lease_ms, before=before)
         if claim is not Claim.CLAIMED:
             raise UsageError(
-                f"{name} is not run: a run of it is not over, or has just begun; see "
-                f"`ringhaul schedule history {name}`. One that nobody works on any more can be "
-                f"gone on with after {lease_ms // 1000} s (schedule.lease_s)"
+                f"{name} is not run: a run of it is still in progress or has just started; see "
+                f"`ringhaul schedule history {name}`. An abandoned run can be continued after "
+                f"{lease_ms // 1000} s (schedule.lease_s)"
             )
         return _work(opened, schedule, run, lease_ms)
 
@@ -179,18 +181,18 @@ def run_now(config_file: Path | None, name: str, due: datetime | None) -> int:
 def _run_of(
     opened: _Opened, schedule: Schedule, due_ms: int, now_ms: int, *, chosen: bool
 ) -> tuple[Run | None, Run | None]:
-    """The run to work on, and the one that the due time has already. None: there is none to do."""
+    """Return the run to work on (None: nothing to do), and the due time's existing run, if any."""
     if schedule.arrive:
         if chosen:
-            raise UsageError(f"--due: {schedule.name} is about files, and has no due times")
+            raise UsageError(f"--due: {schedule.name} waits for files and has no due times")
         look = ArrivalLook(opened.book, schedule, opened.file.folder)
-        troubles = opened.book.wait(schedule.name).troubles  # the pause after them is for beats
+        troubles = opened.book.wait(schedule.name).troubles  # only beats pause after these
         look.look(now_ms, failed_too=True)
         time.sleep(schedule.settle_s)
         found = look.look(now_ms, failed_too=True)
         if not found:
             _refuse_odd(schedule, look)
-            print(f"{schedule.name}: no file that is not loaded yet", file=sys.stderr)
+            print(f"{schedule.name}: no new files to load", file=sys.stderr)
             return None, None
         alone = look.alone
         run = new_run(
@@ -201,14 +203,14 @@ def _run_of(
     if before is None or before.state is RunState.SKIPPED:
         return new_run(schedule, due_ms, now_ms, by_hand=True), before
     if before.state is RunState.DONE:
-        print(f"{run_line(before)}: not done again", file=sys.stderr)
+        print(f"{run_line(before)}: not run again", file=sys.stderr)
         return None, None
     return _again(opened.ledger, schedule, before, now_ms), before
 
 
 def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
-    """The run that failed, to be gone on with. Raises `UsageError` where the job of its step is
-    over: the step would only tell its end again."""
+    """Return the failed run, ready to continue. Raises `UsageError` if the job of its step has
+    ended: the step would only report that again."""
     run = try_again(before, schedule, now_ms)
     if run.current is None:
         return run
@@ -218,17 +220,17 @@ def _again(ledger: Ledger, schedule: Schedule, before: Run, now_ms: int) -> Run:
     place = f"{run.schedule} {run.id}: step {run.current + 1}: {job} is {state}"
     if state in (JobState.STOPPED, JobState.CANCELLED):
         resume = next_command(f"resume {job}")
-        raise UsageError(f"{place}: `{resume}` first, then this again goes on")
+        raise UsageError(f"{place}: run `{resume}` first, then this command again")
     if state is JobState.PARTIAL and not schedule.rejects_ok:
         raise UsageError(
-            f"{place}: it has rejected records (`{next_command(f'errors {job}')}`); with "
-            "rejects_ok = true in the schedule this goes on behind it"
+            f"{place}: it has rejected records (`{next_command(f'errors {job}')}`); set "
+            "rejects_ok = true in the schedule to continue with the next step"
         )
     return run
 
 
 def _refuse_odd(schedule: Schedule, look: ArrivalLook) -> None:
-    """Raise for what kept a look from finding files."""
+    """Raise the first error that kept the look from finding files, if any."""
     for path, error in look.odd.items():
         if isinstance(error, Transient):
             raise error
@@ -236,7 +238,7 @@ def _refuse_odd(schedule: Schedule, look: ArrivalLook) -> None:
 
 
 def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
-    """Work on a run to its end, with what its steps say on this command's own output."""
+    """Work on a run until it ends, with its steps' output on ours; return the exit code."""
     work = RunWork(
         opened.book,
         opened.ledger,
@@ -256,7 +258,7 @@ def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
                 if not work.look(opened.book.standing(schedule.name).now_ms):
                     break
                 away = False
-            except LedgerUnavailable as error:  # the step's command waits for it, too
+            except LedgerUnavailable as error:  # the step's command waits for it too
                 if not away:
                     print(f"waiting: {error}", file=sys.stderr)
                 away = True
@@ -270,29 +272,29 @@ def _work(opened: _Opened, schedule: Schedule, run: Run, lease_ms: int) -> int:
 
 
 def _let_go(work: RunWork) -> None:
-    """Leave a run to whoever goes on with it."""
+    """Stop working on a run and let a beat or another command continue it."""
     work.stop()
     while not work.stopped:
         time.sleep(LOOK_SOON_S)
-    with suppress(LedgerUnavailable):  # the lease runs out by itself
+    with suppress(LedgerUnavailable):  # then the lease runs out
         work.release()
     again = f"`ringhaul schedule run {work.run.schedule}`"
-    print(f"let go of: a beat goes on with the run, or {again}", file=sys.stderr)
+    print(f"stopped: a beat continues the run, or {again}", file=sys.stderr)
 
 
 @contextmanager
 def _taking_interrupts() -> Iterator[list[int]]:
-    """The SIGINT and SIGTERM that came. The third ends the command at once."""
-    came: list[int] = []
+    """Yield a list that collects SIGINT and SIGTERM. The third signal ends the command at once."""
+    received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        if len(came) > 2:
+        received.append(number)
+        if len(received) > 2:
             raise KeyboardInterrupt
 
-    before = {taken: signal.signal(taken, note) for taken in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield came
+        yield received
     finally:
-        for taken, handler in before.items():
-            signal.signal(taken, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""One look for files that have arrived, in a thread: listing and checksums may take minutes."""
+"""Look for arrived files, in a thread: listing and checksums may take minutes."""
 
 from __future__ import annotations
 
@@ -26,104 +26,105 @@ from ringhaul.schedule.times import duration_text
 
 log = logging.getLogger(__name__)
 
-#: How often it is written down which files are gone; those that are for long are forgotten.
+#: How often vanished files are recorded; those gone for long are forgotten.
 FORGET_EVERY_S = 3600.0
-#: A look that takes longer is told of while it lasts: on a dead mount that is for ever.
+#: A look that takes longer is logged while it lasts: on a dead mount it never ends.
 SLOW_S = 60.0
 
 
 class ArrivalLook:
-    """Looks for the files of one schedule, again and again."""
+    """Looks repeatedly for the files of one schedule."""
 
     def __init__(self, book: ScheduleBook, schedule: Schedule, folder: Path) -> None:
-        """`folder`: where relative patterns begin."""
+        """`folder`: where relative patterns start."""
         self.schedule = schedule
         self._book, self._folder = book, folder
         self._settling = Settling(schedule.settle_s * 1000)
-        #: Files that look otherwise than they did and hold the same: they were only touched.
+        #: Files with a new time stamp and the same content: they were only touched.
         self._touched: set[Listed] = set()
         self._thread: threading.Thread | None = None
         self._began = 0.0
-        #: The pattern or the file that is being read, for people.
+        #: The pattern or file being read, for messages.
         self._at = ""
-        self._told_of_slow = False
+        self._warned_of_slow = False
         self._found: list[Arrived] = []
         self._forget_due = 0.0
-        self._told = ""
-        #: What could not be listed or read at the last look, and why.
+        self._logged = ""
+        #: Paths that the last look could not list or read, with their errors.
         self.odd: dict[str, Exception] = {}
-        #: No look begins before.
+        #: Earliest time of the next look.
         self.next_ms = 0
-        #: `settled_ms` before the look: a run that ended since makes what was found stale.
+        #: `settled_ms` before the look: if a run has ended since, the files found are stale.
         self.settled_ms = 0
-        #: As the ledger had them before the look: see `Run.troubles`.
+        #: The value in the ledger before the look: see `Run.troubles`.
         self.troubles = 0
-        #: What was found is one file that is to be tried alone.
+        #: Whether the look found one file that must be tried alone.
         self.alone = False
-        #: There are more files than were found for the next run.
+        #: Whether there are more files than fit in the next run.
         self.left = False
 
     @property
     def busy(self) -> bool:
-        """A look is under way."""
+        """Whether a look is running."""
         return self._thread is not None
 
     def start(self, settled_ms: int, now_ms: int, troubles: int = 0) -> None:
-        """Begin a look. `settled_ms`, `now_ms`, `troubles`: as the ledger has them now."""
+        """Start a look. `settled_ms`, `now_ms`, `troubles`: current values in the ledger."""
         self.settled_ms, self.troubles = settled_ms, troubles
         self.next_ms = self.schedule.timing.due_after(now_ms) or 0
-        self._began, self._told_of_slow = time.monotonic(), False
+        self._began, self._warned_of_slow = time.monotonic(), False
         self._thread = threading.Thread(
             target=self._run, args=(now_ms,), name="arrivals", daemon=True
         )
         self._thread.start()
 
     def result(self) -> list[Arrived] | None:
-        """The files of the next run, once the look is over; None: it is not, or there was none."""
+        """Return the files of the next run if a look has ended; None if none is running or it has
+        not ended."""
         if self._thread is None:
             return None
         lasted_s = time.monotonic() - self._began
         if self._thread.is_alive():
-            if lasted_s > SLOW_S and not self._told_of_slow:
-                self._told_of_slow = True
+            if lasted_s > SLOW_S and not self._warned_of_slow:
+                self._warned_of_slow = True
                 log.warning(
-                    "%s: the look for files has taken %s by now and is at %s: none is loaded until "
-                    "it ends; is a mount dead?",
+                    "%s: the look for files has taken %s so far and is at %s: no file is loaded "
+                    "until it ends; is a mount dead?",
                     self.schedule.name,
                     duration_text(lasted_s),
                     self._at,
                 )
             return None
-        if self._told_of_slow:
+        if self._warned_of_slow:
             log.info("%s: that look took %s", self.schedule.name, duration_text(lasted_s))
         self._thread = None
         return self._found
 
     def run_ended(self, run: Run) -> None:
-        """A run of the schedule has ended. Files that it left, or that are to be tried alone after
-        it, are looked for at once."""
+        """Note that a run has ended. If it left files, or its files must now be tried one by one,
+        the next look starts at once."""
         if self.left or (run.state is RunState.FAILED and len(run.files) > 1):
             self.next_ms = 0
         self.left = False
 
     def look(self, now_ms: int, *, failed_too: bool = False) -> list[Arrived]:
-        """The files to load in the next run. Raises as `ScheduleBook` does.
+        """Return the files to load in the next run. Raises as `ScheduleBook` does.
 
-        `failed_too`: and those that could not be loaded before. A file or a folder that cannot be
-        read does not hold up others: the log tells of it once, and so does `odd`.
+        `failed_too`: include files that could not be loaded before. A file or folder that cannot
+        be read does not block others: it is logged once, and listed in `odd`.
         """
         schedule = self.schedule
         before, self.odd = self.odd, {}
 
-        def tell(path: str, error: Exception) -> None:
+        def report(path: str, error: Exception) -> None:
             self.odd[path] = error
-            if path not in before:  # not at every look
+            if path not in before:  # only once
                 log.warning("%s: left out: %s", schedule.name, odd_text(path, error))
 
         def begin(pattern: str) -> None:
             self._at = pattern
 
-        listed = list_arrivals(schedule.arrive, str(self._folder), tell, begin)
+        listed = list_arrivals(schedule.arrive, str(self._folder), report, begin)
         self._forget(listed, now_ms)
         settled = self._settling.look(listed, time.monotonic_ns() // 1_000_000)
         known = self._book.remembered(schedule.name, [file.path for file in settled])
@@ -145,10 +146,10 @@ class ArrivalLook:
                 try:
                     arrived = take_checksum(file)
                 except (RinghaulError, OSError) as error:
-                    tell(file.path, error)
+                    report(file.path, error)
                     continue
                 if arrived is None:
-                    continue  # it changed meanwhile: it has not settled
+                    continue  # it has changed meanwhile, so it has not settled
                 same = same_content(known.get(file.path), file, arrived.checksum)
                 if same and file.path not in again:
                     self._touched.add(file)
@@ -159,7 +160,8 @@ class ArrivalLook:
         return found
 
     def _is_turn_of_alone(self) -> bool:
-        """Whether the run before was not of a file alone. By the ledger: beats may take turns."""
+        """Return whether the last run was not of a single file tried alone. It asks the ledger,
+        since beats may take turns."""
         last = next(iter(self._book.runs(self.schedule.name, 1)), None)
         return last is not None and not last.alone
 
@@ -167,13 +169,13 @@ class ArrivalLook:
         self._found = []
         try:
             self._found = self.look(now_ms)
-            self._told = ""
+            self._logged = ""
         except (RinghaulError, OSError) as error:
-            if str(error) != self._told:  # not at every look
-                log.warning("%s: no look for files: %s", self.schedule.name, error)
-            self._told = str(error)
+            if str(error) != self._logged:  # only once
+                log.warning("%s: cannot look for files: %s", self.schedule.name, error)
+            self._logged = str(error)
         except Exception:
-            log.exception("%s: no look for files", self.schedule.name)
+            log.exception("%s: cannot look for files", self.schedule.name)
 
     def _forget(self, listed: list[Listed], now_ms: int) -> None:
         if time.monotonic() < self._forget_due:
@@ -183,12 +185,12 @@ class ArrivalLook:
         self._book.keep_files(name)
         listed_all = all(isinstance(error, OddName) for error in self.odd.values())
         if not listed_all or not are_bases_there(patterns, str(self._folder)):
-            return  # what is not listed may be there
+            return  # files that are not listed may still exist
         gone = self._book.forget(name, {file.path for file in listed}, now_ms)
         if gone:
-            log.info("%s: %d files that are gone are forgotten", self.schedule.name, gone)
+            log.info("%s: forgot %d files that are gone", self.schedule.name, gone)
 
 
 def odd_text(path: str, error: Exception) -> str:
-    """Why a file or a folder is left out, in words."""
+    """Return why a file or a folder is left out."""
     return f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -1,7 +1,7 @@
-"""The scheduler of Celery's beat that starts schedules. `beat_scheduler` names it (config).
+"""Scheduler class for Celery's beat that starts our schedules; set as `beat_scheduler` in config.
 
-Celery's part is the process: its options, its loop, its logging. Entries that are put into
-`beat_schedule` are sent as Celery does it, too.
+Celery provides the process: its options, its loop, its logging. Entries in `beat_schedule` are sent
+as usual, too.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tasks.connect import open_ledger, use_storage
 
 
 class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
-    """Looks at the schedules at each tick. Nothing is kept on this host."""
+    """Checks the schedules at each tick. It keeps no state on this host."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._beat: Beat | None = None  # Celery makes one of these for its banner alone
+        self._beat: Beat | None = None  # Celery creates one scheduler only for its banner
         self._stopping = False
         super().__init__(*args, **options)
 
@@ -30,7 +30,7 @@ class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
         return ""
 
     def tick(self, *args: Any, **options: Any) -> float:
-        """One look; the seconds until the next one."""
+        """Check all schedules; return the seconds until the next check."""
         if self._stopping:
             raise SystemExit
         if self._beat is None:
@@ -42,14 +42,15 @@ class ScheduleScheduler(beat.Scheduler):  # type: ignore[misc]
         return min(pause_s, self._beat.look())
 
     def close(self) -> None:
-        """Called at the end; runs are left to other beats."""
+        """Leave the runs to other beats. Celery calls this at the end."""
         if self._beat is not None:
             self._beat.close()
             self._beat = None
         super().close()
 
     def _take_signals(self) -> None:
-        """Stop between two looks: Celery's own handler would close this in the midst of one."""
+        """Handle signals so that beat stops between two ticks: Celery's own handler would call
+        `close` in the middle of one."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self._stopping = True

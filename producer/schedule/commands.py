@@ -1,4 +1,4 @@
-"""`ringhaul schedule`: look at the schedules, run one now, pause and resume it."""
+"""The commands `ringhaul schedule` (list, run, pause, resume, history) and `ringhaul beat`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def schedule() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
 def list_command(as_json: bool, config_file: Path | None) -> int:
-    """The schedules: when each is due next, and what became of its last run."""
+    """List the schedules: when each is next due, and how its last run ended."""
     from producer.schedule.actions import print_schedules
 
     return print_schedules(config_file, as_json=as_json)
@@ -36,14 +36,14 @@ def list_command(as_json: bool, config_file: Path | None) -> int:
     "--due",
     type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%SZ", "%Y-%m-%d"]),
     metavar="TIME",
-    help="A due time, UTC; one that failed is gone on with [now].",
+    help="A due time, UTC; a run of it that failed is continued [now].",
 )
 @ledger_options
 def run_command(name: str, due: datetime | None, config_file: Path | None) -> int:
-    """Run a schedule now, here; its exit code is 0 when every step is done.
+    """Run a schedule now, on this host; the exit code is 0 if every step succeeds.
 
-    A due time that is done already is not done again. Files that could not be loaded are tried
-    again.
+    A due time that was already run successfully is not run again. Files that could not be loaded
+    are retried.
     """
     from producer.schedule.actions import run_now
 
@@ -54,7 +54,7 @@ def run_command(name: str, due: datetime | None, config_file: Path | None) -> in
 @click.argument("name")
 @ledger_options
 def pause_command(name: str, config_file: Path | None) -> int:
-    """Begin no run of a schedule from now on; one that is not over goes on."""
+    """Start no more runs of a schedule; one in progress continues."""
     from producer.schedule.actions import set_paused
 
     return set_paused(config_file, name, paused=True)
@@ -64,7 +64,7 @@ def pause_command(name: str, config_file: Path | None) -> int:
 @click.argument("name")
 @ledger_options
 def resume_command(name: str, config_file: Path | None) -> int:
-    """Begin runs again, from the next due time on."""
+    """Start runs of a schedule again, from the next due time on."""
     from producer.schedule.actions import set_paused
 
     return set_paused(config_file, name, paused=False)
@@ -78,7 +78,7 @@ def resume_command(name: str, config_file: Path | None) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @ledger_options
 def history_command(name: str, limit: int, as_json: bool, config_file: Path | None) -> int:
-    """The last runs of a schedule, the newest first: due, late, steps, jobs, exit codes."""
+    """List the last runs of a schedule, newest first: due time, delay, steps, jobs, exit codes."""
     from producer.schedule.actions import print_history
 
     return print_history(config_file, name, limit, as_json=as_json)
@@ -98,6 +98,6 @@ def beat_command(config_file: Path | None, celery_options: tuple[str, ...]) -> N
     loaded = settle({}, config_file)
     path = find_schedule_file(loaded.settings)
     if path is not None:
-        read_schedule_file(path)  # what is wrong with it is told now, and not at night
+        read_schedule_file(path)  # report errors now, and not at night
     run_celery(loaded, ["beat", *BEAT_ARGUMENTS, *celery_options])
     end_process()

@@ -1,4 +1,4 @@
-"""Files that arrive: what a folder, a glob or a prefix of an object store lists, and checksums."""
+"""List arrived files by folder, glob or object store prefix, and take their checksums."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ringhaul.storage.remote import is_remote, list_files, open_stream, stat_fil
 
 _READ_BYTES = 8 << 20
 
-#: Told of what cannot be listed: its path or URL, and why. It may raise.
+#: Callback for a path or URL that cannot be listed, with the error. May raise.
 Tell = Callable[[str, Exception], None]
-#: Told of each pattern before it is listed, which may take for ever.
+#: Callback for each pattern before it is listed, which may take for ever.
 Begin = Callable[[str], None]
 
 
 class OddName(SourceMissing):
-    """A file whose name is no text. Nothing of it can be written down."""
+    """A file whose name is not valid text and so cannot be recorded."""
 
 
 def _raise(path: str, error: Exception) -> None:
@@ -38,29 +38,29 @@ def _ignore(pattern: str) -> None:
 def list_arrivals(
     patterns: tuple[str, ...], folder: str, tell: Tell = _raise, begin: Begin = _ignore
 ) -> list[Listed]:
-    """The files that the patterns name now, each once. None is no error: none has arrived.
+    """Return the files that match the patterns now, each once. No match is not an error.
 
-    A pattern is a glob, a folder (all files below it, links to folders followed) or a URL of
-    either; a relative one begins at `folder`. Names that begin with a dot are left out: they are
-    being written, by custom.
-    A folder that is not there or cannot be read, a store that does not answer and a name that is no
-    text are for `tell`, and what else there is is listed. The default raises OSError,
-    `SourceMissing`, and what `remote.list_files` does.
+    A pattern is a glob, a folder (all files below it, following links to folders) or a URL of
+    either; a relative one starts at `folder`. Names that start with a dot are left out: by
+    convention, they are still being written.
+    `tell` is called for a missing or unreadable folder, a store that does not answer and a name
+    that is not text; all other files are listed. The default `tell` raises: OSError,
+    `SourceMissing`, and the errors of `remote.list_files`.
     """
     found: dict[str, Listed] = {}
     for pattern in patterns:
-        told = shown(pattern) if is_remote(pattern) else pattern
-        begin(told)
+        label = shown(pattern) if is_remote(pattern) else pattern
+        begin(label)
         try:
             for listed in _list(pattern, folder, tell):
                 found[listed.path] = listed
         except (RinghaulError, OSError) as error:
-            tell(told, error)
+            tell(label, error)
     return sorted(found.values())
 
 
 def are_bases_there(patterns: tuple[str, ...], folder: str) -> bool:
-    """Whether the folders are there at which the patterns begin. A mount may be away."""
+    """Return whether the base folders of the patterns exist. A mount may be away."""
     return all(
         os.path.isdir(_base(_path(pattern, folder), pattern))
         for pattern in patterns
@@ -69,17 +69,18 @@ def are_bases_there(patterns: tuple[str, ...], folder: str) -> bool:
 
 
 def find_strange(patterns: tuple[str, ...], folder: str, paths: Sequence[str]) -> str | None:
-    """The first of `paths` that `list_arrivals` would not give for these patterns, whatever there
-    is; None: there is no such path. Nothing is looked at.
+    """Return the first of `paths` that `list_arrivals` could never return for these patterns; None
+    if all could be. No file is accessed.
 
-    The paths of a run come from Redis: whoever writes there must not have other files loaded.
+    The paths of a run come from Redis, and write access to it must not be enough to load other
+    files.
     """
     allowed = [_allowed(pattern, folder) for pattern in patterns]
     return next((path for path in paths if not any(ok(path) for ok in allowed)), None)
 
 
 def _allowed(pattern: str, folder: str) -> Callable[[str], bool]:
-    """Whether a path may be among those that a pattern lists."""
+    """Return the test whether a pattern may list a path."""
     base = pattern if is_remote(pattern) else _path(pattern, folder)
     is_folder = not is_remote(pattern) and os.path.isdir(base)
 
@@ -98,10 +99,10 @@ def _allowed(pattern: str, folder: str) -> Callable[[str], bool]:
 
 
 def take_checksum(file: Listed) -> Arrived | None:
-    """The file with the checksum of its content; None: it is not what was listed any more.
+    """Return the file with the checksum of its content; None if it has changed since it was listed.
 
-    An object's version (its ETag) is taken for one, as long as its store tells one: it is the same
-    for the same bytes put there in the same way. Raises OSError, and as `remote.open_stream` does.
+    If the store has versions, an object's version (its ETag) is used instead: it is the same for
+    the same bytes uploaded in the same way. Raises OSError, and as `remote.open_stream` does.
     """
     if is_remote(file.path):
         if file.stamp:
@@ -133,7 +134,7 @@ def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
         base = _base(path, pattern)
         try:
             os.scandir(base).close()
-        except OSError as error:  # a glob just finds nothing there
+        except OSError as error:  # a glob would just find nothing there
             tell(base, error)
             return
         names = iter(expand(path))
@@ -142,7 +143,7 @@ def _list(pattern: str, folder: str, tell: Tell) -> Iterator[Listed]:
             name.encode()
         except UnicodeEncodeError:
             legible = os.fsencode(name).decode(errors="backslashreplace")
-            tell(legible, OddName(f"{legible}: its name is not UTF-8: rename it"))
+            tell(legible, OddName(f"{legible}: the file name is not UTF-8: rename it"))
             continue
         try:
             listed = _stat(name)
@@ -158,7 +159,7 @@ def _path(pattern: str, folder: str) -> str:
 
 
 def _base(path: str, pattern: str) -> str:
-    """The folder at which a pattern begins. `path`: it, written out."""
+    """Return the folder at which a pattern starts. `path`: the pattern as an absolute path."""
     if os.path.isdir(path) or (pattern.endswith(os.sep) and not glob.has_magic(path)):
         return path
     base = os.path.dirname(path)
@@ -169,7 +170,7 @@ def _base(path: str, pattern: str) -> str:
 
 def _below(folder: str, tell: Tell) -> Iterator[str]:
     def failed(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # gone since its folder was listed
+        if not isinstance(error, FileNotFoundError):  # removed since its folder was listed
             tell(error.filename, error)
 
     for here, names in folders_below(folder, failed=failed):
@@ -179,7 +180,8 @@ def _below(folder: str, tell: Tell) -> Iterator[str]:
 
 
 def _stat(path: str) -> Listed | None:
-    """The file as it is now; None: gone, or no file. Raises OSError for one not to be looked at."""
+    """Return the current state of a file; None if it is gone or not a regular file. Raises OSError
+    if it cannot be accessed."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,5 +1,5 @@
-"""Tell somebody how a run ended: a command with a JSON document on its standard input, or a webhook
-with the same document as the body of a POST."""
+"""Send a notification about the end of a run: a JSON document, on the standard input of a command
+or as the body of a POST to a webhook."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from ringhaul.schedule.schedules import Notify
 
 TRIES = 3
 PAUSE_S = 1.0
-#: Of an answer; nothing is made of it.
+#: How much of a webhook's response is read; it is ignored.
 _ANSWER_BYTES = 4096
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Whoever answers with another address gets nothing: the document is for the one in the
-    file."""
+    """Refuses redirects: the document goes only to the address that was configured."""
 
     def redirect_request(
         self,
@@ -46,14 +45,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def doubt(notify: Notify) -> str | None:
-    """Why this user could not tell anybody from here, as far as that shows before there is cause;
-    None: nothing does. No address and no secret is in it."""
+    """Return why this notification cannot be sent from here, as far as that can be checked in
+    advance; None if nothing is wrong. The text has no address and no secret."""
     if notify.command:
         name = notify.command[0]
         found = shutil.which(name)
         return None if found else f"command {name}: not found, or this user may not run it"
     if any(map(_is_pipe, (notify.webhook_file, notify.authorization_file))):
-        return None  # which has what it has once, and not before somebody writes it
+        return None  # a pipe can be read only once, and blocks until it is written to
     try:
         _request(notify, b"")
     except (ConfigError, ValueError) as error:
@@ -68,9 +67,9 @@ def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
         return _run(notify, body)
     pause_s = PAUSE_S
     for _ in range(TRIES - 1):
-        told, again = _post(notify, body)
+        outcome, again = _post(notify, body)
         if not again:
-            return told
+            return outcome
         time.sleep(pause_s)
         pause_s *= 2
     return _post(notify, body)[0]
@@ -84,7 +83,7 @@ def _run(notify: Notify, body: bytes) -> str:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # so that what it starts can be ended with it
+            start_new_session=True,  # so that its children can be killed with it
         )
     except OSError as error:
         return f"{name}: {error.strerror}"
@@ -98,7 +97,7 @@ def _run(notify: Notify, body: bytes) -> str:
 
 
 def _post(notify: Notify, body: bytes) -> tuple[str, bool]:
-    """How it went, and whether trying again may help."""
+    """Return the outcome, and whether a retry may help."""
     try:
         request = _request(notify, body)
     except (ConfigError, ValueError) as error:
@@ -133,5 +132,5 @@ def _request(notify: Notify, body: bytes) -> urllib.request.Request:
 
 
 def _is_pipe(path: str) -> bool:
-    """Whether reading it now takes away what is in it, or waits for that."""
+    """Return whether `path` is a pipe or device, where reading blocks or consumes the content."""
     return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))

@@ -1,8 +1,9 @@
-"""Work on one run: its steps one after the other, each a `ringhaul` command of its own.
+"""Work on one run: execute its steps one after the other, each as a `ringhaul` command.
 
-The steps are children of whoever works on the run, and not tasks of Celery: a step waits for the
-units of its job, and a worker that waited would keep a slot from them; with one slot, for ever. A
-child has the job's id from the run, so that it goes on with the job where one before it made it.
+Steps are child processes of the beat or command that works on the run, not Celery tasks: a step
+waits for the units of its job, and a worker that waited would occupy a slot that the units need;
+with a single slot, for ever. A child gets the job id from the run, so that it continues a job that
+an earlier child created.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from ringhaul.schedule.times import duration_text
 
 log = logging.getLogger(__name__)
 
-#: Of a lease: how often it is renewed in its length.
+#: How often a lease is renewed in its length.
 RENEWALS = 3
-#: Logs of a schedule's runs that stay.
+#: How many logs of a schedule's runs are kept.
 LOGS_KEPT = 20
 
 
 class RunWork:
-    """One run, which is ours. Call `look` again and again; it never waits for long."""
+    """A run whose lease we hold. Call `look` repeatedly; it never blocks for long."""
 
     def __init__(
         self,
@@ -60,18 +61,18 @@ class RunWork:
         environment: Mapping[str, str],
         logs: Path | None,
     ) -> None:
-        """`run`: claimed or taken over. `host`: who works on it, for people. `folder`: where the
-        steps' relative paths begin. `environment`: see `step_environment`. `logs`: of what the
-        steps say; None: where this process says it."""
+        """`run`: claimed or taken over. `host`: name of this worker, for people. `folder`: where
+        the steps' relative paths start. `environment`: see `step_environment`. `logs`: folder for
+        the steps' output; None: it goes to this process's own output."""
         self._book, self._ledger, self._schedule = book, ledger, schedule
         self.run = replace(run, host=host)
         self._lease_ms, self._folder, self._logs = lease_ms, folder, logs
         self._environment = environment
         self._child: subprocess.Popen[bytes] | None = None
-        self._telling: threading.Thread | None = None
-        self._told: list[str] = []
+        self._notifying: threading.Thread | None = None
+        self._outcomes: list[str] = []  # of notifications
         self._renew_due = time.monotonic() + self._renew_every_s
-        #: What is to be written down: the run changed since it was.
+        #: Whether the run has changed since it was last saved.
         self._unsaved = True
         #: Redis has on its disk that the due time was taken.
         self._durable = False
@@ -79,18 +80,18 @@ class RunWork:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the run, as it was when it began here."""
+        """The schedule of the run, as it was when we started or took over the run."""
         return self._schedule
 
     @property
     def log_file(self) -> Path | None:
-        """What the steps say."""
+        """The log of the steps' output."""
         return None if self._logs is None else self._logs / f"{self.run.id}.log"
 
     def look(self, now_ms: int) -> bool:
-        """Do what is to be done now; False: the run is over, or another's.
+        """Do what is due now; return False if the run has ended or now belongs to another beat.
 
-        `now_ms`: the server's clock. Raises `LedgerUnavailable`: call it again.
+        `now_ms`: the server's clock. Raises `LedgerUnavailable`; then call it again later.
         """
         if not self._keep():
             self._let_go()
@@ -107,17 +108,18 @@ class RunWork:
         return True
 
     def stop(self) -> None:
-        """Let the step's command go of its job: it ends soon, and another beat goes on."""
+        """Make the step's command detach from its job and exit soon; another beat can continue."""
         if self._child is not None and self._child.poll() is None:
             self._child.send_signal(signal.SIGTERM)
 
     @property
     def stopped(self) -> bool:
-        """No command of it runs."""
+        """Whether no command of the run is running."""
         return self._child is None or self._child.poll() is not None
 
     def release(self) -> None:
-        """Let others take the run over at once. Raises `LedgerUnavailable`."""
+        """End the lease, so that others can take over the run at once. Raises
+        `LedgerUnavailable`."""
         self._book.keep(self.run, lease_ms=0, files=self._files)
 
     @property
@@ -125,7 +127,7 @@ class RunWork:
         return self._lease_ms / RENEWALS / 1000
 
     def _keep(self) -> bool:
-        """Write down what changed, renew the lease when due; False: the run is another's."""
+        """Save changes and renew the lease when due; return False if the run is no longer ours."""
         if self._unsaved:
             mine = self._book.keep(self.run, lease_ms=self._lease_ms, files=self._files)
             self._unsaved, self._files = not mine, {}
@@ -137,21 +139,21 @@ class RunWork:
         return mine
 
     def _let_go(self) -> None:
-        log.warning("%s: another beat goes on with it", self._name)
+        log.warning("%s: another beat has taken it over", self._name)
         self.stop()
 
     def _begin(self, now_ms: int) -> None:
-        """Start the command of the current step, after it is written down that it is tried."""
+        """Record the attempt at the current step, then start its command."""
         index = self.run.current
         assert index is not None
         try:
             arguments = run_arguments(self._schedule, self.run, index, self._folder)
-        except UsageError as error:  # of what a template took from the run's record
+        except UsageError as error:  # from values that a template took from the run's record
             reason = f"step {index + 1}: {error}"
             self.run = replace(self.run, state=RunState.FAILED, reason=reason)
             self._unsaved = True
             return
-        if not self.run.steps[index].under_way:  # else Redis went away before there was a command
+        if not self.run.steps[index].under_way:  # else Redis went away before its command started
             self.run = begin_step(self.run, now_ms)
             self._unsaved = True
         if not self._keep():
@@ -177,11 +179,11 @@ class RunWork:
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
-                    # Signals to this process and its terminal are for this process to handle.
+                    # Signals to our terminal must reach this process only.
                     start_new_session=True,
                 )
-        except OSError as error:  # no process to be had, no room for the log
-            log.error("%s: no command could be started: %s", self._name, error)
+        except OSError as error:  # too many processes, or no room for the log
+            log.error("%s: could not start the command: %s", self._name, error)
             self._step_ended(EXIT_CRASH, now_ms)
 
     def _step_ended(self, code: int, now_ms: int) -> None:
@@ -214,20 +216,20 @@ class RunWork:
         if not ended:
             pause_s = (self.run.not_before_ms - now_ms) / 1000
             log.warning(
-                "%s: step %d: code %d, again in %.0f s", self._name, index + 1, code, pause_s
+                "%s: step %d: code %d, retry in %.0f s", self._name, index + 1, code, pause_s
             )
 
     def _end(self, now_ms: int) -> bool:
-        """Tell who wants to know, then end the run. A crash in between tells it twice."""
-        if self._telling is None:
+        """Send notifications, then end the run. A crash in between sends them twice."""
+        if self._notifying is None:
             self.run = replace(self.run, ended_ms=self.run.ended_ms or now_ms)
             self._unsaved = True
-            self._telling = threading.Thread(target=self._tell, name="notify", daemon=True)
-            self._telling.start()
+            self._notifying = threading.Thread(target=self._notify, name="notify", daemon=True)
+            self._notifying.start()
             return True
-        if self._telling.is_alive():
+        if self._notifying.is_alive():
             return True
-        run = replace(self.run, notified=tuple(self._told))
+        run = replace(self.run, notified=tuple(self._outcomes))
         wait = self._wait(now_ms)
         mine = self._book.keep(run, lease_ms=self._lease_ms, files=self._files, end=True, wait=wait)
         if mine:
@@ -236,12 +238,12 @@ class RunWork:
             log.log(logging.INFO if done else logging.ERROR, "%s", run_line(run))
             if wait is not None and wait.troubles:
                 pause = duration_text((wait.until_ms - now_ms) / 1000)
-                log.warning("%s: no fault of its files: none is tried for %s", self._name, pause)
+                log.warning("%s: not caused by its files: none is tried for %s", self._name, pause)
         self._forget_old_logs()
         return False
 
     def _wait(self, now_ms: int) -> Wait | None:
-        """How long the next files wait, if the end of the run is no fault of its own."""
+        """Return how long the next files wait, if the run's files did not cause its failure."""
         troubles = self.run.troubles
         if not self.run.files:
             return None
@@ -249,20 +251,20 @@ class RunWork:
             return Wait(0, 0)
         return Wait(troubles, now_ms + self._schedule.backoff_ms(troubles))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         end = "success" if self.run.state is RunState.DONE else "failure"
         document = run_document(self.run, str(self.log_file or ""))
         for notify in self._schedule.notify:
             if end in notify.on:
-                self._told.append(self._tell_one(notify, document))
+                self._outcomes.append(self._notify_one(notify, document))
 
-    def _tell_one(self, notify: Notify, document: dict[str, object]) -> str:
+    def _notify_one(self, notify: Notify, document: dict[str, object]) -> str:
         try:
             outcome = send_notification(notify, document)
         except Exception as error:  # whatever it is, the run ends
             outcome = type(error).__name__
         if outcome != "ok":
-            log.error("%s: nobody was told: %s", self._name, outcome)
+            log.error("%s: notification failed: %s", self._name, outcome)
         return outcome
 
     def _forget_old_logs(self) -> None:
@@ -276,12 +278,12 @@ class RunWork:
 
 
 def _changed(index: int) -> str:
-    return f"step {index + 1} was changed in the schedule file since the run began"
+    return f"step {index + 1} was changed in the schedule file after the run started"
 
 
 def step_environment(loaded: Loaded) -> dict[str, str]:
-    """The environment of a step, which has the settings of this process in a folder of its own:
-    what is relative to the current folder here is written out."""
+    """Return the environment of a step: this process's settings, with relative paths made absolute,
+    since a step runs in another folder."""
     environment = dict(os.environ) | {STEP_VARIABLE: "1"}
     if loaded.config_file is not None:
         environment[ENV_CONFIG] = str(loaded.config_file)
@@ -296,7 +298,7 @@ def step_environment(loaded: Loaded) -> dict[str, str]:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[bytes] | None]:
-    """The log of a run, to be added to; None where this process's own output is used."""
+    """Open the log of a run for appending; yield None if the process's own output is used."""
     if path is None:
         yield None
         return

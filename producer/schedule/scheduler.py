@@ -1,6 +1,6 @@
-"""What a beat does, look by look: begin runs that are due, work on its own, take over lost ones.
+"""The scheduler of a beat: at each look, start due runs, work on its own, take over lost ones.
 
-Any number of beats may do this at once, on any hosts: the ledger decides whose a due time is.
+Any number of beats may do this at once, on any hosts: the ledger decides which one gets a due time.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from ringhaul.schedule.times import duration_text, run_id
 
 log = logging.getLogger(__name__)
 
-#: A look costs one short question to Redis for each schedule.
+#: A look costs one short request to Redis for each schedule.
 LOOK_EVERY_S = 1.0
-#: While a step's command runs: how soon its end is seen.
+#: Interval while a step's command runs: how soon its end is noticed.
 LOOK_SOON_S = 0.1
 FILE_EVERY_S = 2.0
 HEARTBEAT_EVERY_S = 5.0
 HEARTBEAT_TTL_MS = 20_000
-#: A look that finds no Redis ends soon: the steps of runs are to be looked after.
+#: A look ends soon if Redis is away, since the steps of runs need attention.
 PATIENCE_MS = 1000
-#: For the commands of steps to let go of their jobs when a beat is stopped. systemd and Kubernetes
-#: give a process 30 s or more.
+#: How long the steps' commands may take to detach from their jobs when a beat stops. systemd and
+#: Kubernetes give a process 30 s or more.
 STOP_S = 20.0
 
 
 class Beat:
-    """The schedules of one file on one Redis. `look` again and again, `close` at the end."""
+    """The schedules of one file on one Redis. Call `look` repeatedly and `close` at the end."""
 
     def __init__(self, loaded: Loaded, ledger: Ledger) -> None:
         self._settings = loaded.settings
@@ -61,14 +61,14 @@ class Beat:
         self._file: ScheduleFile | None = None
         self._works: dict[str, RunWork] = {}
         self._looks: dict[str, ArrivalLook] = {}
-        #: When each schedule is looked at next.
+        #: When each schedule is checked next.
         self._look_due: dict[str, float] = {}
         self._file_due = self._heartbeat_due = 0.0
         self._away = False
-        self._told_of_file = ""
+        self._file_problem = ""
 
     def look(self) -> float:
-        """One look at everything; the seconds until the next one."""
+        """Check everything once; return the seconds until the next check."""
         now = time.monotonic()
         if now >= self._file_due:
             self._file_due = now + FILE_EVERY_S
@@ -91,32 +91,33 @@ class Beat:
             if not self._away:
                 log.warning("waiting: %s", error)
             self._away = True
-            self._heartbeat_due = 0.0  # what tells that it is back
+            self._heartbeat_due = 0.0  # so that the next look tests whether it is back
             return LOOK_EVERY_S
         return max(next_due - time.monotonic(), 0.0)
 
     def close(self) -> None:
-        """Stop: commands of steps let go of their jobs, runs are left to other beats."""
+        """Stop: steps' commands detach from their jobs, and other beats continue the runs."""
         for work in self._works.values():
             work.stop()
         give_up = time.monotonic() + STOP_S
         while time.monotonic() < give_up and not all(w.stopped for w in self._works.values()):
             time.sleep(LOOK_SOON_S)
-        with suppress(LedgerUnavailable):  # the lease runs out by itself
+        with suppress(LedgerUnavailable):  # then the leases run out
             for work in self._works.values():
                 work.release()
             self._beats.leave(self._host)
         self._works.clear()
 
     def _schedules(self) -> list[Schedule]:
-        """Those of the file, and those that are not in it any more while a run of theirs lasts."""
+        """Return the schedules in the file, and removed ones with a run in progress."""
         found = dict(self._file.schedules) if self._file is not None else {}
         for name, work in self._works.items():
             found.setdefault(name, work.schedule)
         return list(found.values())
 
     def _look_at(self, schedule: Schedule) -> float:
-        """One schedule; the seconds until it may be due. What goes wrong with it is its own."""
+        """Check one schedule; return the seconds until it may be due. An error in one schedule does
+        not affect others."""
         try:
             return self._look_in(schedule)
         except LedgerUnavailable:
@@ -157,7 +158,7 @@ class Beat:
     def _settle_due_times(
         self, schedule: Schedule, standing: Standing, under_way: Run | None
     ) -> None:
-        """Begin or pass over what is due. `under_way`: the run of the schedule that is not over."""
+        """Start or skip due times. `under_way`: the schedule's run in progress, if any."""
         if schedule.arrive or standing.paused_ms is not None:
             return
         settled_ms, since_ms = standing.settled_ms, standing.since_ms
@@ -177,7 +178,7 @@ class Beat:
             self._claim(schedule, run, settled_ms)
 
     def _pass_over(self, schedule: Schedule, passed: PassOver, settled_ms: int) -> None:
-        """Put it into the history, as one with those that were passed over just before it."""
+        """Record skipped due times in the history, as one entry with those skipped just before."""
         missed_from_ms = passed.missed_from_ms
         last = next(iter(self._book.runs(schedule.name, 1)), None)
         if last is not None and (last.state, last.reason) == (RunState.SKIPPED, passed.reason):
@@ -196,7 +197,7 @@ class Beat:
             log.warning("%s", run_line(run))
 
     def _look_for_files(self, schedule: Schedule, standing: Standing) -> float:
-        """Look for files that have arrived; begin a run when there are some."""
+        """Look for arrived files and start a run if there are any; return the seconds to wait."""
         timing, now_ms = schedule.timing, standing.now_ms
         settled_ms = standing.settled_ms
         assert settled_ms is not None
@@ -205,7 +206,7 @@ class Beat:
             assert self._file is not None
             look = self._looks[schedule.name] = ArrivalLook(self._book, schedule, self._file.folder)
         if look.busy:
-            # Its name is the moment, to the second: after that of the run before.
+            # A run is named after its due time in seconds, which must be after the previous run's.
             due_ms = max(now_ms // 1000 * 1000, settled_ms // 1000 * 1000 + 1000)
             found = look.result() if due_ms <= now_ms else None
             if found is None:
@@ -238,14 +239,14 @@ class Beat:
     def _claim(self, schedule: Schedule, run: Run, settled_ms: int) -> None:
         claim = self._book.claim(run, settled_ms=settled_ms, lease_ms=self._lease_ms)
         if claim is not Claim.CLAIMED:
-            return  # another beat was sooner
+            return  # another beat was faster
         if run.late_ms:
             log.warning(
                 "%s %s: starts %s late", run.schedule, run.id, duration_text(run.late_ms / 1000)
             )
         if run.missed_from_ms is not None:
             log.warning(
-                "%s %s: the due times from %s on were missed, and are passed over for this one",
+                "%s %s: the due times from %s on were missed, and are skipped for this one",
                 run.schedule,
                 run.id,
                 run_id(run.missed_from_ms),
@@ -280,29 +281,29 @@ class Beat:
         return int(self._settings.schedule.lease_s * 1000)
 
     def _read_file(self) -> None:
-        """Read the file again if it changed. One that is not right, or gone, is told of; the last
-        that was right stays."""
+        """Read the file again if it has changed. If it is invalid or missing, log that and keep the
+        last valid one."""
         try:
             path = find_schedule_file(self._settings)
             if path is None:
                 if self._file is None:
-                    self._tell_of_file("there is no schedule file: nothing is scheduled")
+                    self._warn_of_file("there is no schedule file: nothing is scheduled")
                 else:
-                    self._tell_of_file(f"{self._file.path} is gone")
+                    self._warn_of_file(f"{self._file.path} is gone")
                 return
             if self._file is not None and file_version(path) == self._file.version:
-                self._told_of_file = ""
+                self._file_problem = ""
                 return
             read = read_schedule_file(path)
         except (UsageError, OSError) as error:
-            self._tell_of_file(str(error))
+            self._warn_of_file(str(error))
             return
-        except Exception as error:  # whatever is in the file, the runs that are under way go on
-            self._tell_of_file(
+        except Exception as error:  # no content of the file may stop runs in progress
+            self._warn_of_file(
                 f"the schedule file cannot be read: {type(error).__name__}: {error}", error
             )
             return
-        self._file, self._told_of_file = read, ""
+        self._file, self._file_problem = read, ""
         self._look_due = {}
         self._looks = {
             name: look
@@ -313,14 +314,14 @@ class Beat:
         for warning in chain.from_iterable(read.warnings.values()):
             log.warning("%s", warning)
 
-    def _tell_of_file(self, text: str, defect: Exception | None = None) -> None:
-        """Once. `defect`: of ours, told with its traceback."""
-        if text != self._told_of_file:
-            self._told_of_file = text
-            stays = "" if self._file is None else "; the schedules that were read before stay"
+    def _warn_of_file(self, text: str, defect: Exception | None = None) -> None:
+        """Log a problem once. `defect`: an unexpected error, logged with its traceback."""
+        if text != self._file_problem:
+            self._file_problem = text
+            stays = "" if self._file is None else "; the schedules read before remain in force"
             log.warning("%s%s", text, stays, exc_info=defect)
 
 
 def log_folder(settings: Settings, name: str) -> Path:
-    """Where the steps of a schedule's runs say what they do."""
+    """Return the folder with the logs of a schedule's runs."""
     return settings.state_dir / "schedules" / name

@@ -1,7 +1,7 @@
-"""Whether a step writes into another folder in each run: it must find it empty.
+"""Check that a step writes to a different folder in each run, since it needs an empty one.
 
-One that the next run finds full is refused. One that comes back after a while may be meant so, by
-somebody who empties the folders: that is a warning.
+A folder that is still full at the next run is refused. A folder name that repeats after a while may
+be intended, if the user empties the folders: that is only a warning.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ringhaul.statements.idempotence import effect_of
 
 #: Files arrive when they do: two moments that have nothing in common.
 _ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
-#: So far from the first of them files may well arrive again.
+#: Files may well arrive again this long after the first time.
 _AGAIN_MS = 59 * 60_000
 _FULL = "the second run would find this folder full"
 _DIFFERS = "put {due} into it, or a {due:%Y-%m-%d} that differs from run to run"
 
 
 def _has_answers(statement: str) -> bool:
-    """Those of a condition say whether it held."""
+    """Return whether a statement returns rows; those of a conditional one say if it was applied."""
     effect = effect_of(statement)
     return effect.reads or effect.conditional
 
@@ -51,7 +51,7 @@ def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: i
             return None
         return (
             f"-o {output} is the same for files that arrive within an hour or longer: a second run "
-            "fails if it finds there what the first wrote: put {due} into it"
+            "fails if it finds the output of the first there: put {due} into it"
         )
     repeat = find_repeat(schedule.timing, now_ms, filled)
     if repeat is None:
@@ -61,11 +61,11 @@ def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: i
         moment(ms).astimezone(schedule.timing.zone) for ms in (repeat.first_ms, repeat.again_ms)
     )
     if repeat.at_once:
-        runs = f"that of {again.isoformat()} after that of {first.isoformat()}"
+        runs = f"the run of {again.isoformat()} after the run of {first.isoformat()}"
         raise UsageError(f"-o {shown}: {_FULL} ({runs}): {_DIFFERS}")
     by_the_clock = again.replace(tzinfo=None) - first.replace(tzinfo=None)
     return (
-        f"-o {shown} comes back after {duration_text(by_the_clock.total_seconds())}: the run of "
-        f"{again.isoformat()} fails if it finds there what that of {first.isoformat()} wrote: "
-        "empty or move the folder before, or put {due} into it"
+        f"-o {shown} repeats after {duration_text(by_the_clock.total_seconds())}: the run of "
+        f"{again.isoformat()} fails if it finds the output of the run of {first.isoformat()} "
+        "there: empty or move the folder before, or put {due} into it"
     )

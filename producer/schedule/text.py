@@ -1,4 +1,4 @@
-"""Runs and schedules as words for people and as documents for programs."""
+"""Format runs and schedules as text for people and as documents for programs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ringhaul.schedule.times import duration_text, run_id
 
 
 def time_text(ms: int | None) -> str | None:
-    """A moment as `2026-11-20T01:30:00Z`."""
+    """Format a time in ms since the epoch as `2026-11-20T01:30:00Z`; None stays None."""
     if ms is None:
         return None
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def run_document(run: Run, log: str = "") -> dict[str, Any]:
-    """A run for programs: `schedule history --json`, and what notifications hold.
+    """Return a run for programs, for `schedule history --json` and for notifications.
 
-    `log`: the file with what its steps said, on the host that ran it.
+    `log`: the path of the steps' log, on the host that ran them.
     """
     return {
         "schedule": run.schedule,
@@ -57,23 +57,23 @@ def _step_document(step: Step) -> dict[str, Any]:
 
 
 def run_line(run: Run) -> str:
-    """A run in one line: when, how late, its jobs and what became of them."""
-    words = [run.schedule, run.id, str(run.state)]
+    """Format a run as one line: when, its state, how late, how long, and why."""
+    parts = [run.schedule, run.id, str(run.state)]
     if run.state is not RunState.SKIPPED:
         if run.late_ms:
-            words.append(f"{duration_text(run.late_ms / 1000)} late")
+            parts.append(f"{duration_text(run.late_ms / 1000)} late")
         seconds = _seconds(run.started_ms, run.ended_ms)
         if seconds is not None:
-            words.append(f"in {duration_text(seconds)}")
+            parts.append(f"in {duration_text(seconds)}")
     if run.missed_from_ms is not None:
-        words.append(f"from {run_id(run.missed_from_ms)} on")
+        parts.append(f"from {run_id(run.missed_from_ms)} on")
     if run.reason:
-        words.append(f"({run.reason})")
-    return "  ".join(words)
+        parts.append(f"({run.reason})")
+    return "  ".join(parts)
 
 
 def step_text(step: Step) -> str:
-    """A step in a few words: `load 0`, `count 4`, `unload -`."""
+    """Format a step as its command and exit code: `load 0`, `count 4`, `unload -`."""
     code = "-" if step.code is None else str(step.code)
     return f"{step.command} {code}"
 

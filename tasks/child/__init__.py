@@ -1,1 +1,1 @@
-"""What runs in a pool process of a worker: the units."""
+"""Code that runs in the pool processes of a worker: the units."""

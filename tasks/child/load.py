@@ -1,4 +1,4 @@
-"""One attempt of a load's unit: from the claim to what is committed."""
+"""Run one attempt of a load's unit, from the claimed spec to the result to commit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tasks.transforms import transforms_of
 
 
 def run_load(attempt: Attempt) -> Done:
-    """One attempt of a load's unit."""
-    # A microsecond for each millisecond of the job: no two attempts of a unit begin in one.
+    """Run one attempt of a load's unit."""
+    # Add a microsecond for each millisecond of the job's age: no two attempts of a unit start in
+    # the same millisecond.
     return run_records(attempt, _statements, partial(run_load_unit, later_us=attempt.age_ms))
 
 
@@ -27,9 +28,9 @@ def run_records(
     statements_of: Callable[[LoadJob, LoadUnit], Statements],
     run_unit: Callable[..., UnitOutcome],
 ) -> Done:
-    """One attempt of a unit of records, by the statements for its source.
+    """Run one attempt of a unit of records with the statements for its source.
 
-    `run_unit`: `run_load_unit`, or what takes the same.
+    `run_unit`: `run_load_unit`, or a function with the same parameters.
     """
     child = attempt.child
     job = cast(LoadJob, child.job(attempt.job_id))
@@ -55,7 +56,7 @@ def run_records(
             "rejected": result.rejected,
             "bytes": result.input_bytes,
             "retries": result.retries,
-            # Elsewhere they are the rows and the rejects together.
+            # Without these options, records = rows + rejects.
             **({"records": result.records} if job.transforms or job.where else {}),
         },
         latencies=outcome.latencies,

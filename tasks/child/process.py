@@ -1,11 +1,11 @@
-"""What one pool process holds: its Cassandra session, its ledger, its prepared statements.
+"""State of one pool process: its Cassandra session, its ledger, its prepared statements.
 
-The session is opened in `worker_process_init`, after the fork. Celery logs and swallows what that
-handler raises and lets the child serve without a session, so a failure is kept here instead: the
-child takes no unit until an open succeeds, and says why in the log.
+The session is opened in `worker_process_init`, after the fork. Celery logs and swallows errors of
+that handler and lets the child serve without a session, so the failure is kept here: the child
+takes no units until a session is open, and logs why.
 
-Openings are throttled over all hosts (a semaphore in Redis, plus jitter): a fleet that starts at
-once would otherwise open thousands of connections in the same second.
+Session openings are throttled over all hosts (a semaphore in Redis, plus jitter): a fleet that
+starts at once would otherwise open thousands of connections in the same second.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: A child waits this long for its turn to open, then opens anyway: the throttle protects the
-#: cluster from a storm, it must not keep a fleet out when Redis forgot a holder.
+#: cluster from a storm, but must not lock out a fleet because Redis lost track of a holder.
 OPENING_WAIT_S = 20.0
-#: A holder that died is forgotten after this.
+#: The semaphore drops a holder that died after this time.
 OPENING_TTL_S = 60.0
-#: Jobs whose spec a child keeps parsed, and whose credit it keeps.
+#: Number of jobs whose parsed spec and throttle credit a child keeps.
 JOBS_KEPT = 4
 
 
 class SessionUnavailable(Transient):
-    """The child has no session and could not open one now."""
+    """The child has no session and could not open one."""
 
 
 class WrongCluster(Terminal):
-    """The job was made for another cluster than the one this worker is connected to."""
+    """The job is for another cluster than the one this worker is connected to."""
 
 
 class Child:
-    """The state of one pool process. Made after the fork, never shared."""
+    """The state of one pool process. Created after the fork, never shared."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -87,7 +87,7 @@ class Child:
         self._throttles: OrderedDict[str, JobThrottle] = OrderedDict()
 
     def session(self) -> Session:
-        """The session, opened if need be. Raises `SessionUnavailable` with the reason."""
+        """Return the session, opened on first use. Raises `SessionUnavailable` with the reason."""
         if self._session is None:
             try:
                 with self._turn():
@@ -98,29 +98,29 @@ class Child:
         return self._session
 
     def begin_unit(self) -> None:
-        """Have a session, and its broken connections opened again. Raises as `session` does."""
+        """Ensure a session and reopen its broken connections. Raises as `session` does."""
         wait(renew_pools(self.session()), self.settings.cluster.connect_timeout_s)
 
     def target(self, statements: Statements, keyspace: str) -> Target:
-        """Where the statements' rows go, with what this process keeps open.
+        """Return the write target for these statements, built on this process's open connections.
 
         Raises as `session` and `prepare` do.
         """
         session = self.session()
         if keyspace not in session.cluster.metadata.keyspaces:
-            # Made a moment ago: schema events are waited for, so that a fleet does not ask at once,
-            # and without the keyspace nobody knows which nodes own a row.
+            # Created a moment ago. The driver delays its reaction to schema events, so that a fleet
+            # does not query all at once; but without the keyspace a row's replicas are unknown.
             session.cluster.refresh_keyspace_metadata(keyspace)
         statics = None if statements.statics is None else self.prepare(statements.statics)
         rows = self.prepare(statements.rows)
         return Target(session, self.plane(), rows, keyspace, statics)
 
     def scan_target(self, statement: str, keyspace: str, table: str = "the table") -> ScanTarget:
-        """Where the rows of a SELECT over token ranges come from. `table`: for messages.
+        """Return the source of rows for a SELECT over token ranges. `table` is for messages.
 
         Raises as `target` does.
         """
-        from ringhaul.scan.pages import PageReader  # what loads do not need to import
+        from ringhaul.scan.pages import PageReader  # loads do not need it
         from ringhaul.scan.scan import ScanTarget
 
         prepared = self.prepare(statement)
@@ -145,11 +145,11 @@ class Child:
         text = job.statement
         if job.table is not None:
             text = LookupPlan.of(job.table, job.key, job.columns).statement
-        # By what it answers, too: a `SELECT *` has other columns after an ALTER TABLE.
-        asked = (text, job.result)
-        if asked not in self._statements:
+        # The result columns are part of the key: `SELECT *` has others after an ALTER TABLE.
+        key = (text, job.result)
+        if key not in self._statements:
             try:
-                self._statements[asked] = Statement.prepare(self.session(), text)
+                self._statements[key] = Statement.prepare(self.session(), text)
             except (InvalidRequest, Unauthorized) as error:
                 where = cluster_config(self.settings).where
                 raise translate_error(
@@ -158,7 +158,7 @@ class Child:
         return StatementTarget(
             session=self.session(),
             plane=self.plane(),
-            statement=self._statements[asked],
+            statement=self._statements[key],
             retries_max=self.settings.load.retries_max,
             request_timeout_s=self.settings.cluster.request_timeout_s,
         )
@@ -174,10 +174,10 @@ class Child:
         return self._plane
 
     def prepare(self, statement: str) -> PreparedStatement:
-        """The prepared form of a statement, prepared once per session.
+        """Return a statement, prepared once per session.
 
-        Raises `ClusterError` (terminal) when the table is not the one the job was made for, or
-        may not be written to.
+        Raises `ClusterError` (terminal) if the table no longer matches the job, or the user may
+        not write to it.
         """
         if statement not in self._prepared:
             try:
@@ -190,19 +190,19 @@ class Child:
         return self._prepared[statement]
 
     def job(self, job_id: str) -> Job:
-        """The spec of a job, read from the ledger once and kept for its next units."""
+        """Return the spec of a job, read from the ledger once and cached for its next units."""
         return self._job(job_id)[0]
 
     def created_ms(self, job_id: str) -> int:
-        """When the job was created whose spec `job` gives."""
+        """Return when the job was created whose spec `job` returns (ms since the epoch)."""
         return self._job(job_id)[1]
 
     def keeps(self, job_id: str) -> bool:
-        """Whether `job` would not have to read the spec."""
+        """Return whether the spec of the job is cached."""
         return job_id in self._jobs
 
     def forget(self, job_id: str) -> None:
-        """Keep nothing of a job: its id is another's by now."""
+        """Drop everything cached for a job, because its id now belongs to another job."""
         self._jobs.pop(job_id, None)
         self._throttles.pop(job_id, None)
 
@@ -216,7 +216,7 @@ class Child:
         return self._jobs[job_id]
 
     def throttle(self, job_id: str) -> JobThrottle:
-        """The job's limits. Kept from unit to unit: what is left of its credit is not lost."""
+        """Return the job's throttle. It is kept between units, so that no credit is lost."""
         if job_id not in self._throttles:
             self._throttles[job_id] = JobThrottle(self.ledger, job_id)
             if len(self._throttles) > JOBS_KEPT:
@@ -234,7 +234,7 @@ class Child:
             )
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Close the session within a bound; a pool child exits without running `atexit`."""
+        """Close the session within `timeout_s`; a pool child exits without running `atexit`."""
         if self._plane is not None:
             self._plane.close()
         session, self._session, self._plane = self._session, None, None
@@ -244,7 +244,7 @@ class Child:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """This child's turn to open a session."""
+        """Wait for this child's turn to open a session, and hold it."""
         worker = self.settings.worker
         time.sleep(random.uniform(0, worker.session_jitter_s))
         openings = Openings(self.ledger.caller)
@@ -263,7 +263,7 @@ _child: Child | None = None
 
 
 def start_child(settings: Settings) -> Child:
-    """Forget what the parent left behind and become a child of our own."""
+    """Replace state inherited from the parent by new state of this process."""
     global _child
     use_storage(settings)
     _child = Child(settings)
@@ -271,5 +271,5 @@ def start_child(settings: Settings) -> Child:
 
 
 def current_child(settings: Settings) -> Child:
-    """This process's child state; made now when no signal did (the `solo` pool)."""
+    """Return this process's state; created here if no signal did (the `solo` pool)."""
     return _child if _child is not None else start_child(settings)

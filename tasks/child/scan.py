@@ -1,6 +1,6 @@
-"""One attempt of units of unload, count and query: from the claim to what is committed.
+"""Run one attempt of a unit of an unload, count or query, up to the result to commit.
 
-Apart from the task, so that a worker that only loads does not import it.
+Separate from the task, so that a worker that only loads does not import it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasks.transforms import transforms_of
 
 
 def run_read(attempt: Attempt) -> Done:
-    """One attempt of a read job's unit."""
+    """Run one attempt of a read job's unit."""
     child = attempt.child
     job = cast(ReadJob, child.job(attempt.job_id))
     outcome = _read(attempt, child, job)
@@ -35,7 +35,7 @@ def run_read(attempt: Attempt) -> Done:
             "bytes": result.bytes_read,
             "retries": result.retries,
             **({"missing": len(result.missing)} if result.missing else {}),
-            # Elsewhere they are the rows and the rejects together.
+            # Without transforms, records = rows + rejects.
             **({"records": result.rows_given} if job.transforms else {}),
         },
         latencies=outcome.latencies,

@@ -1,6 +1,6 @@
-"""One attempt of units of lookup and exec: from the claim to what is committed.
+"""Run one attempt of a unit of a lookup or exec, up to the result to commit.
 
-Apart from the task, so that a worker that only loads does not import it.
+Separate from the task, so that a worker that only loads does not import it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A job's limits as one worker process sees them: a little local credit, bought from Redis.
+"""A job's rate limits in one worker process: a little local credit, bought from Redis.
 
 One token bucket in Redis for rows and one for bytes serve all workers of the job, so a limit holds
 for the job however many hosts work on it. Credit is bought for a tenth of a second at a time, so
-that batches of ten rows do not cost a round trip each; and it is paid for after it was bought, by
-waiting, so all workers come round in turn.
+that batches of ten rows do not cost a round trip each. It is paid for after the purchase, by
+waiting, so all workers get their turn.
 
-Limits may change at any time. Whoever waits then has as much to pay as before, at the new price.
+Limits may change at any time. A debt then stays the same amount, and is paid at the new rate.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.pace import NO_LIMITS, Limits
 
 CREDIT_S = 0.1
-#: What nobody took is kept for so long: workers that are late, busy with what they took last, take
-#: more the next time.
+#: A bucket keeps unused tokens for this long: workers that come late, because they are still busy
+#: with their last purchase, take more the next time.
 BURST_S = 0.5
 
 
 class _Meter:
-    """One bucket as this process sees it."""
+    """This process's account with one bucket."""
 
     def __init__(self, bucket: str) -> None:
         self.bucket = bucket
         self.per_s = 0  #: 0: no limit
         self.credit = 0
-        self.due_s = 0.0  #: What was bought is paid for then, by the clock of this process.
+        self.due_s = 0.0  #: When the debt is paid, by this process's monotonic clock
 
     @property
     def at_once(self) -> int:
-        """What is bought at a time, at least."""
+        """The smallest purchase."""
         return max(1, int(self.per_s * CREDIT_S))
 
     def draw(self, amount: int) -> rate.Draw:
-        """What to take out of the bucket."""
+        """Return the request that takes `amount` from the bucket."""
         return rate.Draw(self.bucket, amount, self.per_s, max(1, int(self.per_s * BURST_S)))
 
     def set(self, per_s: int, now_s: float) -> None:
-        """Change the price."""
+        """Change the rate limit (0: none) and convert the debt to the new rate."""
         if per_s == self.per_s:
             return
         owed = max(0.0, self.due_s - now_s) * self.per_s
@@ -51,7 +51,7 @@ class _Meter:
         self.credit = min(self.credit, self.at_once)
 
     def wanted(self, amount: int) -> int:
-        """How much is to be bought for `amount`; 0: the credit will do."""
+        """Return how much to buy in order to spend `amount`; 0: the credit suffices."""
         if not self.per_s or amount <= self.credit:
             return 0
         return max(amount - self.credit, self.at_once)
@@ -60,17 +60,17 @@ class _Meter:
 class JobThrottle:
     """One job's limits in one worker process; see `ringhaul.dataplane.pacing.Throttle`.
 
-    Kept from unit to unit: what is left of its credit is not lost.
+    Kept between units, so that no credit is lost.
     """
 
     def __init__(self, ledger: Ledger, job: str) -> None:
         self._ledger, self._job = ledger, job
         self._rows, self._bytes = _Meter("rows"), _Meter("bytes")
         self._limits = NO_LIMITS
-        self.waited_s = 0.0  #: Of all units of the job in this process.
+        self.waited_s = 0.0  #: Sum over all units of the job in this process
 
     def set(self, limits: Limits) -> None:
-        """These hold from now on."""
+        """Apply new limits from now on."""
         if limits == self._limits:
             return
         self._limits = limits
@@ -80,11 +80,11 @@ class JobThrottle:
 
     @property
     def paced(self) -> bool:
-        """Rows or bytes have a limit."""
+        """Whether rows or bytes have a limit."""
         return bool(self._rows.per_s or self._bytes.per_s)
 
     def pay(self, rows: int, bytes_count: int) -> None:
-        """Pay for what is about to be sent, or has just been read."""
+        """Spend credit for data about to be sent or just read; buys more as needed."""
         amounts = ((self._rows, rows), (self._bytes, bytes_count))
         bought = [(m, wanted) for m, amount in amounts if (wanted := m.wanted(amount))]
         if bought:
@@ -99,11 +99,11 @@ class JobThrottle:
                 meter.credit -= amount
 
     def wait_s(self) -> float:
-        """Seconds until all is paid for."""
+        """Return the seconds until all debts are paid; 0 or less: now."""
         return max(self._rows.due_s, self._bytes.due_s) - time.monotonic()
 
     def waited(self, seconds: float) -> None:
-        """Hear of a wait for the limits."""
+        """Record time spent waiting for the limits."""
         self.waited_s += seconds
 
     @property

@@ -1,11 +1,10 @@
-"""How long a unit may be at work: until it is asked to end, and until its process is killed.
+"""Time limits of a unit: a soft one that raises, a hard one that kills its process.
 
-Celery's own limits count from a task's beginning, so that a unit which waits for its job's pace
-would be ended for no fault of its own, as often as it is tried (docs/adr/0014). These leave waits
-out.
+Celery's own limits count from the start of a task, so a unit that only waits for its job's rate
+limit would be ended without fault, at every attempt (docs/adr/0014). These limits exclude waits.
 
-The last resort is a thread of the interpreter's own (`faulthandler`), which needs no lock that a
-unit can hold: it writes down where each thread of the process was, and ends the process.
+The hard limit uses the interpreter's watchdog thread (`faulthandler`), which needs no lock that a
+unit can hold: it writes a traceback of every thread and exits the process.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from collections.abc import Callable
 
 from ringhaul.errors import Transient
 
-#: To whom the last words go: the log of the worker.
+#: Where the watchdog writes tracebacks: the log of the worker.
 STDERR_FD = 2
 
 
 class UnitTooLong(Transient):
-    """The unit has worked for longer than it may."""
+    """The unit has exceeded its soft time limit."""
 
 
 class TimeLimits:
-    """The limits of one unit, from entering to leaving; `look` is to be called often meanwhile.
+    """The limits of one unit, as a context manager; call `look` often inside it.
 
-    A unit that calls no more is killed once it would have worked for `hard_s`.
+    A unit that stops calling `look` is killed once it has worked for `hard_s`.
     """
 
     def __init__(self, soft_s: float, hard_s: float, waited_s: Callable[[], float]) -> None:
-        """`waited_s`: how long this process has waited for the pace of jobs, a sum that grows."""
+        """`waited_s` returns how long this process has waited for rate limits, as a growing sum."""
         self._soft_s, self._hard_s, self._waited_s = soft_s, hard_s, waited_s
         self._began_s = self._looked_s = time.monotonic()
         self._waited_seen_s = waited_s()
-        self._held_s = 0.0  #: Of the time since the beginning: waits.
+        self._held_s = 0.0  #: Waits since the start
 
     def __enter__(self) -> TimeLimits:
         self._arm(self._hard_s)
@@ -47,7 +46,7 @@ class TimeLimits:
     def look(self, *, held: bool = False) -> None:
         """Raise `UnitTooLong` if the unit has worked for too long.
 
-        `held`: few of its requests may be under way, so that all since the last look was a wait.
+        `held`: the job limits its requests in flight; all time since the last look is a wait.
         """
         now_s, waited_s = time.monotonic(), self._waited_s()
         waited_now_s = waited_s - self._waited_seen_s
@@ -58,10 +57,10 @@ class TimeLimits:
         worked_s = now_s - self._began_s - self._held_s
         if worked_s > self._soft_s:
             raise UnitTooLong(
-                f"the unit worked for {worked_s:,.0f} s, waits for its job's pace not counted, and "
-                f"may for {self._soft_s:,.0f} s: make units of a load smaller by --unit-size (a "
-                "compressed file is one unit: split it), or raise worker.time_limit_soft_s and "
-                "worker.time_limit_hard_s"
+                f"the unit worked for {worked_s:,.0f} s, not counting waits for its job's rate "
+                f"limits; the limit is {self._soft_s:,.0f} s. Make units of a load smaller with "
+                "--unit-size (a compressed file is one unit: split it), or raise "
+                "worker.time_limit_soft_s and worker.time_limit_hard_s"
             )
         if waited_now_s:
             self._arm(self._hard_s - worked_s)

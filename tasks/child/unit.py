@@ -1,6 +1,7 @@
-"""One unit of any job: claim it, run it, commit its result, publish what may follow.
+"""Work on one unit of any job: claim it, run it, commit its result, publish further units.
 
-What kinds of job differ in is a `Runner`: it gets an `Attempt` and answers with what to commit.
+The part that depends on the kind of job is a `Runner`: it takes an `Attempt` and returns the result
+to commit.
 """
 
 from __future__ import annotations
@@ -37,66 +38,66 @@ from tasks.publish import publish_next
 
 log = logging.getLogger(__name__)
 
-#: How often a running unit renews its lease. Each renewal also moves the job's progress, and brings
-#: word of a pause, a cancel or new limits, which are to be heard within 2 s.
+#: How often a running unit renews its lease. Each renewal also reports progress, and returns a
+#: pause, a cancellation or new limits, which must take effect within 2 s.
 RENEW_S_MAX = 0.8
-#: How often a unit that does not get on says so in the worker's log.
+#: How often a unit that makes no progress is logged.
 LOG_TROUBLE_S = 5.0
-#: Pause before a unit that failed is tried again.
+#: Delay before a failed unit is retried.
 RETRY_DELAY_MS = 3000
-#: How long a process without a session takes no other message. It bounds how many units a host
-#: that cannot reach the cluster sends round.
+#: How long a process without a session takes no other message. It limits how many units a host
+#: that cannot reach the cluster declines.
 NO_SESSION_WAIT_S = 15.0
-#: Pause before a unit is issued again that came to a worker of another cluster.
+#: Delay before a unit that reached a worker of another cluster is issued again.
 OTHERS_DELAY_MS = 3000
 
 
-#: What is told of a job that Redis lost in the middle of one of its units.
+#: Error for a job that Redis lost while one of its units was running.
 GONE = (
-    "Redis does not know the job any more (it was flushed, restarted without its data, or evicted "
-    "keys). What the unit has written stays"
+    "Redis has lost the job (it was flushed, restarted without its data, or evicted keys). Rows "
+    "that the unit has written stay"
 )
 
 
 class UnitStopped(Exception):
-    """The job was cancelled or stopped, or the lease went to somebody else."""
+    """The job was cancelled or stopped, or another attempt holds the lease."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One try of a claimed unit."""
+    """One attempt of a claimed unit."""
 
     child: Child
     job_id: str
     unit: int
     number: int  #: 1-based
-    age_ms: int  #: Of the job, when the unit was claimed: another one for each attempt of it.
-    spec: str  #: of the unit
-    #: Asks where earlier attempts got to for good; None: nowhere.
+    age_ms: int  #: Age of the job at the claim; differs between attempts of a unit
+    spec: str  #: Spec of the unit
+    #: Returns the last checkpoint of earlier attempts; None if they made none.
     cursor: Callable[[], bytes | None]
-    #: Asks where earlier attempts were that were lost.
+    #: Returns where earlier attempts were when their processes died.
     losses: Callable[[], Sequence[Loss]]
-    #: To be called often with (rows, rejected, bytes) so far: renews the lease, shows progress,
-    #: raises `UnitStopped` or `UnitPaused`.
+    #: Call it often with (rows, rejected, bytes) so far: it renews the lease, reports progress,
+    #: and raises `UnitStopped` or `UnitPaused`.
     tick: Callable[[int, int, int], None]
-    #: Is told, in words, of what keeps the unit from getting on; the next `tick` shows it.
+    #: Takes a message about what blocks the unit; the next `tick` reports it.
     trouble: Callable[[str], None]
-    #: The job's limits, as each `tick` finds them.
+    #: The job's limits; each `tick` updates them.
     throttle: JobThrottle
-    #: Keeps a cursor for the next attempt. Raises `UnitStopped`.
+    #: Stores a cursor for the next attempt. Raises `UnitStopped`.
     checkpoint: Callable[[bytes], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What a finished attempt commits, as `Ledger.commit` takes it, and what Flower is told."""
+    """Outcome of a finished attempt: the arguments of `Ledger.commit`, and a summary for Flower."""
 
     result: str
     totals: Mapping[str, int]
     latencies: Mapping[int, int] = field(default_factory=dict)  #: bucket (latency.py) -> requests
     extra: bytes = b""
     told: Mapping[str, Any] = field(default_factory=dict)
-    #: Removes what the attempt left outside the ledger, where its commit does not count.
+    #: Removes the attempt's output outside the ledger; called if its commit does not count.
     undo: Callable[[], None] | None = None
 
 
@@ -106,7 +107,7 @@ Runner = Callable[[Attempt], Done]
 def work(
     child: Child, job_id: str, unit: int, epoch: int, token: str, run: Runner
 ) -> dict[str, Any]:
-    """Claim, run and commit one unit with what `child` holds. The answer is for Flower."""
+    """Claim, run and commit one unit. The return value is for Flower."""
     try:
         child.begin_unit()
     except SessionUnavailable as error:
@@ -123,13 +124,13 @@ def work(
         return {"unit": unit, "skipped": mask(str(error))}
     except JobDamaged as error:
         log.error("unit %s of %s is dropped: %s", unit, job_id, error)
-        with suppress(JobDamaged, JobMissing):  # nobody can work on it; it must not seem to run
+        with suppress(JobDamaged, JobMissing):  # no worker can run it: do not let it look running
             ledger.fail(job_id, mask(str(error)), epoch=epoch)
         return {"unit": unit, "skipped": "damaged"}
     except (ValueError, TypeError, KeyError, Terminal) as error:
-        # Made by another version of ringhaul: every try would end like this one.
+        # Written by another version of ringhaul: every attempt would fail like this one.
         reason = mask(f"{child.name} cannot read the job ({type(error).__name__}: {error})")
-        log.error("job %s cannot go on: %s", job_id, reason)
+        log.error("job %s cannot continue: %s", job_id, reason)
         ledger.fail(job_id, f"{reason}; use one version of ringhaul on all hosts", epoch=epoch)
         return {"unit": unit, "failed": reason}
     if isinstance(claim, Refusal):
@@ -143,10 +144,10 @@ def work(
             # Another process may need just the connections that this one holds and cannot use.
             child.close()
         try:
-            if not _may_begin_again(child, job_id):
-                return _given_up(ledger, job_id, unit, token, error)
-            return _given_back(ledger, job_id, unit, token, error)
-        except JobDamaged as damage:  # no word about the unit can be kept
+            if not _is_repeatable(child, job_id):
+                return _give_up(ledger, job_id, unit, token, error)
+            return _give_back(ledger, job_id, unit, token, error)
+        except JobDamaged as damage:  # nothing about the unit can be recorded
             log.error("unit %s of %s is dropped: %s", unit, job_id, damage)
             return {"unit": unit, "stopped": "damaged"}
     reach("after_commit", unit)
@@ -158,8 +159,8 @@ def work(
 def _decline(
     child: Child, job_id: str, unit: int, epoch: int, error: RinghaulError, *, delay_ms: int = 0
 ) -> None:
-    """Let the unit be issued again now: else it would wait until its message counts as lost, and
-    longer each time. Whoever watches a job that nobody can work on sees the error, and where."""
+    """Have the unit issued again now; otherwise it waits until its message counts as lost, longer
+    each time. The recorded reason shows users why, and on which host, a job gets no work done."""
     reason = mask(f"{worker_host()}: {error}")
     with suppress(LedgerUnavailable):
         child.ledger.decline(job_id, unit, epoch, delay_ms=delay_ms, reason=reason)
@@ -168,7 +169,7 @@ def _decline(
 def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Claimed | Refusal:
     """Claim a unit of a job for this child's cluster.
 
-    What the child keeps may be of a job that had the id before: then the spec is read again.
+    The child's cached spec may belong to an earlier job of the same id; then it is read again.
     Raises as `Child.job` and `Child.check_cluster` do.
     """
     kept = child.keeps(job_id)
@@ -188,15 +189,15 @@ def _claim(child: Child, job_id: str, unit: int, epoch: int, token: str) -> Clai
     return _claim(child, job_id, unit, epoch, token)
 
 
-def _may_begin_again(child: Child, job_id: str) -> bool:
-    """Whether a unit that was cut short is the same when it is done from its beginning."""
+def _is_repeatable(child: Child, job_id: str) -> bool:
+    """Return whether a unit that was cut short may be run again from the start."""
     return bool(getattr(child.job(job_id), "repeatable", True))
 
 
-def _given_up(
+def _give_up(
     ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
 ) -> dict[str, Any]:
-    """Part of the unit was done and must not be done twice: as if its process had died."""
+    """Give up a unit that must not run twice, as if its process had died."""
     if isinstance(error, UnitStopped) and str(error) == Lease.GONE.value:
         error = UnitStopped(GONE)
     log.error("unit %s of %s is given up half way: %s", unit, job_id, error)
@@ -207,10 +208,10 @@ def _given_up(
     return {"unit": unit, "failed": reason}
 
 
-def _given_back(
+def _give_back(
     ledger: Ledger, job_id: str, unit: int, token: str, error: BaseException
 ) -> dict[str, Any]:
-    """Let the unit be done by another attempt, or end the job if none can."""
+    """Release the unit for another attempt, or end the job if no attempt can succeed."""
     try:
         raise error
     except UnitStopped as stop:
@@ -227,25 +228,25 @@ def _given_back(
         ledger.release(job_id, unit, token)
         return {"unit": unit, "stopped": "PAUSE"}
     except LedgerUnavailable as error:
-        # Nothing can be told now: the lease runs out, and the unit is issued again.
+        # The ledger cannot be reached: the lease runs out, and the unit is issued again.
         log.warning("unit %s of %s is left to its lease: %s", unit, job_id, error)
         return {"unit": unit, "left": mask(str(error))}
     except Transient as error:
-        log.warning("unit %s of %s will be tried again: %s", unit, job_id, error)
+        log.warning("unit %s of %s will be retried: %s", unit, job_id, error)
         reason = mask(str(error))
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
         return {"unit": unit, "released": reason}
     except Terminal as error:
-        log.error("job %s cannot go on: %s", job_id, error)
+        log.error("job %s cannot continue: %s", job_id, error)
         reason = mask(str(error))
         ledger.release(job_id, unit, token, reason, fatal=True)
         return {"unit": unit, "failed": reason}
     except (SystemExit, KeyboardInterrupt):
-        # The worker is being stopped: nobody is to blame, somebody else can start at once.
+        # The worker is being stopped: blame no one, and let another worker start at once.
         ledger.release(job_id, unit, token)
         raise
     except BaseException as error:
-        # MemoryError among them: raised out of a task it would stop the whole worker.
+        # Includes MemoryError: if it left the task, it would stop the whole worker.
         log.exception("unit %s of %s failed", unit, job_id)
         reason = mask(f"{type(error).__name__}: {error}")
         ledger.release(job_id, unit, token, reason, blamed=True, delay_ms=RETRY_DELAY_MS)
@@ -253,7 +254,7 @@ def _given_back(
 
 
 def _time_limits(child: Child, job_id: str) -> TimeLimits:
-    """Those of a unit that begins now."""
+    """Return the time limits of a unit that starts now."""
     worker, throttle = child.settings.worker, child.throttle(job_id)
     return TimeLimits(worker.time_limit_soft_s, worker.time_limit_hard_s, lambda: throttle.waited_s)
 
@@ -271,10 +272,10 @@ def _attempt(
     """Run the claimed unit and commit it."""
     reach("after_claim", unit)
     ledger = child.ledger
-    # What may be done once only is begun when Redis cannot forget any more that it was claimed. One
-    # that keeps no append-only file says at once that it cannot promise that.
-    if not _may_begin_again(child, job_id) and not ledger.make_durable():
-        log.warning("unit %s of %s: Redis may forget that it was begun", unit, job_id)
+    # A unit that may run only once starts after its claim is on Redis's disk. A Redis without an
+    # append-only file answers at once that it cannot promise that.
+    if not _is_repeatable(child, job_id) and not ledger.make_durable():
+        log.warning("unit %s of %s: Redis may forget that it was started", unit, job_id)
     throttle = child.throttle(job_id)
     throttle.set(claim.limits)
 
@@ -292,7 +293,7 @@ def _attempt(
         lease_ms=_lease_ms(child),
         throttle=throttle,
         limits=limits,
-        pausable=_may_begin_again(child, job_id),
+        pausable=_is_repeatable(child, job_id),
     )
     done = run(
         Attempt(
@@ -324,11 +325,12 @@ def _attempt(
     )
     if answer is Commit.STALE:
         log.warning(
-            "unit %s of %s is done and not counted: the job is over, was resumed, or is gone",
+            "unit %s of %s is done but not counted: the job has ended, was resumed, or is gone",
             unit,
             job_id,
         )
-    # A commit whose first answer was lost is answered as repeated: then what counts is ours.
+    # If the first answer to a commit was lost, the repeated one is refused; but what the ledger
+    # holds is then ours, and must stay.
     if (
         answer is not Commit.COUNTED
         and done.undo is not None
@@ -343,7 +345,7 @@ def _lease_ms(child: Child) -> int:
 
 
 class _Renewal:
-    """Renews a lease from the unit's own loop, so that a unit that hangs loses it."""
+    """Renews a lease from inside the unit's loop, so that a hung unit loses its lease."""
 
     def __init__(
         self,
@@ -357,7 +359,7 @@ class _Renewal:
         limits: TimeLimits,
         pausable: bool,
     ) -> None:
-        """`throttle` is given the limits that hold; `pausable`: the unit may be cut short."""
+        """`throttle` gets the current limits; `pausable`: a pause may interrupt the unit."""
         self._ledger, self._job_id, self._unit, self._token = ledger, job_id, unit, token
         self._lease_ms, self._throttle, self._pausable = lease_ms, throttle, pausable
         self._time_limits = limits
@@ -366,12 +368,12 @@ class _Renewal:
         self._trouble, self._logged_at = "", -math.inf
 
     def trouble(self, words: str) -> None:
-        """The unit does not get on, for this reason."""
+        """Log why the unit makes no progress, and report it with the next renewal."""
         self._trouble = mask(f"{worker_host()}: {words}")
         now = time.monotonic()
         if now - self._logged_at >= LOG_TROUBLE_S:
             self._logged_at = now
-            log.warning("unit %s of %s does not get on: %s", self._unit, self._job_id, words)
+            log.warning("unit %s of %s makes no progress: %s", self._unit, self._job_id, words)
 
     def __call__(self, rows: int, rejected: int, input_bytes: int) -> None:
         reach("mid_write", self._unit)
@@ -393,6 +395,6 @@ class _Renewal:
             raise UnitPaused
         if lease not in (Lease.OK, Lease.PAUSE):
             raise UnitStopped(lease.value)
-        # Before new limits are set: the time until now was under the old ones.
+        # Check before setting new limits: the time until now was under the old ones.
         self._time_limits.look(held=self._throttle.requests_max < BOUNDLESS)
         self._throttle.set(limits)

@@ -1,6 +1,6 @@
-"""One attempt of a verification's unit: from the claim to what is committed.
+"""Run one attempt of a verification's unit, up to the result to commit.
 
-Apart from the task, so that a worker that only loads does not import it.
+Separate from the task, so that a worker that only loads does not import it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tasks.child.unit import Attempt, Done
 
 
 def run_verify(attempt: Attempt) -> Done:
-    """One attempt of a verification's unit."""
+    """Run one attempt of a verification's unit."""
     return run_records(attempt, _statements, run_verify_unit)
 
 

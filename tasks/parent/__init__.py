@@ -1,1 +1,1 @@
-"""What runs in a worker's own process, beside its pool: heartbeat, sweep, preflight, shutdown."""
+"""Code that runs in a worker's parent process: heartbeat, sweep, preflight, shutdown."""

@@ -1,7 +1,7 @@
-"""The file whose age says that a worker is alive.
+"""Heartbeat file: its age shows whether a worker is alive.
 
-Asking a worker over the broker costs seconds of CPU and fails while it is busy. Looking at a file
-costs milliseconds: `find FILE -mmin -1` names it while it is young.
+Pinging a worker over the broker costs seconds of CPU and fails while it is busy. Checking a file
+costs milliseconds: `find FILE -mmin -1` prints it while it is fresh.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Heartbeat:
         self._path = path
 
     def beat(self) -> None:
-        """The file is there and was written now. That it cannot be does not stop the worker."""
+        """Create the file or update its time. A failure is logged and does not stop the worker."""
         if self._path is None:
             return
         try:
-            # A link that somebody put there is not followed, and a pipe not waited for.
+            # Do not follow a link planted there, and do not block on a pipe.
             flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(self._path, flags, 0o666)
             try:
@@ -38,7 +38,7 @@ class Heartbeat:
             )
 
     def end(self) -> None:
-        """The file is gone: a worker that has stopped is not alive for another minute."""
+        """Remove the file, so that a stopped worker does not look alive for another minute."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)

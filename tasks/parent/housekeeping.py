@@ -1,22 +1,18 @@
-"""The keeper: each worker's own timer that says the host is alive and sweeps the jobs.
+"""The keeper: a timer in each worker that reports the host as alive and sweeps the jobs.
 
-It runs in the worker's parent process, on Celery's timer: no thread (children fork from this
-process) and nothing that could queue behind units. Any number of keepers may sweep at once.
+It runs in the worker's parent process, on Celery's timer: not in a thread (children fork from this
+process), and not as a task (which could queue behind units). Any number of keepers may sweep at
+once. A keeper also:
 
-The keeper also looks at inputs and outputs for commands that plan a job (`looking`): beside the
-units, so that it is done while all processes are busy.
-
-A file's age tells probes of the same: it is touched once Redis has taken the heartbeat, so it grows
-old when this process hangs and when Redis is out of its reach.
-
-It tells the ledger of lost processes that it could not be told of at once (`lost`).
-
-It removes queues that commands left behind, once their jobs are forgotten (`private_queues`), takes
-workers that are gone out of Celery's table (`mailboxes`), and ends jobs that were left and that
-nobody can go on with (`abandoned`).
-
-The worker of an embedded job ends with the command that started it: when that command was killed
-and could not stop its worker, the keeper does.
+- touches the heartbeat file for probes (`heartbeat`), once Redis has accepted the heartbeat: the
+  file grows old if this process hangs or Redis is unreachable;
+- checks inputs and outputs for commands that plan a job (`preflight`), even while all pool
+  processes are busy;
+- reports lost processes to the ledger that could not be reported at once (`lost`);
+- removes queues that commands left behind, once their jobs are forgotten (`private_queues`);
+- removes workers that are gone from Celery's table (`mailboxes`);
+- ends abandoned jobs (`abandoned_jobs`);
+- stops an embedded worker whose command was killed and could not stop it.
 """
 
 from __future__ import annotations
@@ -51,13 +47,13 @@ log = logging.getLogger(__name__)
 #: Heartbeats may be missed this many times before a host counts as gone.
 MISSED_MAX = 4
 
-#: Set for a worker that belongs to a command: that command's process id.
+#: Environment variable of an embedded worker: the process id of its command.
 PARENT_PID_VARIABLE = "_RINGHAUL_PARENT_PID"
 PARENT_LOOK_S = 1.0
 
 
 class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Boot step of a worker."""
+    """The worker's boot step that starts and stops the keeper."""
 
     requires = {"celery.worker.components:Timer"}  # noqa: RUF012 - Celery reads a class attribute
 
@@ -77,7 +73,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
         self._me = Worker(worker_host(), os.getpid(), worker.concurrency, queues)
         self._looking = Looking(self._ledger.caller, self._me, settings)
         self._abandoned = Abandoned(self._ledger)
-        # What happened while no worker was there to see it is put right by the first.
+        # The first worker cleans up what happened while none was running.
         self._some_are_gone = True
         self._parent_pid = int(os.environ.get(PARENT_PID_VARIABLE, "0"))
         self._check_server()
@@ -100,19 +96,19 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
     terminate = stop
 
     def _check_server(self) -> None:
-        """Say once what of the broker's settings may cost jobs."""
+        """Warn once about broker settings that endanger jobs."""
         try:
             for warning in warnings_of(check_server(read_server(self._ledger.caller))):
                 log.warning("%s", warning)
-        except Exception as error:  # whether it serves is for others to find out
+        except Exception as error:  # other code reports an unavailable broker
             log.warning("the settings of Redis could not be read: %s", error)
 
     def _keep(self) -> None:
-        """One beat. Whatever goes wrong, the timer goes on: Redis may be back at the next."""
+        """Run one beat. It never raises, so the timer continues: Redis may be back by the next."""
         try:
             TRAILS.kill_stalled(self._lease_s)
         except Exception as error:
-            log.warning("processes that hang could not be looked for: %s", error)
+            log.warning("could not look for hung processes: %s", error)
         try:
             ttl_ms = int(self._every_s * MISSED_MAX * 1000)
             workers = Workers(self._ledger.caller)
@@ -121,32 +117,32 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._heartbeat.beat()
             if self._parent_pid:
                 note_queues(self._ledger.caller, self._me.queues)
-            LOST.tell_again(self._ledger)  # before the sweep lets others begin these units
+            LOST.tell_again(self._ledger)  # before the sweep issues these units again
             found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
             running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
             for job in self._abandoned.look(running):
-                log.warning("job %s: its command is gone, and nobody can go on with it", job)
+                log.warning("job %s: its command has ended, and it cannot be resumed", job)
             remove_forgotten(self._ledger.caller, self._prefix)
             if self._some_are_gone:
                 hosts = {worker.host for worker in workers.alive()}
                 take_out_gone(self._ledger.caller, self._prefix, hosts)
                 self._some_are_gone = False
         except Exception as error:
-            log.warning("the ledger could not be swept: %s", error)
+            log.warning("could not sweep the ledger: %s", error)
 
     def _look(self, timer: Any) -> None:
-        """Look at what commands ask about, and come back: soon while a look is on its way."""
+        """Poll preflight checks, and schedule the next poll: soon while a check is running."""
         try:
             self._looking.poll()
         except Exception as error:
-            log.warning("looks of commands wait: %s", error)
+            log.warning("preflight checks of commands are delayed: %s", error)
         pause_s = WATCH_EVERY_S if self._looking.busy else ASK_EVERY_S
         self._next_look = timer.call_after(pause_s, self._look, (timer,))
 
     def _look_at_parent(self) -> None:
-        """Stop this worker, softly, once the command that started it is gone."""
+        """Stop this worker softly once the command that started it has ended."""
         if os.getppid() == self._parent_pid:
             return
-        log.warning("the command that started this worker is gone: stopping")
-        self._parent_pid = os.getppid()  # one signal is soft, a second would hurry
+        log.warning("the command that started this worker has ended: stopping")
+        self._parent_pid = os.getppid()  # only one signal: a second would force the shutdown
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""Attempts whose processes died, on their way from a worker's parent process to the ledger.
+"""Report attempts whose processes died from a worker's parent process to the ledger.
 
-Redis may be away at that moment, for one outage may have ended both. What was known of the process
-would be lost then: word of it counts late, too, so the keeper sends it again.
+Redis may be unavailable at that moment, since the same outage may have hit both. The report counts
+even if it is late, so it is queued and the keeper sends it again.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Of one worker. More processes do not die while Redis is away, unless nothing works anyway.
+#: Reports queued by one worker. If more processes die while Redis is away, nothing works anyway.
 WAITING_MAX = 1000
 
 
 class LostAttempt(NamedTuple):
-    """What the ledger has to know."""
+    """Report of one attempt whose process died."""
 
     job: str
     unit: int
     epoch: int
     token: str
-    loss: Loss | None  #: where it was
+    loss: Loss | None  #: where in its unit it was
 
 
 class LostAttempts:
-    """Of one worker."""
+    """Queue of reports of one worker."""
 
     def __init__(self) -> None:
         self._waiting: deque[LostAttempt] = deque(maxlen=WAITING_MAX)
 
     def tell(self, ledger: Ledger, lost: LostAttempt) -> None:
-        """End the attempt's lease and note where it was, now or when Redis is back."""
+        """End the attempt's lease and record where it was, now or once Redis is back."""
         self._waiting.append(lost)
         try:
             self.tell_again(ledger)
         except LedgerUnavailable as error:
-            log.warning("the ledger will hear of a lost process later: %s", error)
+            log.warning("a lost process will be reported to the ledger later: %s", error)
 
     def tell_again(self, ledger: Ledger) -> None:
-        """Send what has not arrived, in order. Raises as the ledger does; what it refuses for
-        another reason than being away is not sent again."""
+        """Send the queued reports in order. Raises `LedgerUnavailable`; a report that fails for any
+        other reason is logged and dropped."""
         while self._waiting:
             job, unit, epoch, token, loss = self._waiting[0]
             try:
@@ -56,9 +56,9 @@ class LostAttempts:
             except LedgerUnavailable:
                 raise
             except Exception:
-                log.exception("could not tell the ledger of a lost process")
+                log.exception("could not report a lost process to the ledger")
             self._waiting.popleft()
 
 
-#: Of this worker.
+#: The queue of this worker.
 LOST = LostAttempts()

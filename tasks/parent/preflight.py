@@ -1,8 +1,8 @@
-"""Looks at inputs and outputs for commands, from a worker's parent process.
+"""Preflight checks of inputs and outputs for commands, run from a worker's parent process.
 
-The parent must not wait for a file system: a dead network mount would hold up all its children. So
-each look is a process of its own (`ringhaul.storage.preflight`) that writes into a file, which the
-parent reads from time to time.
+The parent must not block on a file system: a dead network mount would stall all its children. So
+each check is a separate process (`ringhaul.storage.preflight`) that writes to a file, which the
+parent polls.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from tasks.connect import storage_access
 
 log = logging.getLogger(__name__)
 
-#: How often commands' requests are asked for. A command waits for that, so it is short; each time
-#: costs Redis one SMEMBERS of a key that most often is not there: with a thousand workers some 4 %
-#: of what it can do.
+#: How often commands' requests are fetched. A command waits for this, so it is short. Each fetch
+#: costs Redis one SMEMBERS of a key that is mostly absent: with a thousand workers about 4 % of its
+#: capacity.
 ASK_EVERY_S = 0.25
-#: How often a look that is on its way is looked at.
+#: How often a running check is polled.
 WATCH_EVERY_S = 0.05
-#: After a Redis that did not answer: not as often as that, each try holds the parent up.
+#: Pause after Redis did not answer: longer, since each attempt blocks the parent.
 AWAY_S = 5.0
-#: How long a look may take: of paths, and with URLs, whose packages take a second to import.
+#: Time limit of a check: of paths only, and with URLs, whose packages take a second to import.
 PATHS_S = 2.5
 URLS_S = 10.0
-#: Looks at a time; more commands than that wait for their turn, within their bound.
+#: Checks that run at a time; further commands wait for their turn, within their own time limit.
 RUNNING_MAX = 4
-#: Names of looks that were begun here, of which only the last matter.
+#: How many names of started checks are remembered, the latest ones.
 _KNOWN_MAX = 1000
 
 
 class Looking:
-    """The looks of one worker. `poll` it often; it never waits for a look."""
+    """The preflight checks of one worker. Call `poll` often; it never waits for a check."""
 
     def __init__(self, caller: Caller, me: Worker, settings: Settings) -> None:
         self._looks = Looks(caller)
@@ -51,17 +51,17 @@ class Looking:
         self._access = asdict(storage_access(settings))
         self._known: dict[str, None] = {}
         self._running: list[_Look] = []
-        #: Killed, and not gone yet: on a dead mount until it comes back.
+        #: Killed processes that have not exited yet: on a dead mount, not until it comes back.
         self._leaving: list[subprocess.Popen[bytes]] = []
         self._ask_at = 0.0
 
     @property
     def busy(self) -> bool:
-        """A look is on its way: poll again in `WATCH_EVERY_S`."""
+        """Whether a check is running: then poll again in `WATCH_EVERY_S`."""
         return bool(self._running)
 
     def poll(self) -> None:
-        """Begin what is asked for, tell what was seen. Raises as `Caller.script` does."""
+        """Start requested checks and send finished results. Raises as `Caller.script` does."""
         now = time.monotonic()
         self._leaving = [process for process in self._leaving if process.poll() is None]
         for one in list(self._running):
@@ -75,12 +75,12 @@ class Looking:
         self._ask_at = now + AWAY_S
         wanted = self._looks.wanted(self._known)
         self._ask_at = now + ASK_EVERY_S
-        for name, asked in wanted.items():
+        for name, request in wanted.items():
             self._known[name] = None
-            if not set(asked["queues"]) & set(self._me.queues):
-                continue  # of jobs whose units never come here
+            if not set(request["queues"]) & set(self._me.queues):
+                continue  # units of this job never come here
             try:
-                self._running.append(_Look(name, asked["what"] | {"access": self._access}))
+                self._running.append(_Look(name, request["what"] | {"access": self._access}))
                 first: dict[str, Any] = {"begun": True}
             except OSError as error:  # no room for its files, or no more processes
                 first = {"failed": str(error)}
@@ -89,25 +89,25 @@ class Looking:
             self._known.pop(next(iter(self._known)))
 
     def end(self) -> None:
-        """Leave what is on its way."""
+        """Kill the running checks."""
         self._leaving += [one.kill() for one in self._running]
         self._running.clear()
 
 
 class _Look:
-    """A process that looks."""
+    """A check, running in a process."""
 
-    def __init__(self, name: str, asked: dict[str, Any]) -> None:
+    def __init__(self, name: str, what: dict[str, Any]) -> None:
         self.name = name
-        with_packages = preflight.needs_packages(asked)
+        with_packages = preflight.needs_packages(what)
         self._give_up_at = time.monotonic() + (URLS_S if with_packages else PATHS_S)
-        # Files and no pipes: nobody waits for anybody.
+        # Files instead of pipes, so that neither process can block the other.
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `kill`
         with tempfile.TemporaryFile() as request:
-            request.write(json.dumps(asked | {"sys_path": sys.path}).encode())
+            request.write(json.dumps(what | {"sys_path": sys.path}).encode())
             request.seek(0)
             self._process = subprocess.Popen(
-                # For paths without site-packages: that is twice as quick.
+                # Paths need no site-packages, and leaving them out is twice as fast.
                 [sys.executable, *(("-P",) if with_packages else ("-I", "-S")), preflight.__file__],
                 stdin=request,
                 stdout=self._out,
@@ -116,7 +116,7 @@ class _Look:
             )
 
     def seen(self, now: float) -> dict[str, Any] | None:
-        """What was seen; None as long as it is not known."""
+        """Return the result of the check; None while it is running."""
         code = self._process.poll()
         if code is None and now < self._give_up_at:
             return None
@@ -127,10 +127,10 @@ class _Look:
         where = messages[-1]["at"] if messages else ""
         if code is None:
             return {"stuck": where}
-        return {"failed": f"the look ended with {code}"}
+        return {"failed": f"the check ended with {code}"}
 
     def kill(self) -> subprocess.Popen[bytes]:
-        """End it, if it can be ended, and do not wait for that; the process."""
+        """Kill the process without waiting for it to exit, and return it."""
         self._process.kill()
         self._out.close()
         return self._process

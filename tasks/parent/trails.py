@@ -1,7 +1,7 @@
-"""The breadcrumbs of a worker's processes, as its parent sees them: who hangs, and where who died.
+"""Breadcrumbs of a worker's processes, read by its parent to find hung processes and crash sites.
 
-Each process maps a file named by its pid, in a directory that the parent makes. It stays readable
-whatever becomes of the process. See `ringhaul.breadcrumb`.
+Each process maps a file named after its pid, in a directory that the parent creates. The file stays
+readable whatever happens to the process. See `ringhaul.breadcrumb`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ringhaul.breadcrumb import CRUMB_BYTES, TRAIL, Loss, mark_killed, read_crum
 
 log = logging.getLogger(__name__)
 
-#: Of a lease: a process is killed while the lease still holds, so that its parent can tell the
-#: ledger where it was, and nobody else begins the unit without knowing.
+#: Fraction of a lease after which a hung process is killed: while the lease still holds, so that
+#: its parent can report where it was before another worker starts the unit.
 STALL_SHARE = 2 / 3
 
 
 class Trails:
-    """Of one worker. Opened in the parent before it forks."""
+    """The breadcrumbs of one worker. Opened in the parent before it forks."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
 
     def open(self) -> None:
-        """Make the place for them. Without it nobody is found."""
+        """Create the folder for breadcrumbs. Without it, no hung process is detected."""
         folder, parent = Path(tempfile.mkdtemp(prefix="ringhaul-")), os.getpid()
         self._folder = folder
 
@@ -45,7 +45,7 @@ class Trails:
         atexit.register(remove)
 
     def begin(self) -> None:
-        """Let this process leave its crumbs."""
+        """Start leaving breadcrumbs in this process."""
         if self._folder is None:
             return
         with open(self._folder / str(os.getpid()), "w+b") as file:
@@ -53,7 +53,7 @@ class Trails:
             TRAIL.keep_in(mmap.mmap(file.fileno(), CRUMB_BYTES))
 
     def kill_stalled(self, lease_s: float) -> None:
-        """Kill the processes whose computing step has made no progress for most of a lease."""
+        """Kill processes whose computing step has made no progress for `STALL_SHARE` of a lease."""
         if self._folder is None:
             return
         for path in self._folder.iterdir():
@@ -71,7 +71,7 @@ class Trails:
                     os.kill(pid, signal.SIGKILL)
 
     def lost(self, pid: int) -> Loss | None:
-        """Where a process was that is gone; None: nobody knows, or it was between units."""
+        """Return where a dead process was; None if that is unknown, or it was between units."""
         path = None if self._folder is None else self._folder / str(pid)
         if path is None or not path.exists():
             return None
@@ -96,7 +96,7 @@ def _loss(where: dict[str, str | int], still_s: float) -> Loss:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a child of this process still runs: by now its pid may be anybody's."""
+    """Return whether `pid` is a running child of this process; a pid may have been reused."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -109,5 +109,5 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
         yield memory
 
 
-#: Of this worker.
+#: The breadcrumbs of this worker.
 TRAILS = Trails()

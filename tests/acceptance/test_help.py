@@ -165,6 +165,6 @@ def test_an_unknown_environment_variable(ringhaul: Ringhaul) -> None:
     assert_refused(
         finished,
         2,
-        "the environment variable RINGHAUL_CLUSTER_CONTACT_POINT is no setting of ringhaul; "
+        "the environment variable RINGHAUL_CLUSTER_CONTACT_POINT is not a setting of ringhaul; "
         "did you mean RINGHAUL_CLUSTER_CONTACT_POINTS?",
     )

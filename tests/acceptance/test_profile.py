@@ -141,7 +141,7 @@ def test_profiles_that_cannot_be_had_are_refused(nowhere: Ringhaul, tmp_path: Pa
     assert_refused(
         nowhere.run(*load, "rows.csv/profiles"),
         2,
-        f"no folder for profiles at {tmp_path}/rows.csv/profiles: Not a directory",
+        f"cannot create {tmp_path}/rows.csv/profiles for profiles: Not a directory",
     )
     # Workers of others are not looked at by a load
     assert_refused(

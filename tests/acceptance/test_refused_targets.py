@@ -312,7 +312,7 @@ OPTIONS = {
     ),
     "no settings file": (
         ["--config", "no.toml"],
-        "no such settings file: {cwd}/no.toml (asked for by --config)",
+        "no such settings file: {cwd}/no.toml (named by --config)",
     ),
 }
 

@@ -251,12 +251,14 @@ def test_a_file_that_cannot_be_read_does_not_hold_up_others(
     # Then the other one is found, and those are told once
     assert [file.path for file in found] == [good]
     assert caplog.text.count("closed.csv: Permission denied") == 1
-    assert caplog.text.count("its name is not UTF-8") == 1
+    assert caplog.text.count("the file name is not UTF-8") == 1
     # By hand what is odd is told when there is nothing else
     Path(good).unlink()
     Path(closed).unlink()
     told = by_hand(tmp_path)
-    assert (told.returncode, "its name is not UTF-8: rename it" in told.stderr) == (2, True), told
+    assert (told.returncode, "the file name is not UTF-8: rename it" in told.stderr) == (2, True), (
+        told
+    )
 
 
 def checksum_but_of(closed: str) -> Callable[[Listed], Arrived]:

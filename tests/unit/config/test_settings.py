@@ -133,14 +133,14 @@ def test_unknown_names_are_errors_that_suggest_the_nearest(
     )
     monkeypatch.setenv("RINGHAUL_BROKER_ULR", "x")
     assert refused() == (
-        "the environment variable RINGHAUL_BROKER_ULR is no setting of ringhaul;"
+        "the environment variable RINGHAUL_BROKER_ULR is not a setting of ringhaul;"
         " did you mean RINGHAUL_BROKER_URL?"
     )
 
 
 def test_a_section_alone_is_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGHAUL_CLUSTER", '{"port": 1}')
-    assert refused().startswith("the environment variable RINGHAUL_CLUSTER is no setting")
+    assert refused().startswith("the environment variable RINGHAUL_CLUSTER is not a setting")
 
 
 def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings().settings.cluster.port == 1
     monkeypatch.setenv("ringhaul_cluster_prot", "1")
     assert refused() == (
-        "the environment variable ringhaul_cluster_prot is no setting of ringhaul;"
+        "the environment variable ringhaul_cluster_prot is not a setting of ringhaul;"
         " did you mean RINGHAUL_CLUSTER_PORT?"
     )
 

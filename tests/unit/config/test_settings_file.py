@@ -32,10 +32,10 @@ def test_the_file_is_found_here_then_in_the_users_folder(
 
 def test_a_file_asked_for_has_to_be_there(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(file=Path("none.toml")) == (
-        f"no such settings file: {clean / 'none.toml'} (asked for by --config)"
+        f"no such settings file: {clean / 'none.toml'} (named by --config)"
     )
     monkeypatch.setenv("RINGHAUL_CONFIG", "gone.toml")
-    assert "gone.toml (asked for by RINGHAUL_CONFIG)" in refused()
+    assert "gone.toml (named by RINGHAUL_CONFIG)" in refused()
 
 
 def test_paths_start_from_the_file_or_the_current_folder(

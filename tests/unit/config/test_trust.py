@@ -17,11 +17,11 @@ from config.trust import doubt
     [
         (0o644, 0o755, None),
         (0o600, 0o700, None),
-        (0o644, 0o1777, None),  # as /tmp: others cannot put another file in its place
+        (0o644, 0o1777, None),  # as /tmp: others cannot replace it
         (0o664, 0o755, None),  # of a group that is the user's alone, as many systems have it
         (0o644, 0o775, None),
         (0o646, 0o755, "other users can change it"),
-        (0o644, 0o777, "other users can put another file in its place"),
+        (0o644, 0o777, "other users can replace it"),
     ],
 )
 @pytest.mark.usefixtures("private_group")
@@ -84,7 +84,7 @@ def test_a_file_that_a_group_can_change_is_not_read(
     assert load_settings().config_file is None
     file.chmod(0o644)
     clean.chmod(0o770)
-    assert doubt(file) == "other users can put another file in its place"
+    assert doubt(file) == "other users can replace it"
     clean.chmod(0o1770)
     assert doubt(file) is None
     file.chmod(0o664)
@@ -119,7 +119,7 @@ def test_a_link_is_as_good_as_where_it_leads(clean: Path) -> None:
     clean.chmod(0o700)
     assert doubt(clean / "ringhaul.toml") is None
     (clean / "open").chmod(0o777)
-    assert doubt(clean / "ringhaul.toml") == "other users can put another file in its place"
+    assert doubt(clean / "ringhaul.toml") == "other users can replace it"
     (clean / "open").chmod(0o755)
     (clean / "open" / "real.toml").chmod(0o646)
     assert doubt(clean / "ringhaul.toml") == "other users can change it"
@@ -133,12 +133,12 @@ def test_a_link_is_as_good_as_where_it_leads(clean: Path) -> None:
         (
             0o644,
             0o775,
-            "other users can put another file in place of {file}: `chmod go-w {file.parent}`",
+            "other users can replace {file}: `chmod go-w {file.parent}`",
         ),
         (
             0o644,
             0o777,
-            "other users can put another file in place of {file}: `chmod go-w {file.parent}`",
+            "other users can replace {file}: `chmod go-w {file.parent}`",
         ),
         (0o644, 0o1777, ""),
     ],

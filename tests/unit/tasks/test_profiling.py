@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refusal:
         prepare_profiles(wrong)
     assert str(refusal.value) == (
-        f"no folder for profiles at {tmp_path}/file/profiles: Not a directory"
+        f"cannot create {tmp_path}/file/profiles for profiles: Not a directory"
     )
 
 

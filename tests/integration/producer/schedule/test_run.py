@@ -89,7 +89,7 @@ def test_a_signal_lets_go_of_the_run(
         assert run_now(None, "a", None) == EXIT_INTERRUPTED
         thread.join()
     assert signal.getsignal(number) == before
-    assert "let go of: " in capsys.readouterr().err
+    assert "stopped: a beat continues" in capsys.readouterr().err
     # Then anybody may go on with it at once
     standing = book.standing("a")
     assert standing.run is not None
@@ -106,7 +106,7 @@ def test_a_run_that_was_left_is_gone_on_with(
     # Given a command that is killed while its step is under way, and no beat
     run = replace(begin_step(new_run(schedule, DUE, DUE, by_hand=True), DUE), host="h:1")
     assert book.claim(run, settled_ms=None, lease_ms=60_000) is Claim.CLAIMED
-    with pytest.raises(UsageError, match="a is not run: a run of it is not over"):
+    with pytest.raises(UsageError, match="a is not run: a run of it is still in progress"):
         run_now(None, "a", None)
     # When its lease has run out, and Redis is away for two looks
     book.keep(run, lease_ms=0)
@@ -121,7 +121,7 @@ def test_a_run_that_was_left_is_gone_on_with(
     # Then the next command goes on with that run to its end, which has no cluster
     assert run_now(None, "a", None) == EXIT_FATAL
     told = capsys.readouterr().err
-    assert f"a {run.id}: h:1 left it: goes on with it" in told
+    assert f"a {run.id}: h:1 left it: continuing it" in told
     assert told.count("waiting: ") == 1
     assert away == []
     (found,) = book.runs("a", 10)
@@ -229,7 +229,7 @@ def test_a_job_that_is_over_is_resumed_first(
     ledger.create(job, {"verb": "count"}, "{}")
     ledger.cancel(job)
     due = datetime.fromtimestamp(DUE // 1000, UTC).replace(tzinfo=None)
-    with pytest.raises(UsageError, match=f"{job} is CANCELLED: `ringhaul resume {job}` first"):
+    with pytest.raises(UsageError, match=f"{job} is CANCELLED: run `ringhaul resume {job}` first"):
         run_now(None, "a", due)
     assert book.standing("a").run is None
     assert book.runs("a", 10) == [run]
@@ -247,7 +247,7 @@ def test_the_list_warns_of_an_output_that_comes_back(
     assert plain["warnings"] == []
     (warning,) = warned["warnings"]
     assert "schedule b: steps, step 1 (unload): -o out/" in warning
-    assert "comes back after 7d00h" in warning and "warning" not in told.err
+    assert "repeats after 7d00h" in warning and "warning" not in told.err
     assert print_schedules(None, as_json=False) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err
 

@@ -156,7 +156,7 @@ def test_a_file_that_is_gone_is_told_each_time_and_its_schedules_stay(
         beat.look()
         beat.look()
         assert caplog.text.count(told) == times
-        assert caplog.text.count("the schedules that were read before stay") == times
+        assert caplog.text.count("the schedules read before remain in force") == times
         aside.rename(rig.file)
         beat.look()
     assert "nothing is scheduled" not in caplog.text

@@ -106,7 +106,7 @@ def test_a_look_that_fails_says_so(
 ) -> None:
     (tmp_path / "failing.py").write_text("raise SystemExit(7)")
     monkeypatch.setattr(preflight, "__file__", str(tmp_path / "failing.py"))
-    assert answer(caller, ask(caller, tmp_path), mine) == {"failed": "the look ended with 7"}
+    assert answer(caller, ask(caller, tmp_path), mine) == {"failed": "the check ended with 7"}
 
 
 def test_a_look_that_cannot_begin_says_so(

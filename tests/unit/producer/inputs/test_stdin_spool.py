@@ -198,7 +198,7 @@ def test_standard_input_that_cannot_be_read_or_kept_is_told(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(refusal.value).startswith(f"{spool.parent}: standard input cannot be kept here")
-    assert "File too large; free some of the disk" in str(refusal.value)
+    assert "File too large; free some disk space" in str(refusal.value)
 
 
 def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:

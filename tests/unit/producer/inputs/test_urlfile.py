@@ -49,7 +49,7 @@ def test_what_the_command_line_names_comes_first(tmp_path: Path) -> None:
     [
         ("", "list.txt names no source"),
         ("\n # none\n", "list.txt names no source"),
-        ("a.csv\n-\n", "list.txt, line 2: - (standard input) is no name for a list"),
+        ("a.csv\n-\n", "list.txt, line 2: - (standard input) is not allowed in a list"),
         (b"a\xff", "list.txt is not UTF-8 text (byte 1)"),
         (b"PAR1\0", "list.txt is not UTF-8 text (byte 4)"),
         ("a.csv\n" * 10, "list.txt has more than 0 MiB"),
@@ -71,7 +71,7 @@ def test_a_list_that_cannot_be_read(tmp_path: Path) -> None:
         read_urlfile(str(tmp_path), ())
     with pytest.raises(UsageError) as refusal:
         read_urlfile("https://me:secret@host/list.txt?sig=secret", ())
-    assert "a list is a file of this host" in str(refusal.value)
+    assert "a list must be a file on this host" in str(refusal.value)
     assert "secret" not in str(refusal.value)
 
 

@@ -56,7 +56,7 @@ def test_a_look_that_hangs_is_told_of_once_with_its_pattern(
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
         assert record.message.startswith("a: the look for files has taken ")
-        assert f" is at {dead}/*.csv: none is loaded until it ends" in record.message
+        assert f" is at {dead}/*.csv: no file is loaded until it ends" in record.message
         # When it is back, so is the look, which tells how long it took
         back.set()
         until(lambda: look.result() == [])

@@ -205,7 +205,9 @@ def test_an_output_that_the_next_run_finds_full_is_refused(
     steps = f'steps = [["unload", "-t", "k.t", "-o", "/out/{{due:{form}}}"]]'
     path.write_text(f"[schedule.a]\n{when}\n{steps}")
     a_due = r"20[2-9]\d-\d\d-\d\dT\d\d:\d\d:00[-+]\d\d:00"
-    with pytest.raises(UsageError, match=rf"-o /out/.*: {FULL} \(that of {a_due} after that of"):
+    with pytest.raises(
+        UsageError, match=rf"-o /out/.*: {FULL} \(the run of {a_due} after the run of"
+    ):
         read_schedule_file(path)
     # but not one with the year, and the offset
     path.write_text(path.read_text().replace(form, "%Y-%m-%dT%H%M%z"))
@@ -235,7 +237,7 @@ def test_an_output_that_comes_back_later_is_warned_of(
     (warning,) = read_schedule_file(path).warnings["a"]
     assert warning.startswith(f"{path}: schedule a: steps, step 2 (unload): -o ")
     found = re.search(
-        rf" comes back after {after}: the run of (\S+) fails if .* that of (\S+) ", warning
+        rf" repeats after {after}: the run of (\S+) fails if .* the run of (\S+) ", warning
     )
     assert found is not None, warning
     again, first = (datetime.fromisoformat(text) for text in found.groups())

@@ -106,7 +106,7 @@ def test_a_name_that_is_not_utf_8_does_not_hold_up_others(tmp_path: Path) -> Non
         assert found == ["a.csv"]
         (path,) = told
         assert path == f"{tmp_path}/caf\\xe9.csv"
-        assert told[path] == f"{path}: its name is not UTF-8: rename it"
+        assert told[path] == f"{path}: the file name is not UTF-8: rename it"
 
 
 def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
