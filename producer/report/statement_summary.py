@@ -130,7 +130,7 @@ def _given_up(status: JobStatus, job: StatementJob) -> str:
     return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
 
 
-def _asked(job: StatementJob) -> str:
+def _entries(job: StatementJob) -> str:
     return "keys" if job.kind == "lookup" else "rows of values"
 
 
