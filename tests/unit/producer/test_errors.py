@@ -101,8 +101,8 @@ def test_clicks_own_ends(
 
 def test_a_disk_that_is_full_under_what_is_printed_is_no_defect() -> None:
     script = (
-        "from producer.errors import run_told; from producer.startup import leave; "
-        "leave(run_told(lambda: [print('a line') for _ in range(10_000)]))"
+        "from producer.errors import run_command; from producer.startup import leave; "
+        "leave(run_command(lambda: [print('a line') for _ in range(10_000)]))"
     )
     with open("/dev/full", "w") as full:
         done = subprocess.run(
