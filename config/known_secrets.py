@@ -14,6 +14,9 @@ from urllib.parse import unquote
 HIDDEN = "***"
 #: Shorter secrets are not hidden: they occur in ordinary words, which would become unreadable.
 SECRET_CHARS_MIN = 4
+#: A shorter one of letters and digits alone is hidden where it stands by itself: with the password
+#: `test` every path with `pytest` in it would become unreadable.
+_WORD_CHARS_MAX = 8
 #: Bounds memory: a scheduler reads its webhook's file at each run, and it may change each time.
 _SECRETS_MAX = 200
 #: Default password of a new Cassandra. It is not secret, and hiding it would hide the name.
@@ -74,7 +77,10 @@ def hide(text: str) -> str:
 def _spellings(secret: str) -> str:
     """Return a pattern for all spellings of the secret. Its repetitions are bounded, so that a
     search takes linear time."""
-    return "".join(_runs(secret))
+    pattern = "".join(_runs(secret))
+    if len(secret) <= _WORD_CHARS_MAX and secret.isascii() and secret.isalnum():
+        return f"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
+    return pattern
 
 
 def _runs(secret: str) -> Iterator[str]:

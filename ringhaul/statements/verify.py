@@ -72,8 +72,17 @@ class VerifyPlan:
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """The columns to read; one of the key if none is compared."""
-        return self.compared or self.table.partition_key[:1]
+        """The columns to read: those compared, and one of the key where CQL needs it.
+
+        Without a column to compare there must be one; and beside static columns alone the server
+        takes no condition on a clustering column.
+        """
+        static = {column.name for column in self.table.columns if column.static}
+        if not self.compared:
+            return self.table.partition_key[:1]
+        if not self.static and static.issuperset(self.compared):
+            return (*self.compared, *self.table.clustering_key[:1])
+        return self.compared
 
     @property
     def statement(self) -> str:

@@ -1,0 +1,31 @@
+"""The statement by which a verification reads a row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ringhaul.statements.verify import VerifyPlan
+from tests.loads import load_source, table_schema
+
+COLUMNS = {"id": "int", "at": "int", "s": "text", "t": "text", "v": "text"}
+WHERE = 'FROM "shop"."orders" WHERE "id" = ? AND "at" = ?'
+
+
+@pytest.mark.parametrize(
+    ("fields", "static", "fetched"),
+    [
+        (("id", "at", "v"), ("s", "t"), '"v"'),
+        (("id", "at", "s", "v"), ("s", "t"), '"s", "v"'),
+        # The server takes no condition on a clustering column beside static columns alone.
+        (("id", "at", "s", "t"), ("s", "t"), '"s", "t", "at"'),
+        (("id", "at"), ("s", "t"), '"id"'),
+        (("id", "at", "s"), (), '"s"'),
+    ],
+)
+def test_what_is_read(fields: tuple[str, ...], static: tuple[str, ...], fetched: str) -> None:
+    plain = table_schema(COLUMNS, ["id"], ["at"])
+    columns = tuple(replace(one, static=one.name in static) for one in plain.columns)
+    plan = VerifyPlan.of(replace(plain, columns=columns), load_source(fields))
+    assert plan.statement == f"SELECT {fetched} {WHERE}"
