@@ -203,7 +203,7 @@ def test_what_must_not_be_done_twice_is_not_resumed(
     )
     again = fleet.run("resume", before["job"])
     assert again.code == 2
-    assert "runs a statement that must not be done twice" in again.err
+    assert "runs a statement that must not run twice" in again.err
     # What is counted as done was done once, and what is not at most once.
     counts = [row.n for row in cassandra_session.execute(f"SELECT n FROM {name}")]
     assert set(counts) == {1}
@@ -224,10 +224,10 @@ def test_what_cannot_be_resumed_is_told(fleet: Ringhaul, filled: str, tmp_path: 
         assert done.code == 0, done
     limit = ["--max-errors", 3]
     for name, more, words in (
-        ("ct-told", limit, "--max-errors is of loads and transforms: reading has no rejects"),
-        ("lk-kept", limit, "--max-errors is of loads: lookup never stops for rejects"),
-        ("ul-streamed", [], "wrote to a standard output that is gone: start it anew"),
-        ("lk-streamed", [], "wrote to a standard output that is gone: start it anew"),
+        ("ct-told", limit, "rejects never stop count job ct-told"),
+        ("lk-kept", limit, "rejects never stop lookup job lk-kept"),
+        ("ul-streamed", [], "wrote to the standard output of a command that has ended"),
+        ("lk-streamed", [], "wrote to the standard output of a command that has ended"),
     ):
         refused = fleet.run("resume", f"{name}-{filled[-6:]}", *more)
         assert refused.code == 2 and words in refused.err, refused

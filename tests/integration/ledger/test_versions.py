@@ -21,7 +21,7 @@ LEASE_MS = 60_000
 NEWER = {
     "if m[8] then": "if false then",
     "if change ~= 0 and redis": "if false and redis",
-    "if m[6] then -- what an older": "if false then -- what an older",
+    "if m[6] then -- from here on": "if false then -- from here on",
     "redis.call('HDEL', LOSSES, unit, unit .. ':least', unit .. ':by')": "",
     "  'kept', '0', 'sum_tot', '0', 'sum_lat', '0', 'counted', '0', 'kept_epoch', '1',\n": "",
 }
