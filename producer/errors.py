@@ -36,7 +36,7 @@ _UNWRITABLE = (*NO_ROOM, errno.EBADF)
 def run_command(command: Callable[[], object]) -> int:
     """Run a command; its exit code, after telling what went wrong in words.
 
-    A command returns its exit code, or None for 0. A closed pipe ends quietly: whoever read our
+    A command returns its exit code, or None for 0. A closed pipe ends quietly: the reader of our
     output has had enough.
     """
     try:

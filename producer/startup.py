@@ -61,8 +61,8 @@ def refuse_foreign_config() -> None:
 
 
 def take_sigterm() -> None:
-    """SIGTERM is as Ctrl-C from now on: what a command made and nobody needs is removed. Commands
-    that follow a job call this first; those of Celery have handlers of its own."""
+    """Treat SIGTERM as Ctrl-C from now on, so that a command removes what is of no further use.
+    Commands that follow a job call this first; Celery's commands have its handlers."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
@@ -80,7 +80,7 @@ def leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:  # whoever read our output has had enough
+        except BrokenPipeError:  # the reader of our output has closed it
             pass
         except OSError as error:  # a full disk under it: not a success
             print(f"error: output cannot be written: {error}", file=sys.__stderr__, flush=True)

@@ -56,7 +56,7 @@ def cancel_command(job: str, config_file: Path | None) -> int:
     "--format",
     "result_format",
     type=click.Choice(RESULT_FORMATS),
-    help="Of the result of a count or a query [as its command said].",
+    help="Format of the result of a count or a query [as its command said].",
 )
 @click.option(
     "-o",
@@ -105,7 +105,9 @@ def resume_command(**params: Any) -> int:
     metavar="HH:MM-HH:MM",
     help="Hours of the day in which the limits hold; may be repeated [always].",
 )
-@click.option("--timezone", metavar="NAME", help="Of the hours, such as Europe/Berlin [UTC].")
+@click.option(
+    "--timezone", metavar="NAME", help="Time zone of the hours, such as Europe/Berlin [UTC]."
+)
 @click.option("--off", is_flag=True, help="Take the limits away.")
 @click.option("--json", "as_json", is_flag=True, help="Print the limits as JSON.")
 @ledger_options

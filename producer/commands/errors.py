@@ -59,6 +59,6 @@ def errors_command(
         return 0
 
 
-def _say(told: str) -> None:
-    if told:
-        print(told, file=sys.stderr)
+def _say(text: str) -> None:
+    if text:
+        print(text, file=sys.stderr)

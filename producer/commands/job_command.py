@@ -6,13 +6,13 @@ command will be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
 import rich_click as click
 
-from producer.commands.presets import with_preset, with_values_preset
 from producer.request.options import (
     CountOptions,
     ExecOptions,
@@ -23,6 +23,7 @@ from producer.request.options import (
     Spelling,
     UnloadOptions,
 )
+from producer.request.presets import with_preset
 from producer.request.values import given_options
 from producer.startup import take_sigterm
 from ringhaul.ledger.kinds import JobKind
@@ -64,13 +65,16 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
 
 def job_options(kind: JobKind, context: click.Context, *, fingerprint: str = "") -> JobOptions:
     """The options of a command that was parsed. `kind`: of its job."""
-    params, given = dict(context.params), given_options(context)
+    params, given = dict(context.params), frozenset(given_options(context))
     if kind.is_load:
-        params, given = with_preset(params, given)
         params["kind"] = kind
     elif kind.runs_statements:
-        params = _with_values(with_values_preset(params, given))
-    return _RECORDS[kind](**params, given=frozenset(given), fingerprint=fingerprint)
+        params = _with_values(params, given)
+    options = _RECORDS[kind](**params, given=given, fingerprint=fingerprint)
+    if isinstance(options, LoadOptions):
+        options, settled = with_preset(options, given)
+        options = replace(options, given=frozenset(settled))
+    return options
 
 
 _RECORDS: Mapping[JobKind, Callable[..., JobOptions]] = {
@@ -84,10 +88,11 @@ _RECORDS: Mapping[JobKind, Callable[..., JobOptions]] = {
 }
 
 
-def _with_values(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with those about values in a record of their own."""
+def _with_values(params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The parameters with those about values in a record of their own, its preset applied."""
     prefix = VALUES_PREFIX.replace("-", "_")
     own = {name: value for name, value in params.items() if not name.startswith(prefix)}
     values = {name.removeprefix(prefix): value for name, value in params.items() if name not in own}
     values["file_format"] = values.pop("format")
-    return {**own, "values": Spelling(**values)}
+    of_values = {name.removeprefix(prefix) for name in given if name.startswith(prefix)}
+    return {**own, "values": with_preset(Spelling(**values), of_values)[0]}

@@ -26,7 +26,7 @@ from ringhaul.ledger.kinds import JobKind
 @click.option(
     "--max-errors", metavar="N|N%", help="Stop when more records are rejected [1000]; -1: never."
 )
-@click.option("--consistency", metavar="LEVEL", help="Of the writes [LOCAL_QUORUM].")
+@click.option("--consistency", metavar="LEVEL", help="Consistency level for writes [LOCAL_QUORUM].")
 @click.option("--ttl", type=int, default=0, metavar="S", help="Seconds until rows expire.")
 @click.option(
     "--timestamp",
@@ -48,7 +48,7 @@ from ringhaul.ledger.kinds import JobKind
     type=click.Choice(["pipeline", "single", "token-batch", "concurrent"]),
     help="Small batches or single rows to the replicas, or the same through the driver [pipeline].",
 )
-@click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
+@click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option("--dry-run", is_flag=True, help="Check a sample, print the plan, write nothing.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
 @click.option(

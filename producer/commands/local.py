@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def local() -> None:
     """Run a real Cassandra and Valkey on this machine, without Docker.
 
-    Commands that are told no other cluster and broker use this one while it is up.
+    While it is up, commands without another cluster and broker use this one.
     """
 
 

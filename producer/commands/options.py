@@ -161,7 +161,7 @@ def output_options(command: Command) -> Command:
             click.option(
                 "--format",
                 type=click.Choice(["csv", "jsonl", "parquet"]),
-                help="Of the files [csv].",
+                help="Format of the files [csv].",
             ),
             click.option(
                 "--compression",

@@ -53,7 +53,7 @@ def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--top", type=click.IntRange(1, 100_000), metavar="N", help="The N partitions with most rows."
 )
 @result_options
-@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@click.option("--consistency", metavar="LEVEL", help="Consistency level for reads [LOCAL_QUORUM].")
 @skip_failed_option
 @sharing_options
 @following_options
@@ -73,7 +73,7 @@ def count_command(options: CountOptions) -> int:
 @click.command("query")
 @click.argument("sql", metavar="SELECT")
 @result_options
-@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@click.option("--consistency", metavar="LEVEL", help="Consistency level for reads [LOCAL_QUORUM].")
 @skip_failed_option
 @sharing_options
 @following_options

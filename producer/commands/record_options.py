@@ -78,7 +78,7 @@ _OPTIONS = [
         type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
         default="auto",
         show_default=True,
-        help="Of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+        help="Format of the files; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
     ),
     click.option(
         "--header/--no-header", default=True, help="The first record names the fields [--header]."
@@ -111,7 +111,7 @@ _OPTIONS = [
     dialect_options(),
     click.option("--comment", default="", help="Lines that begin with it are left out."),
     click.option(
-        "--encoding", default="utf-8", show_default=True, help="Of the text in the files."
+        "--encoding", default="utf-8", show_default=True, help="Encoding of the text in the files."
     ),
     click.option(
         "--null", "null_strings", multiple=True, help="Unquoted text that means null [empty]."
@@ -132,10 +132,10 @@ _OPTIONS = [
         "--epoch-unit",
         default="",
         metavar="s|ms|us|ns",
-        help="Of whole-number timestamps [ms, but for what reads as a date].",
+        help="Unit of whole-number timestamps [ms, except what reads as a date].",
     ),
     click.option(
-        "--timezone", default="UTC", show_default=True, help="Of timestamps without a zone."
+        "--timezone", default="UTC", show_default=True, help="Zone of timestamps that name none."
     ),
     click.option("--true-words", metavar="A,B,...", help="Words for true [true,t,yes,y,1]."),
     click.option("--false-words", metavar="A,B,...", help="Words for false [false,f,no,n,0]."),

@@ -31,7 +31,7 @@ def values_options(command: Command) -> Command:
                 type=click.Choice(["auto", "csv", "jsonl", "parquet"]),
                 default="auto",
                 show_default=True,
-                help="Of the input; auto: by suffix (.jsonl .ndjson .json, .parquet, else csv).",
+                help="Input: format; auto: by suffix (.jsonl .ndjson .json .parquet, else csv).",
             ),
             click.option(
                 "--values-header/--no-values-header",
@@ -77,7 +77,7 @@ def values_options(command: Command) -> Command:
                 default="utf-8",
                 show_default=True,
                 metavar="NAME",
-                help="Of the text in the input.",
+                help="Input: encoding of the text.",
             ),
             click.option(
                 "--values-allow-nul", is_flag=True, help="Input: take NUL bytes as they are."
@@ -93,14 +93,14 @@ def values_options(command: Command) -> Command:
                 "--values-epoch-unit",
                 default="",
                 metavar="UNIT",
-                help="Input: of whole-number timestamps: s ms us ns [ms, no date-like].",
+                help="Input: unit of whole-number timestamps: s ms us ns [ms, no date-like].",
             ),
             click.option(
                 "--values-timezone",
                 default="UTC",
                 show_default=True,
                 metavar="NAME",
-                help="Input: of timestamps without a zone.",
+                help="Input: zone of timestamps that name none.",
             ),
         ]
     ):
@@ -138,7 +138,9 @@ def answer_options(command: Command) -> Command:
                 show_default=True,
                 help="Answers in the order of the input, or as they come.",
             ),
-            click.option("--consistency", metavar="LEVEL", help="Of the requests [LOCAL_QUORUM]."),
+            click.option(
+                "--consistency", metavar="LEVEL", help="Consistency level [LOCAL_QUORUM]."
+            ),
         ]
     ):
         command = option(command)
@@ -170,7 +172,7 @@ def answer_options(command: Command) -> Command:
 def lookup_command(options: LookupOptions) -> int:
     """Read the rows of a list of keys.
 
-    Each key is asked for at the nodes that hold its rows.
+    Each key is read from the nodes that hold its rows.
     """
     from producer.services.start import start_job
 
@@ -200,7 +202,7 @@ def lookup_command(options: LookupOptions) -> int:
     type=click.Choice(["unset", "tombstone"]),
     default="unset",
     show_default=True,
-    help="Of a field without a value, unset: leave its column as it is; tombstone: bind null.",
+    help="What an empty field binds. unset: leave its column as it is; tombstone: null.",
 )
 @values_options
 @answer_options

@@ -66,7 +66,7 @@ from ringhaul.ledger.kinds import JobKind
     show_default=True,
     help="token: files sorted by name hold the rows in the order of their tokens.",
 )
-@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
+@click.option("--consistency", metavar="LEVEL", help="Consistency level for reads [LOCAL_QUORUM].")
 @skip_failed_option
 @click.option("--dry-run", is_flag=True, help="Print the plan, read no row.")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")

@@ -21,15 +21,15 @@ from ringhaul.ledger.kinds import JobKind
     type=click.Choice(["unset", "tombstone"]),
     default="unset",
     show_default=True,
-    help="Of a field without a value: unset: it says nothing; tombstone: nor has the column one.",
+    help="How an empty field is compared. unset: not at all; tombstone: the column must be null.",
 )
 @click.option(
     "--max-errors",
     metavar="N|N%",
     help="Stop when more records are not the same [1000]; -1: never.",
 )
-@click.option("--consistency", metavar="LEVEL", help="Of the reads [LOCAL_QUORUM].")
-@click.option("--unit-size", metavar="BYTES", help="Of one unit of work, e.g. 16M [adaptive].")
+@click.option("--consistency", metavar="LEVEL", help="Consistency level for reads [LOCAL_QUORUM].")
+@click.option("--unit-size", metavar="BYTES", help="Size of one unit of work, e.g. 16M [adaptive].")
 @click.option("--detach", is_flag=True, help="Leave the job to the workers and return.")
 @sharing_options
 @following_options

@@ -54,16 +54,16 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
         for source, written in found.items()
         if written is None and _may_be_csv(source, options)
     ]
-    if others and any(_told(changes) for changes in wanted.values()):
-        odd = first if _told(changes) else others[0]
+    if others and any(_notes(changes) for changes in wanted.values()):
+        odd = first if _notes(changes) else others[0]
         other = others[0] if odd == first else first
         raise UsageError(
-            f"{shown(odd)} is CSV with {', '.join(_told(wanted[odd]))}, says its {MANIFEST}, and "
+            f"{shown(odd)} is CSV with {', '.join(_notes(wanted[odd]))}, says its {MANIFEST}, and "
             f"{shown(other)} is not: take them one after the other, or give the options"
         )
-    told = _told(changes)
-    said = f"{shown(first)}: CSV with {', '.join(told)}, as its {MANIFEST} says"
-    return replace(options, **changes), [said, *lacks] if told else lacks
+    notes = _notes(changes)
+    said = f"{shown(first)}: CSV with {', '.join(notes)}, as its {MANIFEST} says"
+    return replace(options, **changes), [said, *lacks] if notes else lacks
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
@@ -151,7 +151,7 @@ def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
     }
 
 
-def _told(changes: Mapping[str, Any]) -> list[str]:
+def _notes(changes: Mapping[str, Any]) -> list[str]:
     return [words.format(changes[name]) for name, words in _SAID.items() if name in changes]
 
 

@@ -97,7 +97,7 @@ def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = (
         key = pair["key"] or ""
         lines.append(f" {pair['field']:<24} {pair['column']:<24} {pair['type']:<12} {key}".rstrip())
     for field, meant in job.sources[0].row_fields:
-        lines.append(f" {field:<24} ({meant.told})")
+        lines.append(f" {field:<24} ({meant.label})")
     if plan["not_loaded"]:
         lines.append(f" not loaded: {', '.join(plan['not_loaded'])}")
     lines += [

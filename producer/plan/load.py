@@ -1,4 +1,4 @@
-"""From what the user asked for to a `LoadJob`: sources, headers, mapping, timestamps.
+"""From a request to a `LoadJob`: sources, headers, mapping, timestamps.
 
 Everything that can be wrong is found here, before the job exists and before any row is written.
 """
@@ -43,7 +43,7 @@ def plan_load(
     settings: Settings,
     slots: int,
 ) -> LoadJob:
-    """The job that was asked for. Raises `UsageError` or `ClusterError` for what cannot work.
+    """Plan the job of a request. Raises `UsageError` or `ClusterError` for what cannot work.
 
     `request`: one that `check_request` has let pass.
     """
@@ -91,7 +91,7 @@ def plan_load(
 
 
 def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ...]:
-    """Those that are asked for. Raises `UsageError` for what this host does not allow."""
+    """Load the transforms. Raises `UsageError` for one that this host does not allow."""
     if not request.transforms:
         return ()
     from producer.plan.transforms import plan_transforms  # what most loads do not need to import
@@ -100,7 +100,7 @@ def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ..
 
 
 def _check_where(job: LoadJob) -> None:
-    """Raise `UsageError` for a condition that records of some source cannot be told by."""
+    """Raise `UsageError` for a condition that the records of some source cannot answer."""
     from ringhaul.records.condition import record_condition
 
     for mapping in {source.mapping for source in job.sources}:

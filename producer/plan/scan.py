@@ -1,4 +1,4 @@
-"""From what the user asked for to the SELECT and the units of a read job.
+"""From a request to the SELECT and the units of a read job.
 
 Everything that can be wrong is found here, before the job exists and before a row is read.
 """

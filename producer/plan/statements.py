@@ -57,13 +57,13 @@ class StatementFacts:
 
 def values_job(
     request: LoadRequest,
-    asked: StatementFacts,
+    facts: StatementFacts,
     sources: Sequence[SourceFile],
     spans: Sequence[Span],
     slots: int,
 ) -> LoadJob:
     """The rows of values, as a load of them into a table of the markers would be."""
-    names = [name for name, _ in asked.markers]
+    names = [name for name, _ in facts.markers]
     if spans and sorted(span.name for span in spans) != sorted(names):
         raise UsageError(
             f"--range is given for {', '.join(span.name for span in spans)}, and the markers are "
@@ -72,10 +72,10 @@ def values_job(
     table = TableSchema(
         keyspace=request.keyspace,
         table=request.table,
-        columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in asked.markers),
+        columns=tuple(ColumnSchema(name=name, cql_type=kind) for name, kind in facts.markers),
         partition_key=(),
         clustering_key=(),
-        user_types=asked.user_types,
+        user_types=facts.user_types,
     )
     total = sum(file.size_bytes for file in sources)
     return LoadJob(
@@ -86,7 +86,7 @@ def values_job(
         text=request.text,
         base_us=0,
         unit_bytes=_between(total // (UNITS_PER_SLOT * slots), UNIT_BYTES),
-        nulls=asked.nulls,
+        nulls=facts.nulls,
         block_bytes=256 << 10,
     )
 
@@ -101,10 +101,10 @@ def _planned(
     return with_empty(request, files, planned, [source for source in planned if source])
 
 
-def nullable_names(asked: StatementFacts) -> list[str]:
+def nullable_names(facts: StatementFacts) -> list[str]:
     """Names of the answers' columns; none where the one that there is always has a value."""
-    names = [name for name, _ in asked.result]
-    return [] if len(names) == 1 and names[0] in asked.never_null else names
+    names = [name for name, _ in facts.result]
+    return [] if len(names) == 1 and names[0] in facts.never_null else names
 
 
 def never_null_names(statement: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -125,11 +125,11 @@ def _between(size: int, bounds: tuple[int, int]) -> int:
     return max(bounds[0], min(size, bounds[1]))
 
 
-def first_timestamp_us(asked: StatementFacts) -> int:
+def first_timestamp_us(facts: StatementFacts) -> int:
     """The write timestamp of the first row: from now on, as that of any statement, so that it wins
     over what was written before. No worker writes so many rows a second that a later one's, 1 us
     after that before it, would be in the future. 0: the server's time."""
-    fixed = asked.dated and asked.facts.get("repeatable", True)
+    fixed = facts.dated and facts.facts.get("repeatable", True)
     return time.time_ns() // 1000 if fixed else 0
 
 

@@ -35,7 +35,7 @@ from ringhaul.transform.loading import check_names
 from ringhaul.units.reading import parquet_metadata, read_records
 from tasks.transforms import transforms_of
 
-#: Looked at for a record that can be read and is asked for.
+#: Bytes read in search of a record that can be read and that the job wants.
 BLOCKS_MAX = 1600
 
 
@@ -98,9 +98,9 @@ def first_records(
         first = 0 if wanted_from is None else job.ordinal_first
         fields = field_reader(job, source)
         for block in islice(read_records(source, job, start, TO_THE_END, LOOK_BYTES), BLOCKS_MAX):
-            asked = block.position.ordinal + np.arange(block.records_count) >= first
-            if block.defect is None and asked.any():
-                return source_batch(source, fields.parse(block, asked))[0]
+            wanted = block.position.ordinal + np.arange(block.records_count) >= first
+            if block.defect is None and wanted.any():
+                return source_batch(source, fields.parse(block, wanted))[0]
     return pa.RecordBatch.from_pylist([], schema=_schema(source))
 
 
@@ -176,7 +176,7 @@ def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSch
         why = None if isinstance(values, list) else meant.refusal(values.type)
         if why is not None:
             raise UsageError(
-                f"{source.file.path}: the transforms give {name!r} for {meant.told}, and {why}"
+                f"{source.file.path}: the transforms give {name!r} for {meant.label}, and {why}"
             )
 
 

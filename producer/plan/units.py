@@ -16,7 +16,7 @@ COUNT_BYTES = 16 * 2**20
 
 
 class _Stopped(Exception):
-    """The job has ended: nobody wants its units."""
+    """The job has ended, and its units are of no use."""
 
 
 def split_sources(
@@ -28,7 +28,7 @@ def split_sources(
 
     A compressed file is one unit. It is only read here when a later file needs to know the
     number of its records, and its unit is handed out before that. Such a read ends by an exception
-    when `stopped` is set. `on_read` is told of the bytes of text that are read each time, decoded;
+    when `stopped` is set. `on_read` gets the number of decoded bytes of each read;
     what it raises ends the splitting.
     """
     ordinal = 0
@@ -51,7 +51,7 @@ def split_sources(
 
 
 class Counted:
-    """A stream whose reads are told."""
+    """A stream that reports the size of each read."""
 
     def __init__(self, stream: Stream, on_read: Callable[[int], None]) -> None:
         self._stream, self._on_read = stream, on_read

@@ -183,7 +183,7 @@ def _unloadable_lines(report: ReadReport) -> list[str]:
     """Return warnings about rows in the files that a load of these files cannot restore."""
     return [
         f" warning: {count_text(one.rows, 'row')} cannot be loaded again from these files: "
-        f"{one.told}"
+        f"{one.text}"
         for one in report.unloadable
     ]
 

@@ -1,1 +1,1 @@
-"""What a command was asked to do, checked before any service is reached."""
+"""Requests: what a command is to do, checked before any service is reached."""

@@ -44,7 +44,7 @@ def refuse_together(given: Collection[str]) -> None:
 
 
 def refuse_embedded_detach(loaded: Loaded, options: Following) -> None:
-    """Raise `UsageError` for --detach, at once or by Ctrl-C, where nobody would go on with the
+    """Raise `UsageError` for --detach, at once or by Ctrl-C, if no worker stays to continue the
     job."""
     if is_embedded(loaded) and (given := _detaching(options)):
         raise UsageError(f"{given} needs workers that stay: configure a broker and start some")

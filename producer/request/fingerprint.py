@@ -21,8 +21,6 @@ from producer.request.settings import CONNECTION_FLAGS
 from producer.startup import STEP_VARIABLE
 from ringhaul.storage.access import is_url, shown
 
-#: Among a command's options: what it asks for, as text.
-ASKED = "asked"
 #: The same among a job's labels. Jobs of before have none.
 FINGERPRINT_LABEL = "asked"
 
@@ -72,14 +70,14 @@ def differences(was: str, now: str) -> list[str]:
     """What differs between two texts of `fingerprint_of`, in words."""
     before, here = json.loads(was), json.loads(now)
     return [
-        f"{name} {_told(before, name)}, here {_told(here, name)}"
+        f"{name} {_value_text(before, name)}, here {_value_text(here, name)}"
         for name in dict.fromkeys((*before, *here))
         if before.get(name) != here.get(name)
     ]
 
 
-def _told(asked: Mapping[str, str], name: str) -> str:
-    return repr(asked[name]) if name in asked else "not given"
+def _value_text(request: Mapping[str, str], name: str) -> str:
+    return repr(request[name]) if name in request else "not given"
 
 
 def _is_asked(parameter: click.Parameter, value: Any, context: click.Context) -> bool:
@@ -107,7 +105,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Texts that can be told apart, quoted only where they need it for that."""
+    """Join the texts, quoting those that could not be separated again."""
     return " ".join(text if _PLAIN.fullmatch(text) else repr(text) for text in texts)
 
 
@@ -125,7 +123,7 @@ def _list(text: str) -> str:
     try:
         content = "" if text == "-" else Path(text).read_text("utf-8", "surrogateescape")
     except OSError:
-        return _place(text)  # told when it is read
+        return _place(text)  # the error comes when it is read
     return f"{_place(text)}({_digest(content)})" if content else _place(text)
 
 

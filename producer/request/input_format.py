@@ -32,9 +32,9 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
             option_prefix=prefix,
         )
     except UsageError as error:
-        field, colon, told = str(error).partition(":")
+        field, colon, rest = str(error).partition(":")
         option = "null" if field == "null_strings" else field.replace("_", "-")
-        raise UsageError(f"{option_name(option, prefix)}{colon}{told}") from error
+        raise UsageError(f"{option_name(option, prefix)}{colon}{rest}") from error
 
 
 def text_of(options: Spelling, prefix: str = "") -> TextFormat:

@@ -1,4 +1,4 @@
-"""What a load was asked to do: its fields, checked before any file or server is touched."""
+"""The request of a load, checked before any file or server is touched."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LoadRequest:
 
     @property
     def wanted_row_fields(self) -> RowFields:
-        """Those that were asked for, as they were."""
+        """The fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)
 
     def row_fields(
@@ -78,8 +78,8 @@ class LoadRequest:
 
 
 def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
-    """Raise `UsageError` for an option about how text is written that no file of these formats is
-    read by: whoever gives it takes the data for something else."""
+    """Raise `UsageError` for an option about text that no file of these formats uses: it shows that
+    the data is taken for something else."""
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
@@ -95,8 +95,8 @@ TIMESTAMP_US_MAX = 2**62
 
 
 def check_request(request: LoadRequest) -> None:
-    """Raise `UsageError` or `QueryError` for what cannot work whatever the table and the files are:
-    to be told before any of them is asked."""
+    """Raise `UsageError` or `QueryError` for what cannot work with any table or files, before any
+    of them is reached."""
     ErrorLimit.parse(request.max_errors)
     if request.file_format != "auto":
         refuse_unread(request, {request.file_format})
@@ -187,7 +187,7 @@ def _mapping(text: str | None) -> dict[str, str]:
     for part in comma_list(text):
         name, equals, column = part.partition("=")
         if not equals or not name.strip() or not column.strip():
-            raise UsageError(f"--mapping {part!r}: give FIELD=COLUMN, several parted by commas")
+            raise UsageError(f"--mapping {part!r}: expected FIELD=COLUMN, separated by commas")
         if name.strip() in mapping:
             raise UsageError(f"--mapping names field {name.strip()!r} twice")
         mapping[name.strip()] = column.strip()

@@ -72,7 +72,7 @@ class JobOptions(Connection, Following, Sharing):
     dry_run: bool = False
     #: Names of the options that the user gave, or a preset that they gave.
     given: frozenset[str] = frozenset()
-    #: What is asked for, to be compared with the job of this id: see `fingerprint`.
+    #: The request as text, compared with that of an existing job of this id: see `fingerprint`.
     fingerprint: str = ""
     #: The job is there, made by a command that ended before all its units were handed out.
     adopted: bool = False

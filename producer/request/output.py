@@ -74,7 +74,7 @@ def _format(kind: str, given: Mapping[str, Any]) -> OutputFormat:
 
 def _refuse_file(options: RowsOutput) -> None:
     """Raise `UsageError` for an output that is a file or lies in one, or that has the name of one:
-    whoever gives that wants one file, and not a folder of this name."""
+    such a name asks for one file, not for a folder."""
     output = options.output
     path = local_path(output)
     if path is not None:

@@ -15,13 +15,13 @@ from ringhaul.formats.suffixes import compression_of
 from ringhaul.output.job import ResultOutput
 
 
-def result_output(options: ResultPlace, told: ResultOutput | None = None) -> ResultOutput:
-    """The output that -o and --format name; `told`: what holds where they are not given."""
-    told = told or ResultOutput()
+def result_output(options: ResultPlace, default: ResultOutput | None = None) -> ResultOutput:
+    """Return the output that -o and --format name, with `default` for what they leave open."""
+    output = default or ResultOutput()
     path, form = options.output, options.result_format
     if path is not None:
-        told = replace(told, path="" if path == STDOUT else str(Path(path).absolute()))
-    return told if form is None else replace(told, form=form)
+        output = replace(output, path="" if path == STDOUT else str(Path(path).absolute()))
+    return output if form is None else replace(output, form=form)
 
 
 def lasting(output: ResultOutput) -> ResultOutput:

@@ -1,4 +1,4 @@
-"""What a reading command was asked for: a table or a SELECT, its columns and conditions."""
+"""The request of a reading command: a table or a SELECT, its columns and conditions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Wanted:
 
 
 def check_wanted(wanted: Wanted) -> None:
-    """Raise `QueryError` or `UsageError` for what cannot be read whatever the schema is: to be told
-    before a cluster is asked."""
+    """Raise `QueryError` or `UsageError` for what cannot be read with any schema, before a cluster
+    is reached."""
     sql = wanted.sql
     if sql is None:
         _names_of(wanted)
@@ -51,7 +51,7 @@ def check_wanted(wanted: Wanted) -> None:
 
 
 class _SchemaNeeded(Exception):
-    """A statement is right as far as it can be told without its table."""
+    """A statement is correct as far as can be seen without its table."""
 
 
 def _need_schema(_keyspace: str, _table: str) -> TableSchema:

@@ -1,4 +1,4 @@
-"""What a lookup or an exec was asked to do."""
+"""The request of a lookup or an exec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an unload was asked to do: what to read, and the files to write."""
+"""The request of an unload: what to read, and the files to write."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class UnloadRequest:
 
 
 def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> UnloadRequest:
-    """The request that the options make. Raises `UsageError` or `QueryError` for what cannot work
-    whatever the table is: it is told before a cluster is asked."""
+    """Make the request of these options. Raises `UsageError` or `QueryError` for what cannot work
+    with any table, so before a cluster is reached."""
     refuse_two_on_stdout(options.output, options)
     if options.dry_run and options.rate is not None:
         # A load's plan depends on it: its units are smaller.

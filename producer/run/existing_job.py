@@ -94,8 +94,8 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
 
 
 def _refuse_other(options: JobOptions, status: JobStatus) -> None:
-    """Raise `UsageError` for a job of this id that is about something else: its end would be taken
-    for that of what was asked for."""
+    """Raise `UsageError` if the job of this id does something else: its end would be taken for that
+    of this request."""
     from producer.request.fingerprint import FINGERPRINT_LABEL, differences
 
     was = status.labels.get(FINGERPRINT_LABEL)

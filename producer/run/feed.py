@@ -25,7 +25,7 @@ from ringhaul.records.unit import TO_THE_END
 #: splitting two units, so that workers begin with the first ones while the others are split.
 BATCH_UNITS = 500
 BATCH_S = 0.02
-#: Pause before the ledger is told once more why the job cannot go on, if it would not take it.
+#: Pause before a failure is recorded again that the ledger could not take.
 FAIL_PAUSE_S = 1.0
 
 
@@ -70,7 +70,7 @@ class Feeder:
                 self.bytes_split = 0
             except (JobMissing, JobDamaged, _Stopped):  # the watch tells of it
                 return
-            except LedgerRefused as error:  # nobody can be told; the command meets it, too
+            except LedgerRefused as error:  # the watching command gets it, too
                 self.error = self.error or error
                 return
             except Exception as error:

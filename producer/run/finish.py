@@ -1,4 +1,4 @@
-"""What a job needs at its end, by whoever follows it to there: its manifest, or its result."""
+"""Publish what a finished job leaves behind: the manifest of an unload, the result of a count."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def publish_end(
     again: bool = False,
 ) -> None:
     """Write the manifest of an unload, a lookup or an exec that wrote files and is over; print the
-    result of a count or a query that is complete to `result`, or else where its job was told.
+    result of a count or a query that is complete to `result`, or else to the job's own place.
 
     Nothing for other jobs. What was written once is left alone, unless `again`: somebody may have
     taken it away since, or put another one in its place. A result that goes elsewhere than its job
-    was told, or to standard output, is printed each time. Raises `OutputUnusable` where the files
+    has it, or to standard output, is printed each time. Raises `OutputUnusable` where the files
     are not to be seen, or the result cannot be written.
     """
     job = _published_job(ledger, status)
@@ -46,7 +46,7 @@ def publish_end(
     output = (result or job.result_output) if job.kind.has_result else None
     if output is not None and _goes_elsewhere(output, job.result_output):
         _write(ledger, status, job, output)
-        return  # what the job was told is still to be done
+        return  # the job's own place still waits for it
     if again or (output is not None and not output.path):
         _write(ledger, status, job, output)
         ledger.note_published(status.job)
@@ -54,9 +54,9 @@ def publish_end(
         _write_once(ledger, status, job, output)
 
 
-def _goes_elsewhere(output: ResultOutput, told: ResultOutput) -> bool:
-    """Whether what the job was told is still to be done when the result is written to `output`."""
-    return output.path != told.path or bool(output.path and output.form != told.form)
+def _goes_elsewhere(output: ResultOutput, own: ResultOutput) -> bool:
+    """Whether the job's own place still waits for the result after it went to `output`."""
+    return output.path != own.path or bool(output.path and output.form != own.form)
 
 
 def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
@@ -91,7 +91,7 @@ def _write_once(
     try:
         _write(ledger, status, job, output)
     except BaseException:
-        with suppress(LedgerUnavailable):  # the lease ends by itself; what went wrong is told
+        with suppress(LedgerUnavailable):  # the lease ends by itself
             ledger.not_published(status.job, token)
         raise
     ledger.note_published(status.job)

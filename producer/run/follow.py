@@ -73,7 +73,7 @@ def follow_job(
 def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
     """Leave a job to the workers when all its units are handed out; the exit code.
 
-    A job of which no unit more can be handed out (a damaged file) has failed, and is told as such.
+    A job whose remaining units cannot be split (a damaged file) has failed; its closing says so.
     """
     if feeder is not None:
         feeder.join()

@@ -40,23 +40,23 @@ def knowing(job_id: str, job: Any) -> Iterator[None]:
 
 def gone_words(job_id: str, job: Any) -> str:
     """What to tell of a job that is gone: what it may have left, and how to do it again."""
-    told = (
+    text = (
         f"job {job_id} is gone from Redis, which was flushed, restarted without its data, or "
         "evicted keys (`ringhaul doctor` looks at its settings). "
     )
     if job.kind == "load":
-        return told + _load_words(job)
+        return text + _load_words(job)
     if job.kind == "exec":
-        return told + (
+        return text + (
             "Its statement may have run for any of the values. Run the command again only if it "
             "may run twice for the same ones."
         )
     if getattr(job, "output", None) is not None and not getattr(job, "streams", False):
-        return told + (
+        return text + (
             f"Nothing was written to a table. Files of it may be in {job.output.url}, which has "
             "no manifest: remove them, and run the command again."
         )
-    return told + "Nothing was written to a table: run the command again."
+    return text + "Nothing was written to a table: run the command again."
 
 
 def _load_words(job: LoadJob) -> str:

@@ -68,7 +68,7 @@ class Plan:
     #: Whose rows these are, if no table of the job tells; None: not known.
     keyspace: str | None = None
     error_limit: ErrorLimit | None = None  #: None: rejects never stop the job
-    told: str | None = None  #: printed instead of a run (--dry-run)
+    text: str | None = None  #: printed instead of a run (--dry-run)
 
 
 def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
@@ -107,10 +107,10 @@ def run_read(
             services, None if plan.own_workers else ledger, session, _keyspace(plan)
         )
         services.opening.close()
-        if plan.told is not None:
+        if plan.text is not None:
             if crew.warning:
                 Shown.from_options(options).warn(crew.warning)
-            print(plan.told)
+            print(plan.text)
             return EXIT_COMPLETE
         if plan.job.output is not None and is_url(plan.job.output.url):
             from ringhaul.storage.folders import try_writing
@@ -228,4 +228,6 @@ def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:
     units = [spec for _, spec in ledger.unit_specs(job_id)]
     if plan.split is None and units != list(plan.units):
         ledger.fail(job_id, "two commands handed out its units at once, and not the same ones")
-        raise UsageError(f"job {job_id} was handed out by two commands at once: begin it anew")
+        raise UsageError(
+            f"job {job_id} was handed out by two commands at once: run the command again"
+        )

@@ -118,7 +118,7 @@ def _run(
     verb = "load ->" if job.kind == "load" else job.kind
     shown.say(
         f"{job_id}  {verb} {job.table.name}   {count_text(len(job.sources), 'file')}"
-        f"  {bytes_text(job.total_bytes)}   {crew.told}"
+        f"  {bytes_text(job.total_bytes)}   {crew.text}"
     )
     if options.detach:
         return leave_job(ledger, job_id, shown, feeder)

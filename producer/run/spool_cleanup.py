@@ -32,7 +32,7 @@ def drop_if_done(
     *,
     resumable: bool = True,
 ) -> None:
-    """Remove what was spooled for a job whose command ends with this exit code, if nobody wants it.
+    """Remove what was spooled for a job whose command ends with this exit code, if it is done with.
 
     `job`: of a lookup or an exec, its values. `resumable`: a job that did not end well may go on.
     """

@@ -121,7 +121,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             facts={"statement": options.statement, "repeatable": effect.repeatable},
             target=effect.verb,
             keyspace=keyspace,
-            # Else the server dates them, each try anew: see `appends`.
+            # Else the server dates them, each try at another time: see `appends`.
             dated=not effect.reads and not has_lists(session, statement.prepared),
             nulls="tombstone" if effect.reads else options.nulls,
         )
@@ -155,32 +155,32 @@ def _run(
         made: list[StatementJob] = []
 
         def plan(session: Session) -> Plan:
-            asked = ask(session, loaded)
-            if asked.result:
+            facts = ask(session, loaded)
+            if facts.result:
                 refuse_two_on_stdout(options.output, options)
                 if to_stdout:
                     refuse_stdout_detach(options)
                     stack.enter_context(spool_folder(Path(output.url)))
             with naming_standard_input(spool):
-                values = values_job(request, asked, sources, spans, slots)
+                values = values_job(request, facts, sources, spans, slots)
                 for line in source_doubts(request, sources):
                     Shown.from_options(options).warn(line)
-            refuse_blank_lines(output.format, nullable_names(asked))
+            refuse_blank_lines(output.format, nullable_names(facts))
             job = StatementJob(
                 kind=kind,
                 cluster_name=session.cluster.metadata.cluster_name,
                 values=values,
                 spans=tuple(ranges),
-                result=asked.result,
+                result=facts.result,
                 ordered=options.order == "input",
-                timestamp_us=first_timestamp_us(asked),
+                timestamp_us=first_timestamp_us(facts),
                 consistency=loaded.settings.cluster.consistency,
-                output=output if asked.result else None,
+                output=output if facts.result else None,
                 streams=to_stdout,
-                **asked.facts,
+                **facts.facts,
             )
             made.append(job)
-            planned = _plan(options, job, asked, output, spans, slots)
+            planned = _plan(options, job, facts, output, spans, slots)
             # What was spooled is the job's from the moment on at which there is one.
             return replace(planned, on_created=unused.pop_all)
 
@@ -197,7 +197,7 @@ def _run(
 def _plan(
     options: StatementOptions,
     job: StatementJob,
-    asked: StatementFacts,
+    facts: StatementFacts,
     output: Output,
     spans: Sequence[Span],
     slots: int,
@@ -211,10 +211,10 @@ def _plan(
         job=job,
         units=range_units(rows_count(spans), slots) if spans else (),
         split=None if spans else job.values,
-        target=asked.target,
-        headline=f"{job.kind} {asked.target}   {size}",
+        target=facts.target,
+        headline=f"{job.kind} {facts.target}   {size}",
         own_workers=job.streams and job.output is not None,
-        keyspace=asked.keyspace,
+        keyspace=facts.keyspace,
     )
     if job.output is None:
         return plan

@@ -27,7 +27,7 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
     if options.as_json:
         print(json_text({"job": job, **found.to_json()}))
     else:
-        # What was asked for is data; what was done is word of it.
+        # Limits that were queried are data; a change is reported.
         click.echo(
             f"{job}: {found}" if str(found) else f"{job} has no limits", err=pace is not None
         )
@@ -35,7 +35,7 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
 
 
 def wanted_pace(options: ThrottleOptions) -> Pace | None:
-    """The limits that are to be; None: they are only asked for. Raises `UsageError`."""
+    """Return the limits to set, or None to show those there are. Raises `UsageError`."""
     limits = Limits(
         rows_per_s=options.rows_per_second or 0,
         bytes_per_s=max(1, round(options.mb_per_second * 1e6)) if options.mb_per_second else 0,

@@ -89,7 +89,7 @@ def _plan(
         results = _results(functions, read)
         columns = [(name, str(cql_type)) for name, cql_type in results]
         names, types = zip(*results, strict=True)
-        # Of what transforms give nobody knows whether it may be null.
+        # Whether a result of a transform may be null is not known.
         refuse_blank_lines(output.format, names)
     job = ReadJob(
         kind=JobKind.UNLOAD,
@@ -121,9 +121,9 @@ def _plan(
         error_limit=request.error_limit,
     )
     if options.dry_run:
-        told = _dry_run_json(job, len(units), slots)
-        text = json_text(told) if options.as_json else _dry_run_text(told, headline)
-        return replace(plan, told=text)
+        planned = _dry_run_json(job, len(units), slots)
+        text = json_text(planned) if options.as_json else _dry_run_text(planned, headline)
+        return replace(plan, text=text)
     if not to_stdout:
         return plan
     shown = list(zip(names, types, strict=True))

@@ -35,7 +35,7 @@ START_S = 2.0
 #: off by more than half now and then: the last look before the end must not be far from it.
 END_SHARE = 0.15
 SWEEP_EVERY_S = 1.0
-#: A look that finds no Redis ends soon: the user is told, and an embedded server started again.
+#: A poll without Redis ends soon: the user sees why, and an embedded server is started again.
 PATIENCE_MS = 1500
 #: How long a stopped job's workers get to let go of their units.
 WIND_DOWN_S = 15.0
@@ -48,7 +48,7 @@ def pause_before_look_s(
 ) -> float:
     """How long until the next look: short when something is about to begin or to end.
 
-    `eta_s`: to the end of the job, if that can be told; `age_s`: of the watch; `fed`: all units are
+    `eta_s`: to the end of the job, if it is known; `age_s`: of the watch; `fed`: all units are
     split, and published as far as there is room.
     """
     if not fed:

@@ -97,10 +97,10 @@ def read_schedule_file(path: Path) -> ScheduleFile:
             if warning is not None:
                 warnings[schedule.name].append(f"{place}: {warning}")
         for notify in schedule.notify:
-            told = doubt(notify)
-            if told is not None:
-                place = f"{path}: schedule {schedule.name}, notify: {told}"
-                warnings[schedule.name].append(f"{place}; nobody would be told from here")
+            problem = doubt(notify)
+            if problem is not None:
+                place = f"{path}: schedule {schedule.name}, notify: {problem}"
+                warnings[schedule.name].append(f"{place}; this host would send no notification")
     return ScheduleFile(
         path=path.absolute(), schedules=schedules, version=version, warnings=warnings
     )

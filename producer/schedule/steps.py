@@ -1,4 +1,4 @@
-"""What is wrong with the options of a schedule's step, as far as it can be told without the
+"""Check the options of a schedule's step, as far as that is possible without the
 cluster, the broker and the files.
 
 The checks are the commands' own, which make them before they connect.

@@ -35,7 +35,7 @@ class Opening:
         return self._session
 
     def close(self) -> None:
-        """Close the session, or have it closed when it is open; nobody waits for that."""
+        """Close the session as soon as it is open, without waiting for that."""
         threading.Thread(target=self._close, name="closing", daemon=True).start()
 
     def __enter__(self) -> Self:

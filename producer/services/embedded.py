@@ -209,7 +209,7 @@ class EmbeddedWorker:
                 *(sys.executable, "-P", "-m", "producer", "worker"),
                 *("--concurrency", str(self._concurrency), "--queues", self._queue),
                 *("--hostname", f"embedded-{os.getpid()}@%h"),
-                # When it is told to stop its job is over: waiting for units would be idle time.
+                # It is stopped when its job is over: waiting for units would be idle time.
                 "worker.soft_shutdown_timeout=0",
                 # Nobody steers it by messages, and the queue for them stays when it is killed.
                 "worker.enable_remote_control=false",

@@ -1,7 +1,7 @@
 """Ask the workers' hosts, before there is a job, whether they see its input and its output.
 
 Workers read and write by themselves. A file that is missing on one host would fail the job after an
-hour on the first unit that host takes; here it is told at once, with the host's name.
+hour on the first unit that host takes; here it fails at once, with the host's name.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Visibility:
     """
 
     def __init__(self, ledger: Ledger | None) -> None:
-        """`ledger`: None where nobody is asked: workers of the command's own see what it sees."""
+        """`ledger`: None for workers of this command, which see what it sees."""
         self._looks = None if ledger is None else Looks(ledger.caller)
         self._name = ""
         self._probe = _Probe()
@@ -92,7 +92,7 @@ class Visibility:
         seen = [_Seen(worker.host, answers.get(worker, {})) for worker in workers]
         wrong = [one for one in seen if one.answer.get("wrong")]
         if wrong:
-            raise SetupUnusable(_told(wrong))
+            raise SetupUnusable(_differences(wrong))
         for text in dict.fromkeys(_doubt(one) for one in seen if "wrong" not in one.answer):
             warn(text)
 
@@ -170,8 +170,8 @@ def _final(answer: dict[str, Any]) -> bool:
     return bool(answer.keys() - {"begun"})
 
 
-def _told(wrong: Sequence[_Seen]) -> str:
-    """What hosts see in place of what there is here, and what to do."""
+def _differences(wrong: Sequence[_Seen]) -> str:
+    """Say what hosts see differently from this one, and what to do."""
     hosts = dict.fromkeys(one.host for one in wrong)
     lines = [
         f"{', '.join(list(hosts)[:_HOSTS_SHOWN])}"
@@ -179,17 +179,17 @@ def _told(wrong: Sequence[_Seen]) -> str:
         + (" does" if len(hosts) == 1 else " do")
         + " not see what this host sees:"
     ]
-    told: dict[str, None] = {}
+    seen: dict[str, None] = {}
     for host in list(hosts)[:_HOSTS_SHOWN]:
         found = [tuple(pair) for one in wrong if one.host == host for pair in one.answer["wrong"]]
         unlike = list(dict.fromkeys(found))
-        told.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])
+        seen.update((f"  {host}: {name}: {why}", None) for name, why in unlike[:_WRONG_SHOWN])
         if len(unlike) > _WRONG_SHOWN:
-            told[f"  {host}: and {count_text(len(unlike) - _WRONG_SHOWN, 'more file')}"] = None
+            seen[f"  {host}: and {count_text(len(unlike) - _WRONG_SHOWN, 'more file')}"] = None
     return lines_of(
         [
             *lines,
-            *told,
+            *seen,
             "workers read and write by themselves: use a mount that all hosts share, under the "
             "same path, or an object store (s3://), and give every host the rights to it",
         ]

@@ -1,7 +1,7 @@
-"""Where the time of worker processes went: their profiles, summed up for people.
+"""Sum up the profiles of worker processes: where their time went, for people.
 
 The files are those of `tasks.profiling`, one for each process; here they become one table of
-functions, those that took most time by themselves first. Waiting is told apart: it is most of the
+functions, those with the most time of their own first. Waiting is shown apart: it is most of the
 time of a worker that is faster than its cluster, and nothing in the worker would shorten it.
 """
 
@@ -55,7 +55,7 @@ def reporting_profiles(settings: Settings, say: Callable[[str], None]) -> Iterat
     Raises `UsageError` when the profiles that the settings ask for cannot be made here.
     """
     folder = prepare_profiles(settings)
-    assert folder is not None, "profiles were asked for"
+    assert folder is not None, "a profile folder is set"
     before = profile_files(folder)
     try:
         yield
@@ -137,7 +137,7 @@ def _read_samples(path: Path) -> list[FunctionTime]:
             innermost = stack[-1]
             functions.append(FunctionTime(names[innermost], seconds, seconds, waits[innermost]))
             if waits[innermost]:
-                continue  # whoever called it is not busy meanwhile
+                continue  # its caller is not busy meanwhile
             callers = set(stack) - {innermost}
             functions += [FunctionTime(names[frame], 0.0, seconds, False) for frame in callers]
     return functions

@@ -33,14 +33,14 @@ class JobWorkers:
     #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
     label: str
     slots: int  #: worker processes that will share the job, at least 1
-    told: str  #: who they are, in words
+    text: str  #: for people: how many workers, on how many hosts
     warning: str = ""  #: what the user should know about where units go
     #: Standing workers that would take the job's units now.
     workers: Sequence[Worker] = ()
 
 
 def standing_ledger(services: Services) -> Ledger | None:
-    """The ledger by which standing workers are asked; None: the command has workers of its own."""
+    """Return the ledger that lists running workers; None if the command has workers of its own."""
     if services.worker is not None or is_embedded(services.loaded):
         return None
     return open_ledger(services.loaded.settings, READ_PATIENCE_MS)
@@ -49,10 +49,12 @@ def standing_ledger(services: Services) -> Ledger | None:
 def choose_workers(
     services: Services, ledger: Ledger | None, session: Session, keyspace: str | None
 ) -> JobWorkers:
-    """The crew of a job on a keyspace; None: its rows are of no known place.
+    """Choose the workers of a job: the command's own, or running ones in the data centres that hold
+    the rows.
 
-    `ledger`: see `standing_ledger`. Raises `LedgerUnavailable`, and `UsageError` where workers of
-    this command's own could not have the consistency that is asked for.
+    `keyspace`: None if it is not known where the rows are. `ledger`: see `standing_ledger`. Raises
+    `LedgerUnavailable`, and `UsageError` if this command's own workers could never reach the
+    consistency level.
     """
     far = far_from_rows(session, keyspace)
     if ledger is None:
@@ -60,8 +62,8 @@ def choose_workers(
             raise UsageError(far)
         settings = services.loaded.settings
         slots = settings.worker.concurrency or default_workers()
-        told = count_text(slots, "embedded worker")
-        return JobWorkers(label=private_queue(services.job_id), slots=slots, told=told)
+        text = count_text(slots, "embedded worker")
+        return JobWorkers(label=private_queue(services.job_id), slots=slots, text=text)
     near = data_centres_of(session, keyspace) if keyspace else []
     label = ",".join([*map(dc_queue, near), QUEUE_LOAD])
     alive = Workers(ledger.caller).alive()
@@ -74,7 +76,7 @@ def choose_workers(
     return JobWorkers(
         label=label,
         slots=max(1, slots),
-        told=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
+        text=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
         # Workers without a data centre of their own mostly have the one of this command.
         warning=lines_of(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
         workers=workers,

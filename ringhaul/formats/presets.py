@@ -12,7 +12,7 @@ Options that are given explicitly override those of the preset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,14 +63,20 @@ def _characters(preset: Preset) -> dict[str, Any]:
     }
 
 
-def input_options(name: str, options: Mapping[str, Any], given: set[str]) -> dict[str, Any]:
-    """Return the options of `load` that the preset `name` stands for, except those in `given`."""
+def input_options(
+    name: str, given: Collection[str], *, quote: str, escape: str
+) -> dict[str, str | bool | tuple[str, ...]]:
+    """Return the options of `load` that the preset `name` stands for, except those in `given`.
+
+    `quote`, `escape`: the values of these options, which count if they are among `given`.
+    """
     preset = PRESETS[name]
     found = {**_characters(preset), "line_end": preset.line_end}
     found = {option: value for option, value in found.items() if option not in given}
     if "null_strings" not in given:
-        both = {**options, **found}
-        found["null_strings"] = null_texts(name, both["quote"] or "", both["escape"] or "")
+        found["null_strings"] = null_texts(
+            name, found.get("quote", quote), found.get("escape", escape)
+        )
     return found
 
 

@@ -21,7 +21,7 @@ class Unloadable(NamedTuple):
     key: str  #: of one of these rows, as `a = 1, b = 2`
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The column, the reason, and one such row, for people."""
         column = f"column {self.column}: " if self.column else ""
         return f"{column}{self.reason}; such as the row with {self.key}"

@@ -92,12 +92,12 @@ class TableColumns:
         """Return the values at each place, from `Parsed.columns`: a field may be at two places."""
         return [columns[at] for at in self._read_at]
 
-    def told(self, place: int) -> str:
+    def label(self, place: int) -> str:
         """Return what the values at `place` are for, as text for messages."""
         columns_count = len(self.names)
         if place < columns_count:
             return self.names[place]
-        return self._row_fields[place - columns_count][1].told
+        return self._row_fields[place - columns_count][1].label
 
     def refusal(self, place: int, arrow: pa.DataType) -> str | None:
         """Return why values of an Arrow type cannot be loaded at `place`; None: they can."""
@@ -116,7 +116,7 @@ class TableColumns:
     ) -> Cells:
         """Encode the values at `place`; a fault goes to `faults`, unless its record has one."""
         columns_count = len(self.names)
-        TRAIL.column(self.told(place))
+        TRAIL.column(self.label(place))
         if place < columns_count:
             name = self.names[place]
             column = encode(

@@ -46,7 +46,7 @@ _FINE = r":[0-9]{2}[.,][0-9]{3}(?P<fine>[0-9]+)"
 class RowField(NamedTuple):
     """What a field says about its row."""
 
-    told: str  #: name for messages
+    label: str  #: name for messages
     option: str  #: that names the field
     kind: CqlType  #: of its values, where they stay unchanged
     encode: Callable[[ColumnEncoder, Any, TextFormat], Column]

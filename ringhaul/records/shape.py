@@ -198,7 +198,7 @@ class _Results:
         if why is not None:
             raise TransformError(
                 f"transform {self._name} gave a column {self._loaded[place]!r} for "
-                f"{self._columns.told(place)}, and {why}"
+                f"{self._columns.label(place)}, and {why}"
             )
         self._fitting.add((place, values.type))
 

@@ -61,7 +61,7 @@ def run_records(
         },
         latencies=outcome.latencies,
         extra=outcome.rejects_blob,
-        told={"rows": result.written, "rejected": result.rejected},
+        summary={"rows": result.written, "rejected": result.rejected},
     )
 
 

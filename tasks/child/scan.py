@@ -40,7 +40,7 @@ def run_read(attempt: Attempt) -> Done:
         },
         latencies=outcome.latencies,
         extra=outcome.extra,
-        told={"rows": result.rows, "parts": result.parts},
+        summary={"rows": result.rows, "parts": result.parts},
         undo=outcome.undo,
     )
 

@@ -57,6 +57,6 @@ def run_statements(attempt: Attempt) -> Done:
         },
         latencies=outcome.latencies,
         extra=outcome.extra,
-        told={"answered": result.answered, "rows": result.rows},
+        summary={"answered": result.answered, "rows": result.rows},
         undo=outcome.undo,
     )

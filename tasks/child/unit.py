@@ -96,7 +96,7 @@ class Done:
     totals: Mapping[str, int]
     latencies: Mapping[int, int] = field(default_factory=dict)  #: bucket (latency.py) -> requests
     extra: bytes = b""
-    told: Mapping[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
     #: Removes the attempt's output outside the ledger; called if its commit does not count.
     undo: Callable[[], None] | None = None
 
@@ -153,7 +153,7 @@ def work(
     reach("after_commit", unit)
     with suppress(JobDamaged):
         publish_next(ledger, job_id)
-    return {"unit": unit, **done.told}
+    return {"unit": unit, **done.summary}
 
 
 def _decline(

@@ -217,11 +217,11 @@ OPTIONS = {
     ),
     "no mapping": (
         ["--mapping", ""],
-        "--mapping is empty: give FIELD=COLUMN, or leave it out",
+        "--mapping is empty: expected FIELD=COLUMN, or leave it out",
     ),
     "a mapping without =": (
         ["--mapping", "id"],
-        "--mapping 'id': give FIELD=COLUMN, several parted by commas",
+        "--mapping 'id': expected FIELD=COLUMN, separated by commas",
     ),
     "a mapping of no field": (
         ["--mapping", "idd=id,name=name"],

@@ -1,6 +1,7 @@
 """Dumps that are made by the rules of other programs, and what is written for them, read back."""
 
 import io
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,9 +29,10 @@ tables = st.lists(st.tuples(values, values, values), min_size=1, max_size=6)
 Row = tuple[str | None, ...]
 
 
-def dialect_of(name: str, **given: object) -> tuple[CsvDialect, bool]:
-    options = {"quote": "", "escape": "", **given}
-    found = {**given, **input_options(name, options, set(given))}
+def dialect_of(name: str, **given: Any) -> tuple[CsvDialect, bool]:
+    own = {"quote": "", "escape": "", **given}
+    preset = input_options(name, set(given), quote=own["quote"], escape=own["escape"])
+    found: dict[str, Any] = {**given, **preset}
     header = bool(found.pop("header"))
     for option in ("quote", "escape"):
         found[option] = found[option] or None

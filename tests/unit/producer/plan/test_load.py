@@ -167,8 +167,8 @@ def test_the_table_may_name_its_keyspace(
     [
         ({"keyspace": None}, "no keyspace: give --keyspace, or --table KEYSPACE.TABLE"),
         ({"table": "a.orders"}, "--table names keyspace a, --keyspace shop"),
-        ({"mapping": "id"}, "--mapping 'id': give FIELD=COLUMN, several parted by commas"),
-        ({"mapping": "id=,a=b"}, "--mapping 'id=': give FIELD=COLUMN, several parted by commas"),
+        ({"mapping": "id"}, "--mapping 'id': expected FIELD=COLUMN, separated by commas"),
+        ({"mapping": "id=,a=b"}, "--mapping 'id=': expected FIELD=COLUMN, separated by commas"),
         ({"delimiter": ";;"}, "--delimiter: ';;' cannot be used"),
         ({"quote": ","}, "--quote: ',' is already the delimiter"),
         ({"encoding": "klingon"}, "--encoding: 'klingon' is not known"),

@@ -40,7 +40,7 @@ def services(of: Session) -> Services:
 
 def test_a_dry_run_sees_what_the_job_would(capsys: pytest.CaptureFixture[str]) -> None:
     job = cast(Any, SimpleNamespace(table=None, output=None))
-    plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", told="would unload")
+    plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", text="would unload")
     options = parse_options("unload", "-t", "shop.t", "-o", "-", "--dry-run")
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
         run_read(options, services(session("LOCAL_QUORUM", ROWS, *FAR)), lambda _: plan)

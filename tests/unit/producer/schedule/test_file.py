@@ -120,7 +120,7 @@ VALUES = {
     f'{LOAD}, "--delimiter", "::"': "--delimiter: '::' cannot be used",
     f'{LOAD}, "--encoding", "utf9"': "--encoding: 'utf9' is not known",
     f'{LOAD}, "--timezone", "Mars/Olympus"': "Mars/Olympus",
-    f'{LOAD}, "--mapping", "id"': "--mapping 'id': give FIELD=COLUMN",
+    f'{LOAD}, "--mapping", "id"': "--mapping 'id': expected FIELD=COLUMN",
     f'{LOAD}, "--ttl", -5': "--ttl -5: give 0 to 630720000 seconds",
     f'{LOAD}, "--timestamp", "yesterday"': "--timestamp 'yesterday': give microseconds",
     f'{LOAD}, "--where", "a >"': "--where: cannot read the query",
@@ -256,7 +256,7 @@ def test_a_notification_that_would_reach_nobody_is_warned_of(tmp_path: Path) -> 
     place = f"{path}: schedule a, notify: "
     assert missing.startswith(f"{place}webhook_file: cannot read {tmp_path}/webhook: No such file")
     assert command.startswith(f"{place}command /no/such: not found")
-    assert missing.endswith("; nobody would be told from here")
+    assert missing.endswith("; this host would send no notification")
     (tmp_path / "webhook").write_text("https://h/s3cret")
     path.write_text(path.read_text().replace("/no/such", "/bin/sh"))
     assert read_schedule_file(path).warnings == {"a": []}

@@ -1,0 +1,23 @@
+"""Apply `--dialect NAME`: fill in the options that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from producer.request.options import Spelling
+from ringhaul.formats.presets import input_options
+
+AnySpelling = TypeVar("AnySpelling", bound=Spelling)
+
+
+def with_preset(spelling: AnySpelling, given: Collection[str]) -> tuple[AnySpelling, set[str]]:
+    """Return the options with those of their preset, and the names of all that are settled: those
+    that were `given`, and those of the preset."""
+    if spelling.dialect is None:
+        return spelling, set(given)
+    found: dict[str, Any] = dict(
+        input_options(spelling.dialect, given, quote=spelling.quote, escape=spelling.escape)
+    )
+    return replace(spelling, **found), {*given, *found}
