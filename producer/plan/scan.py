@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from cassandra.cluster import Session
 from cassandra.metadata import LocalStrategy, Murmur3Token
 
-from producer.request.scan import Wanted, _names_of
+from producer.request.scan import Wanted
+from producer.request.values import table_names
 from ringhaul.cluster.consistency import Use, check_consistency
 from ringhaul.cluster.schema import TableSchema, find_table, quote_identifier
 from ringhaul.cql.types import CqlType
@@ -150,7 +151,7 @@ def _tokens_of(
 
 def table_of(session: Session, wanted: Wanted) -> TableSchema:
     """The table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
-    return find_table(session.cluster.metadata, *_names_of(wanted))
+    return find_table(session.cluster.metadata, *table_names(wanted.table, wanted.keyspace))
 
 
 def _select_text(table: TableSchema, wanted: Wanted) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from config.settings import Loaded
 from producer.request.input_format import dialect_of, text_of
 from producer.request.options import LoadOptions
-from producer.request.values import comma_list, refuse_blank
+from producer.request.values import comma_list, refuse_blank, table_names
 from ringhaul.cql.text import TextFormat
 from ringhaul.errors import UsageError
 from ringhaul.formats.dialect import CsvDialect
@@ -141,12 +141,7 @@ def parse_timestamp_us(text: str) -> int:
 
 def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
     """The request that the options make. Raises `UsageError` naming the option at fault."""
-    named, _, table = options.table.rpartition(".")
-    if named and options.keyspace and named != options.keyspace:
-        raise UsageError(f"--table names keyspace {named}, --keyspace {options.keyspace}")
-    keyspace = named or options.keyspace
-    if not keyspace:
-        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    keyspace, table = table_names(options.table, options.keyspace)
     refuse_blank("--where", options.where, "a condition")
     refuse_blank("--columns", options.columns, "some columns")
     refuse_blank("--skip-columns", options.skip_columns, "some columns")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from producer.request.options import CountOptions
-from producer.request.values import refuse_blank
+from producer.request.values import refuse_blank, table_names
 from ringhaul.cluster.schema import TableSchema
 from ringhaul.errors import UsageError
 
@@ -36,7 +36,7 @@ def check_wanted(wanted: Wanted) -> None:
     is reached."""
     sql = wanted.sql
     if sql is None:
-        _names_of(wanted)
+        table_names(wanted.table, wanted.keyspace)
         if wanted.is_whole_table:
             return
         refuse_blank("--where", wanted.where, "a condition")
@@ -56,17 +56,6 @@ class _SchemaNeeded(Exception):
 
 def _need_schema(_keyspace: str, _table: str) -> TableSchema:
     raise _SchemaNeeded
-
-
-def _names_of(wanted: Wanted) -> tuple[str, str]:
-    """Keyspace and name of a table. Raises `UsageError` where the options do not tell them."""
-    named, _, name = wanted.table.rpartition(".")
-    if named and wanted.keyspace and named != wanted.keyspace:
-        raise UsageError(f"--table names keyspace {named}, --keyspace {wanted.keyspace}")
-    keyspace = named or wanted.keyspace
-    if not keyspace:
-        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
-    return keyspace, name
 
 
 def count_wanted(options: CountOptions) -> Wanted:

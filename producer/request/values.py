@@ -27,6 +27,20 @@ def refuse_blank(option: str, text: str | None, wanted: str) -> None:
         raise UsageError(f"{option} is empty: give {wanted}, or leave it out")
 
 
+def table_names(table: str, keyspace: str | None) -> tuple[str, str]:
+    """Return keyspace and name of a table, from --table and --keyspace.
+
+    Raises `UsageError` if neither names the keyspace, or each another one.
+    """
+    named, _, name = table.rpartition(".")
+    if named and keyspace and named != keyspace:
+        raise UsageError(f"--table names keyspace {named}, --keyspace {keyspace}")
+    found = named or keyspace
+    if not found:
+        raise UsageError("no keyspace: give --keyspace, or --table KEYSPACE.TABLE")
+    return found, name
+
+
 def comma_list(text: str | None) -> list[str]:
     """`a, b,c` as a list; empty parts are dropped."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]
