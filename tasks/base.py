@@ -52,7 +52,7 @@ class UnitRequest(Request):  # type: ignore[misc]
             try:
                 loss = TRAILS.lost(self.worker_pid)
                 lost = LostAttempt(facts["job"], facts["unit"], facts["epoch"], token, loss)
-                LOST.tell(open_ledger(process_settings(), PARENT_PATIENCE_MS), lost)
+                LOST.report(open_ledger(process_settings(), PARENT_PATIENCE_MS), lost)
             except Exception:
                 log.exception("could not report a lost process to the ledger")
         super().on_failure(exc_info, send_failed_event, return_ok)

@@ -117,7 +117,7 @@ class Keeper(bootsteps.StartStopStep):  # type: ignore[misc]
             self._heartbeat.beat()
             if self._parent_pid:
                 note_queues(self._ledger.caller, self._me.queues)
-            LOST.tell_again(self._ledger)  # before the sweep issues these units again
+            LOST.flush(self._ledger)  # before the sweep issues these units again
             found = sweep_running(self._ledger, windows(self._ledger), publisher(self._ledger))
             running = [job for job, swept in found.items() if swept.state is JobState.RUNNING]
             for job in self._abandoned.look(running):

@@ -38,15 +38,15 @@ class LostAttempts:
     def __init__(self) -> None:
         self._waiting: deque[LostAttempt] = deque(maxlen=WAITING_MAX)
 
-    def tell(self, ledger: Ledger, lost: LostAttempt) -> None:
+    def report(self, ledger: Ledger, lost: LostAttempt) -> None:
         """End the attempt's lease and record where it was, now or once Redis is back."""
         self._waiting.append(lost)
         try:
-            self.tell_again(ledger)
+            self.flush(ledger)
         except LedgerUnavailable as error:
             log.warning("a lost process will be reported to the ledger later: %s", error)
 
-    def tell_again(self, ledger: Ledger) -> None:
+    def flush(self, ledger: Ledger) -> None:
         """Send the queued reports in order. Raises `LedgerUnavailable`; a report that fails for any
         other reason is logged and dropped."""
         while self._waiting:

@@ -30,11 +30,11 @@ class _Ledger:
 def test_what_redis_could_not_hear_is_sent_once_when_it_is_back() -> None:
     ledger, lost = _Ledger(), LostAttempts()
     known = cast(Ledger, ledger)
-    lost.tell(known, LostAttempt("ld-1", 0, 1, "a", WHERE))
-    lost.tell(known, LostAttempt("damaged", 0, 1, "b", WHERE))
+    lost.report(known, LostAttempt("ld-1", 0, 1, "a", WHERE))
+    lost.report(known, LostAttempt("damaged", 0, 1, "b", WHERE))
     with pytest.raises(LedgerUnavailable):
-        lost.tell_again(known)
+        lost.flush(known)
     ledger.away = False
-    lost.tell(known, LostAttempt("ld-1", 1, 2, "c", None))
-    lost.tell_again(known)
+    lost.report(known, LostAttempt("ld-1", 1, 2, "c", None))
+    lost.flush(known)
     assert ledger.heard == [("ld-1", 0, "a", (WHERE, 1)), ("ld-1", 1, "c", (None, 2))]
