@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
 import pytest
+import rich_click as click
 
+from producer.commands.help_pages import OPTION_GROUPS
+from producer.commands.options import AS_STEP
 from producer.commands.registry import COMMANDS, find_command
 
 #: What costs a tenth of a second or more to import.
@@ -30,6 +34,25 @@ def test_the_summary_is_the_first_sentence_of_the_help(name: str) -> None:
     first = " ".join(command.help.split("\n\n")[0].split())
     assert first == COMMANDS[name].summary
     assert len(first) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_is_a_command_line(name: str) -> None:
+    program, command, *arguments = shlex.split(COMMANDS[name].example)
+    assert (program, command) == ("ringhaul", name)
+    found = find_command(name)
+    while isinstance(found, click.Group):
+        found = found.get_command(click.Context(found), arguments.pop(0))
+    assert found is not None
+    found.make_context(name, arguments, obj=AS_STEP)
+
+
+def test_each_option_in_a_group_is_one_of_some_command() -> None:
+    grouped = [option for options in OPTION_GROUPS.values() for option in options]
+    assert len(grouped) == len(set(grouped))
+    commands = [command for name in COMMANDS if (command := find_command(name)) is not None]
+    known = {flag for command in commands for option in command.params for flag in option.opts}
+    assert set(grouped) <= known
 
 
 def test_what_is_no_command_is_none() -> None:
