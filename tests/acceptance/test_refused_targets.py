@@ -217,7 +217,7 @@ OPTIONS = {
     ),
     "no mapping": (
         ["--mapping", ""],
-        "--mapping is empty: expected FIELD=COLUMN, or leave it out",
+        "--mapping is empty: give FIELD=COLUMN, or leave it out",
     ),
     "a mapping without =": (
         ["--mapping", "id"],
