@@ -29,6 +29,10 @@ a script may access them all:
                                          were processed together at the last of them
     ringhaul:{job}:bad           hash    unit -> why it was quarantined
     ringhaul:{job}:rate          hash    token buckets of the job's pace
+    ringhaul:{job}:samples       list    figures over time, JSON lists; `SAMPLES_MAX` of some 80
+                                         bytes each at most, 40 KB; see `history.Sample`
+    ringhaul:{job}:events        list    what happened to the job, JSON objects; `EVENTS_MAX` of
+                                         some 150 bytes each at most, 60 KB
 
 A running job's keys have no TTL. After its end they live for `JOB_TTL_S`; a resume removes the TTL
 again. `rate` lives for `RATE_TTL_S` after its last use. Shared by all jobs:
@@ -72,6 +76,10 @@ JOB_TTL_S = 7 * 24 * 3600
 RATE_TTL_S = 3600
 #: Per unit: some 100 losses. A later loss counts as a start, so that the unit ends.
 LOSSES_BYTES_MAX = 32 * 1024
+#: Samples of a job: one every 10 s at first; a full list keeps every second one, and from then on
+#: the pause between two samples is twice as long.
+SAMPLES_MAX = 500
+EVENTS_MAX = 400
 #: Longer than a year: a schedule that runs once a year keeps its history.
 SCHEDULE_TTL_S = 400 * 24 * 3600
 
@@ -90,7 +98,7 @@ BEATS = "ringhaul:beats"
 META_PATTERN = "ringhaul:{%s}:meta"
 
 #: Keys of a job that exist once and last as long as it does, by the last part of their name.
-LASTING = ("meta", "spec", "extras", "cursors", "done", "tot", "lat")
+LASTING = ("meta", "spec", "extras", "cursors", "done", "tot", "lat", "samples", "events")
 #: Keys of a job that exist once and are about units that are not done: empty once all are.
 UNDONE = (
     "issued",

@@ -1,0 +1,110 @@
+"""The history of a job: samples of its figures over time, and the events of its life.
+
+Pages, reports and `ringhaul status --events` read it; workers and commands write it. Both lists are
+bounded, see `keys.SAMPLES_MAX` and `keys.EVENTS_MAX`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from ringhaul.ledger import keys
+from ringhaul.ledger.connection import Caller
+
+
+class EventKind(StrEnum):
+    """What happened to a job."""
+
+    CREATED = "created"
+    SPLIT = "split"  #: All units are known.
+    FIRST_UNIT = "first unit"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    THROTTLED = "throttled"
+    PRIORITY = "priority"
+    RETRIED = "unit retried"
+    RELEASED = "unit released"
+    GIVEN_UP = "unit given up"
+    HOST_JOINED = "host joined"
+    HOST_LOST = "host lost"
+    WINDOW_SHRUNK = "window shrunk"
+    NODE_REST = "node left alone"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobEvent:
+    """An event in the life of a job."""
+
+    at_ms: int  #: The ledger server's clock.
+    kind: EventKind
+    text: str = ""  #: Details for people: a reason, a limit, a state. Never data of rows.
+    by: str = ""  #: Who: "command", "page", "schedule NAME", or a worker's host.
+    unit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Figures of a job at one moment. Counts are sums since the job's start, running units
+    included, so a retried unit may take some back."""
+
+    at_ms: int  #: The ledger server's clock.
+    rows: int = 0
+    rejected: int = 0
+    bytes: int = 0
+    retries: int = 0
+    units: int = 0  #: Units split so far.
+    units_done: int = 0
+    leased: int = 0  #: Units that an attempt works on.
+    in_flight: int = 0  #: Unanswered requests of all running units.
+    p50_ms: float | None = None  #: Latencies of requests answered since the sample before.
+    p99_ms: float | None = None
+    workers: int = 0  #: Workers that consume the job's queue.
+    hosts: int = 0
+
+    def to_json(self) -> str:
+        """Return the sample as it is kept: a JSON list, in the order of the fields."""
+        return json.dumps([getattr(self, name) for name in _SAMPLE_FIELDS], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the sample kept as `text`; fields that an older version did not keep have their
+        defaults. Raises ValueError for anything else."""
+        values = json.loads(text)
+        if not isinstance(values, list):
+            raise ValueError("a sample is a JSON list")
+        return cls(**dict(zip(_SAMPLE_FIELDS, values, strict=False)))
+
+
+_SAMPLE_FIELDS = tuple(Sample.__dataclass_fields__)
+
+
+class History:
+    """The history of each job in the ledger. Methods raise as `Caller.command` does."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def samples(self, job: str) -> list[Sample]:
+        """Return the samples of `job`, the oldest first; none if it is unknown."""
+        kept = self._caller.command("LRANGE", keys.job_key(job, "samples"), 0, -1)
+        return [Sample.from_json(text.decode()) for text in kept]
+
+    def events(self, job: str) -> list[JobEvent]:
+        """Return the events of `job`, the oldest first; none if it is unknown."""
+        kept = self._caller.command("LRANGE", keys.job_key(job, "events"), 0, -1)
+        return [_event(json.loads(text)) for text in kept]
+
+
+def _event(fields: Mapping[str, Any]) -> JobEvent:
+    return JobEvent(
+        at_ms=int(fields["at_ms"]),
+        kind=EventKind(fields["kind"]),
+        text=str(fields.get("text", "")),
+        by=str(fields.get("by", "")),
+        unit=fields.get("unit"),
+    )
