@@ -35,7 +35,7 @@ def test_scripts_name_only_listed_keys(name: str) -> None:
 
 def test_every_listed_key_is_documented_with_its_type() -> None:
     for part in (*keys.SINGLE, *keys.BUCKETED, "rate"):
-        line = rf"^    ringhaul:\{{job\}}:{part}(:<b>)? +(hash|zset|string|bitmap) "
+        line = rf"^    ringhaul:\{{job\}}:{part}(:<b>)? +(hash|zset|string|bitmap|list) "
         assert keys.__doc__ is not None
         assert re.search(line, keys.__doc__, re.MULTILINE), part
 
