@@ -29,7 +29,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from ringhaul.errors import UsageError
-from ringhaul.new_file import new_file
+from ringhaul.new_file import replace_file
 
 log = logging.getLogger(__name__)
 
@@ -128,10 +128,8 @@ class CallProfiler(Profiler):
         self._profile.create_stats()
         if not self._profile.stats:  # no unit was run; pstats refuses an empty file
             return
-        part = self._path.with_name(f".{self._path.name}.part")
-        with new_file(part) as file:  # as `dump_stats` does, which follows links
+        with replace_file(self._path) as file:  # as `dump_stats` does, which follows links
             marshal.dump(self._profile.stats, file)
-        part.replace(self._path)
         self._write_due = time.monotonic() + WRITE_EVERY_S
 
 

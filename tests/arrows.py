@@ -78,9 +78,7 @@ ROOMS: Mapping[str, str] = {
     "tasks.units": "tasks.base tasks.child",
     "producer": "",
     "producer.local": "",
-    "producer.outputs": (
-        "ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.storage"
-    ),
+    "producer.outputs": ("ringhaul.cql ringhaul.formats.write ringhaul.ledger ringhaul.output"),
     "producer.request": (
         "producer.outputs ringhaul.cluster ringhaul.cql ringhaul.formats "
         "ringhaul.formats.write ringhaul.ledger ringhaul.output ringhaul.query "

@@ -23,7 +23,7 @@ from config.settings import load_settings
 from producer.commands.local import up as start_local_stack
 from ringhaul.cluster.connect import close_session, open_session
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
-from ringhaul.new_file import new_file
+from ringhaul.new_file import replace_file
 from tasks.connect import cluster_config
 
 KEYSPACE = "ringhaul_demo"
@@ -82,8 +82,8 @@ def write_sample(path: Path, rows: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draw = random.Random(SEED)
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    partial = path.with_suffix(".part")
-    with TextIOWrapper(new_file(partial), newline="", encoding="utf-8") as file:
+    with replace_file(path) as out:
+        file = TextIOWrapper(out, newline="", encoding="utf-8")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["sensor", "taken", "seq", "temperature", "humidity", "note"])
         for seq in range(rows):
@@ -101,7 +101,7 @@ def write_sample(path: Path, rows: int) -> None:
                     note,
                 ]
             )
-    partial.rename(path)
+        file.detach()  # flushes; the file itself is closed by `replace_file`
 
 
 def _load(sample: Path, workers: int) -> int:

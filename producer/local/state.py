@@ -11,14 +11,13 @@
 
 import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from producer.local.errors import LocalStackError
+from ringhaul.new_file import replace_file
 
 
 def private_dir(path: Path) -> Path:
@@ -30,14 +29,8 @@ def private_dir(path: Path) -> Path:
 
 def write_private(path: Path, text: str) -> None:
     """Write `text` to `path` with mode 0600, atomically: readers see the old or the new file."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replace_file(path, mode=0o600) as file:
+        file.write(text.encode())
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

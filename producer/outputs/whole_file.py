@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ringhaul.errors import OutputUnusable, UsageError
-from ringhaul.storage.folders import sync_folder
+from ringhaul.new_file import replace_file
 
 #: The form of `/dev/fd/N` paths; on Linux `/dev/stdout` and `/dev/stderr` link to `/proc` ones.
 _DESCRIPTOR = re.compile(
@@ -44,7 +44,7 @@ def check_replacing(path: str) -> None:
         os.close(descriptor)
         return
     target = Path(os.path.realpath(path))
-    tried = _beside(target)
+    tried = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         if target.exists() and not target.is_file():
             return
@@ -74,23 +74,9 @@ def replacing(path: str) -> Iterator[BinaryIO]:
             yield there
         return
     target = Path(os.path.realpath(path))
-    written = _beside(target)
-    try:
-        with written.open("xb") as out:
-            if target.is_file():
-                os.fchmod(out.fileno(), stat.S_IMODE(target.stat().st_mode))
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        written.replace(target)
-        sync_folder(str(target.parent))
-    finally:
-        written.unlink(missing_ok=True)
-
-
-def _beside(target: Path) -> Path:
-    """Return a new temporary name in the folder of `target`."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.is_file() else None
+    with replace_file(target, mode=mode) as out:
+        yield out
 
 
 def _descriptor(path: str) -> int | None:

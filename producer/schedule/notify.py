@@ -20,11 +20,13 @@ from typing import IO, Any
 from config.errors import ConfigError
 from config.known_secrets import remember
 from config.secrets import read_secret
+from ringhaul.backoff import pause_s
 from ringhaul.schedule.parse import check_webhook
 from ringhaul.schedule.schedules import Notify
 
 TRIES = 3
-PAUSE_S = 1.0
+PAUSE_S = 1.0  #: after the first try; twice as long after each further one
+PAUSE_MAX_S = 10.0
 #: How much of a webhook's response is read; it is ignored.
 _ANSWER_BYTES = 4096
 
@@ -61,17 +63,15 @@ def doubt(notify: Notify) -> str | None:
 
 
 def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
-    """Tell; how that went: `"ok"`, or what went wrong. Neither has an address or a secret in it."""
+    """Send a notification. Return `"ok"` or what went wrong, without any address or secret."""
     body = json.dumps(document).encode()
     if notify.command:
         return _run(notify, body)
-    pause_s = PAUSE_S
-    for _ in range(TRIES - 1):
+    for tries in range(1, TRIES):
         outcome, again = _post(notify, body)
         if not again:
             return outcome
-        time.sleep(pause_s)
-        pause_s *= 2
+        time.sleep(pause_s(tries, first_s=PAUSE_S, max_s=PAUSE_MAX_S))
     return _post(notify, body)[0]
 
 

@@ -14,7 +14,7 @@ Settings that matter here, each with its reason:
 
 from __future__ import annotations
 
-import random
+import itertools
 import ssl
 import threading
 import time
@@ -39,6 +39,7 @@ from cassandra.policies import (
     TokenAwarePolicy,
 )
 
+from ringhaul.backoff import pause_s, spread
 from ringhaul.cluster.connection import PromptConnection
 from ringhaul.cluster.errors import ConnectionsExhausted, translate_error
 from ringhaul.errors import ClusterError, UsageError
@@ -46,9 +47,10 @@ from ringhaul.errors import ClusterError, UsageError
 #: Seconds between a topology or schema event and the refresh it causes; with the driver's 2 s every
 #: child of a large fleet queries the same node at the same moment.
 EVENT_REFRESH_WINDOW_S = 30
-#: How long opening is retried while the node accepts no further connection, and the pauses.
+#: How long opening is retried while the node accepts no further connection, and its pauses.
 EXHAUSTED_WAIT_S = 10.0
-EXHAUSTED_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
+_PAUSE_FIRST_S = 0.25
+_PAUSE_MAX_S = 2.0
 #: Cassandra's message for a version that it supports but is configured to refuse.
 _REFUSED_AS_OLD = "Rejecting Protocol Version"
 
@@ -99,14 +101,15 @@ def open_session(config: ClusterConfig) -> Session:
     files are wrong) or `ClusterUnavailable` (no node answers), with messages for users.
     """
     give_up_at = time.monotonic() + EXHAUSTED_WAIT_S
-    for pause_s in EXHAUSTED_PAUSES_S:
+    for tries in itertools.count(1):
         try:
             return _open_newest(config)
         except ConnectionsExhausted:
-            if time.monotonic() + pause_s > give_up_at:
+            wait_s = spread(pause_s(tries, first_s=_PAUSE_FIRST_S, max_s=_PAUSE_MAX_S))
+            if time.monotonic() + wait_s > give_up_at:
                 raise
-        time.sleep(pause_s * random.uniform(0.5, 1.0))
-    return _open_newest(config)
+        time.sleep(wait_s)
+    raise AssertionError("the loop ends by a return or an error")
 
 
 def _open_newest(config: ClusterConfig) -> Session:

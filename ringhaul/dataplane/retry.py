@@ -15,6 +15,7 @@ from cassandra import (
 )
 from cassandra.protocol import ConfigurationException, SyntaxException
 
+from ringhaul.backoff import pause_s, spread
 from ringhaul.cql.failures import with_reasons
 from ringhaul.cql.frames import ErrorCode
 
@@ -87,8 +88,7 @@ def backoff_s(tries: int, jitter: random.Random) -> float:
 
     The jitter spreads out requests that one overloaded node refused at the same time.
     """
-    pause = min(BACKOFF_FIRST_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
-    return pause * jitter.uniform(0.5, 1.5)
+    return spread(pause_s(tries, first_s=BACKOFF_FIRST_S, max_s=BACKOFF_MAX_S), jitter)
 
 
 def message(error: BaseException) -> str:

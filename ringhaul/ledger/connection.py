@@ -8,7 +8,6 @@ lost leaves units issued and unpublished, which the sweep finds after `unclaimed
 """
 
 import hashlib
-import random
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
+from ringhaul.backoff import pause_s, spread
 from ringhaul.errors import EXIT_FATAL, LedgerUnavailable, Terminal
 from ringhaul.ledger.scripts import read_scripts
 
@@ -166,7 +166,7 @@ class Caller:
     def insist(self, operation: Callable[[], T]) -> T:
         """Return the result of `operation`, which may run several times. Raises as `script`."""
         give_up_at = time.monotonic() + self.patience_ms / 1000
-        pause_s = _PAUSE_FIRST_S
+        tries = 0
         while True:
             try:
                 return operation()
@@ -182,8 +182,8 @@ class Caller:
                     ) from error
                 if not _passes(error):
                     raise
-                # Jitter, so that a thousand workers do not all come back at once.
-                wait_s = pause_s * random.uniform(0.5, 1.5)
+                tries += 1
+                wait_s = spread(pause_s(tries, first_s=_PAUSE_FIRST_S, max_s=_PAUSE_MAX_S))
                 if time.monotonic() + wait_s > give_up_at:
                     raise LedgerUnavailable(
                         f"Redis at {self.address()} did not serve for "
@@ -191,7 +191,6 @@ class Caller:
                         "Jobs continue by themselves when it is back."
                     ) from error
             time.sleep(wait_s)
-            pause_s = min(pause_s * 2, _PAUSE_MAX_S)
 
     def address(self) -> str:
         """Return the server's address, without user or password."""

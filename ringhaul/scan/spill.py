@@ -11,7 +11,6 @@ folded and printed again (`forget_old`).
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringhaul.errors import OutputUnusable, Terminal
-from ringhaul.new_file import new_file
+from ringhaul.new_file import replace_file
 from ringhaul.storage.access import check_place
 
 #: First byte of what the ledger keeps: followed by the bytes themselves, or by a file name.
@@ -66,27 +65,19 @@ def spill(partial: bytes, bytes_max: int, folder: str, name: str) -> bytes:
         raise _too_large(len(partial), SPILL_BYTES_MAX if folder else bytes_max)
     check_place(folder)
     home = Path(folder)
-    temporary = home / f".{name}"
-    with _reporting_errors(home, temporary):
+    with _reporting_errors(home):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with new_file(temporary) as file:
+        with replace_file(home / name, temporary=home / f".{name}") as file:
             file.write(partial)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(home / name)
     return _FILE + name.encode()
 
 
 @contextmanager
-def _reporting_errors(home: Path, temporary: Path) -> Iterator[None]:
-    """Explain why the folder cannot take a file, and remove the temporary file."""
+def _reporting_errors(home: Path) -> Iterator[None]:
+    """Explain why the folder cannot take a file."""
     try:
         yield
-    except BaseException as error:
-        with suppress(OSError):  # an unusable folder holds nothing to remove
-            temporary.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+    except OSError as error:
         raise OutputUnusable(
             f"{home}: partial results that are too large for Redis cannot be kept here: "
             f"{error.strerror or error}; make room, or set query.spill_dir to a folder that every "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ringhaul.backoff import pause_s
 from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.timing import Timing
 
@@ -73,8 +74,8 @@ class Schedule:
 
     def backoff_ms(self, tries: int) -> int:
         """Return the pause after so many failed tries of a step."""
-        doublings = min(max(tries - 1, 0), 32)  # enough for any bound; `tries` may be any number
-        return int(min(self.backoff_s * 2**doublings, max(BACKOFF_S_MAX, self.backoff_s)) * 1000)
+        max_s = max(BACKOFF_S_MAX, self.backoff_s)
+        return int(pause_s(tries, first_s=self.backoff_s, max_s=max_s) * 1000)
 
 
 Schedules = Mapping[str, Schedule]

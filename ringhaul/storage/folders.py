@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ringhaul.errors import NO_ROOM, OutputUnavailable, OutputUnusable, UsageError
-from ringhaul.new_file import new_file
+from ringhaul.new_file import new_file, sync_folder
 from ringhaul.storage.access import (
     OBJECT_STORES,
     WEB_SCHEMES,
@@ -172,15 +172,6 @@ class _LocalFile:
             self._file.close()
         with suppress(OSError):
             os.unlink(self._temporary)
-
-
-def sync_folder(path: str) -> None:
-    """Make a rename durable: the name is kept in the folder, not in the file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class RemoteFolder:

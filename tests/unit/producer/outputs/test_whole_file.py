@@ -165,8 +165,9 @@ def test_an_export_over_a_source_is_refused_under_whatever_name(
 def test_a_link_under_the_name_of_the_file_beside_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("producer.outputs.whole_file.secrets.token_hex", lambda _: "aa")
+    monkeypatch.setattr("ringhaul.new_file.secrets.token_hex", lambda _: "aa")
     (tmp_path / ".x.csv.aa.tmp").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="File exists"), whole_file(str(tmp_path / "x.csv")):
-        pass
-    assert not (tmp_path / "nowhere").exists()
+    with whole_file(str(tmp_path / "x.csv")) as file:
+        file.write(b"id\n")
+    assert (tmp_path / "x.csv").read_bytes() == b"id\n"
+    assert os.listdir(tmp_path) == ["x.csv"]
