@@ -27,7 +27,7 @@ def main() -> NoReturn:
     from producer.errors import run_command
     from producer.outputs.plain_streams import show_plain_text
 
-    if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads what is printed
+    if "_RINGHAUL_COMPLETE" not in os.environ:  # a shell reads its output
         show_plain_text()
     draw_help()
 

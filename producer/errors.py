@@ -1,4 +1,4 @@
-"""From exceptions to one line on stderr and an exit code (table in docs/cli.md)."""
+"""Turn exceptions into one line on stderr and an exit code (table in docs/cli.md)."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from ringhaul.errors import (
 )
 from ringhaul.plain_text import Lines, as_line, as_lines, as_message, lines_of
 
-#: Of standard output: its disk is full, or it was closed before we began (`startup`).
+#: Errors of standard output: its disk is full, or it was closed before we started (`startup`).
 _UNWRITABLE = (*NO_ROOM, errno.EBADF)
 
 
 def run_command(command: Callable[[], object]) -> int:
-    """Run a command; its exit code, after telling what went wrong in words.
+    """Run a command; return its exit code, after printing what went wrong.
 
-    A command returns its exit code, or None for 0. A closed pipe ends quietly: the reader of our
-    output has had enough.
+    A command returns its exit code, or None for 0. A closed pipe ends it quietly: the reader of our
+    output needs no more.
     """
     try:
         code = command()
     except Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        if isinstance(error.message, Drawn):  # a help page: the command was given without words
+        if isinstance(error.message, Drawn):  # a help page: the command was given without arguments
             print(error.message, file=sys.stderr)
             return EXIT_USAGE
-        # It quotes what was typed, such as the name of a file. Click calls it final.
+        # It quotes what the user typed, such as a file name. Click declares it final.
         object.__setattr__(error, "message", as_line(error.message))
         shown = io.StringIO()
         error.show(shown)
@@ -59,7 +59,7 @@ def run_command(command: Callable[[], object]) -> int:
         let_go_of_stdout()
         return EXIT_COMPLETE
     except SystemExit as end:
-        if not isinstance(end.__context__, BrokenPipeError):  # click's way to end on a closed pipe
+        if not isinstance(end.__context__, BrokenPipeError):  # how click ends on a closed pipe
             raise
         let_go_of_stdout()
         return EXIT_COMPLETE
@@ -69,7 +69,7 @@ def run_command(command: Callable[[], object]) -> int:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             return _crashed()
-        let_go_of_stdout()  # most likely the one whose disk is full
+        let_go_of_stdout()  # most likely on the disk that is full
         print_error(f"output cannot be written: {error}")
         return EXIT_FATAL
     except Exception:
@@ -78,8 +78,8 @@ def run_command(command: Callable[[], object]) -> int:
 
 
 def _exit_code(error: RinghaulError | ConfigError) -> int:
-    """In a step of a schedule a setting or a host is nothing that its files are to blame for: the
-    step may be tried again when that is mended."""
+    """Return the exit code of an error. In a step of a schedule, an error of settings or of the
+    host is not the fault of its files: the step may be retried once it is mended."""
     if isinstance(error, ConfigError | SetupUnusable) and os.environ.get(STEP_VARIABLE):
         return EXIT_FATAL
     return error.exit_code
@@ -92,5 +92,5 @@ def _crashed() -> int:
 
 
 def print_error(text: str) -> None:
-    """One error on stderr, without secrets; on one line, unless its text is of `Lines`."""
+    """Print one error to stderr, without secrets; on one line, unless its text is of `Lines`."""
     print(Lines(f"error: {mask(as_message(text))}"), file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Starting and ending quickly: what a command does around its own work.
+"""Start and end quickly: what a command does before and after its actual work.
 
-Most of a short command's time is Python reading modules. See docs/adr/0010.
+A short command spends most of its time importing modules. See docs/adr/0010.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import NoReturn
 
 from ringhaul.errors import EXIT_COMPLETE, EXIT_FATAL
 
-#: New objects before the garbage collector looks for cycles. Modules are some 250,000 objects that
-#: stay, and Python's own 700 have it look through them again and again while they are read.
+#: New objects before the garbage collector searches for cycles. Modules are some 250,000 objects
+#: that stay; with Python's default of 700, it searches them again and again during imports.
 GC_THRESHOLD_STARTING = 200_000
-#: Python's own, for processes that stay and hold large buffers.
+#: Python's defaults, for long-running processes that hold large buffers.
 GC_THRESHOLDS = (700, 10, 10)
 NUMBA_FILE = ".numba_config.yaml"
-#: Set for a step of a schedule: another beat may go on with it, in a folder of another name.
+#: Set for a step of a schedule: another beat may continue it, in another folder.
 STEP_VARIABLE = "_RINGHAUL_STEP"
 
 
 def stand_in_for_closed() -> None:
-    """Call this first. Standard output that was closed (`>&-`) becomes one that refuses what is
-    written, so that nothing is lost without a word; standard error one that drops it. Python has
-    None in their places, and the next file or socket would get their numbers."""
+    """Replace closed standard streams. Call this first.
+
+    Standard output that was closed (`>&-`) becomes a stream that refuses writes, so that nothing is
+    lost silently; standard error becomes one that drops them. Python has None in their places, and
+    the next file or socket would get their numbers.
+    """
     for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is not None:
             continue
@@ -41,15 +44,15 @@ def stand_in_for_closed() -> None:
 
 
 def start_quickly() -> None:
-    """Call this before the large libraries are imported."""
+    """Adjust the process for fast imports. Call this before the large libraries are imported."""
     gc.set_threshold(GC_THRESHOLD_STARTING)
     # numpy's linear algebra, which is not used here, starts threads when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def refuse_foreign_config() -> None:
-    """Raise `UsageError` for a `.numba_config.yaml` of somebody else in the current folder. numba
-    reads it whatever anybody says, and it can name a folder whose files numba runs."""
+    """Raise `UsageError` if another user's `.numba_config.yaml` is in the current folder. numba
+    always reads it, and it can name a folder from which numba runs files."""
     if os.path.lexists(NUMBA_FILE):
         from config.trust import doubt
         from ringhaul.errors import UsageError
@@ -61,28 +64,29 @@ def refuse_foreign_config() -> None:
 
 
 def take_sigterm() -> None:
-    """Treat SIGTERM as Ctrl-C from now on, so that a command removes what is of no further use.
-    Commands that follow a job call this first; Celery's commands have its handlers."""
+    """Treat SIGTERM as Ctrl-C from now on, so that a command removes its temporary files. Commands
+    that follow a job call this first; Celery's commands keep its handlers."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def stay() -> None:
-    """Call this when all modules are read, in a process that stays: a worker, before it forks."""
+    """Prepare a long-running process. Call this once all modules are imported: in a worker, before
+    it forks."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
 
 
 def leave(code: int) -> NoReturn:
-    """End the process at once. Python would take every module apart first.
+    """End the process at once. Python would first take every module apart.
 
-    Whatever has to be closed was closed by those who opened it.
+    Everything that must be closed has been closed by its owner.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:  # the reader of our output has closed it
+        except BrokenPipeError:  # its reader has closed it
             pass
-        except OSError as error:  # a full disk under it: not a success
+        except OSError as error:  # its disk is full: not a success
             print(f"error: output cannot be written: {error}", file=sys.__stderr__, flush=True)
             code = code if code != EXIT_COMPLETE else EXIT_FATAL
     os._exit(code)

@@ -1,6 +1,6 @@
-"""A folder that an unload wrote is loaded as it was written: its manifest tells the CSV's dialect.
+"""Load a folder that an unload wrote as it was written: its manifest has the CSV's dialect.
 
-What the user gives on the command line comes first.
+Options on the command line take precedence.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _SAID = {
 
 
 def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
-    """The options with what the manifests of the sources say of their text, and lines to show.
+    """Return the options completed by what the sources' manifests say about their text, and lines
+    to show.
 
-    Options that the user gave stay as they are. Raises `UsageError` where sources of one load are
-    written in different ways, and what `read_small` does.
+    Options that the user gave stay as they are. Raises `UsageError` if sources of one load are
+    written in different ways, and as `read_small` does.
     """
     found = _found(options.sources)
     lacks = _lacking(found)
@@ -67,7 +68,7 @@ def as_unloaded(options: LoadOptions) -> tuple[LoadOptions, list[str]]:
 
 
 def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
-    """Warnings of unloads that left out what could not be read."""
+    """Return warnings about unloads that left out what could not be read."""
     return [
         f"warning: {shown(source)} lacks {count_text(len(written.missing), 'token range')} of "
         f"{written.keyspace}.{written.table} that no replica could read, says its {MANIFEST}: the "
@@ -78,29 +79,30 @@ def _lacking(found: Mapping[str, Manifest | None]) -> list[str]:
 
 
 def _found(sources: Iterable[str]) -> dict[str, Manifest | None]:
-    """The sources, in place of a glob what it matches, each with the manifest that it has."""
+    """Return the sources, with globs replaced by what they match, each with its manifest if it has
+    one."""
     found: dict[str, Manifest | None] = {}
     for source in sources:
         try:
             files, places = named(source)
         except UsageError:
-            continue  # The sources' own look tells, with the place in a list of them.
+            continue  # reported when the sources are read, with its place in a list
         found |= dict.fromkeys(files)
         found |= {place: _written(place) for place in places}
     return found
 
 
 def _written(source: str) -> Manifest | None:
-    """The manifest of a folder that ringhaul has written.
+    """Return the manifest of a folder that ringhaul has written.
 
-    Raises `SourceUnavailable` and `SourceChanged`: without it the rows could be taken for others.
+    Raises `SourceUnavailable` and `SourceChanged`: without the manifest, the rows could be misread.
     """
     if not _may_have_manifest(source):
         return None
     try:
         manifest = _read_web(source) if _is_web(source) else read_manifest(source)
     except (UsageError, OutputUnusable, OutputUnavailable):
-        # Something else has this name, or there is no such folder: the sources' own look tells.
+        # not a folder: reported when the sources are read
         return None
     return manifest
 
@@ -110,7 +112,7 @@ def _may_have_manifest(source: str) -> bool:
         return Path(source, MANIFEST).is_file()
     if _is_web(source):
         return source.endswith("/")
-    # To look below each object of a list would double the requests.
+    # Looking below each object of a list would double the requests.
     return not source.lower().endswith(suffixes_of("auto"))
 
 
@@ -119,8 +121,8 @@ def _is_web(source: str) -> bool:
 
 
 def _read_web(folder: str) -> Manifest | None:
-    """As `read_manifest`, which knows only folders that can be written to. None: there is none, or
-    none of ours. `folder`: with a slash at its end. Raises as `read_small` does."""
+    """Do the same as `read_manifest`, which knows only writable folders. Return None if there is no
+    manifest of ours. `folder` ends with a slash. Raises as `read_small` does."""
     try:
         fields = json.loads(read_small(folder + MANIFEST) or b"null")
         return Manifest.from_json(fields) if fields["version"] == VERSION else None
@@ -129,7 +131,7 @@ def _read_web(folder: str) -> Manifest | None:
 
 
 def _changes(written: Manifest, options: LoadOptions) -> dict[str, Any]:
-    """The options that would have to be given to load what was written."""
+    """Return the options that would load what was written."""
     fmt = written.format
     wanted: dict[str, Any] = {
         "delimiter": fmt.delimiter,

@@ -74,9 +74,10 @@ def _read(bytes_max: int) -> bytes:
 
 @contextmanager
 def naming_standard_input(spool: Path) -> Iterator[None]:
-    """Errors in the block say "standard input" for the spool file, of which the user knows nothing.
+    """Replace the spool file's path, which the user has never seen, by "standard input" in errors
+    from the block.
 
-    Not for errors of workers: they need the path to find the file.
+    Errors of workers keep it: they need the path to find the file.
     """
     try:
         yield
@@ -95,8 +96,8 @@ def as_standard_input(text: str, spool: Path) -> str:
 
 
 def path_as_given(path: str, job_id: str) -> str:
-    """How a source of a job is named to people and programs: a spool file, by whichever command
-    and on whichever host, as what it holds."""
+    """Return the name of a job's source for people and programs: "standard input" for a spool file
+    of any command and host."""
     folder, name = os.path.split(path)
     number = re.escape(job_id) + r"\.[0-9a-f]{8}\.csv"
     spooled = os.path.basename(folder) == FOLDER and re.fullmatch(number, name)

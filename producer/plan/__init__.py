@@ -1,1 +1,2 @@
-"""From a request to a job: sources, columns, units. Connects to the cluster, changes nothing."""
+"""Plans: from a request to a job with its sources, columns and units. Connects to the cluster, but
+changes nothing."""

@@ -1,4 +1,4 @@
-"""Warn of a file that does not look like the dialect by which it is read."""
+"""Warn about a file that does not look as if it were written in the chosen dialect."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ringhaul.sources.source import SourceFile
 
 
 def source_doubts(request: LoadRequest, files: Sequence[SourceFile]) -> list[str]:
-    """Return the warnings about the first CSV file; the others are taken to be like it."""
+    """Return the warnings about the first CSV file; the others are assumed to be like it."""
     for file in files:
         if format_of(file.path, request.file_format) != "csv":
             continue
-        with suppress(SourceEmpty):  # beside others that are not
+        with suppress(SourceEmpty):  # there may be files of other formats beside it
             doubts = find_doubts(first_block(file, request.dialect), request.dialect)
             return [f"warning: {file.path}: {doubt}" for doubt in doubts]
     return []

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from ringhaul.transform.chain import Transform
 
 SAMPLE_BYTES = 1 << 20
-#: Looked at for records that --skip-rows does not pass over: those of a long unit.
+#: Searched for records behind those that --skip-rows skips: as many as a long unit has.
 SAMPLE_BLOCKS_MAX = 100
 SAMPLE_SOURCES = 3
 REJECTS_SHOWN = 5
-#: Of what transforms give.
+#: How many results of transforms are shown.
 ROWS_SHOWN = 3
 RESULT_CHARACTERS_MAX = 160
 
@@ -34,7 +34,8 @@ RESULT_CHARACTERS_MAX = 160
 def dry_run_json(
     job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()
 ) -> dict[str, Any]:
-    """What the load would do, and what a sample of each of the first sources shows, for programs.
+    """Return what the load would do, and a converted sample of each of the first sources, for
+    programs.
 
     `slots`: worker processes that share it. `transforms`: those that the job names. Fields are only
     ever added.
@@ -83,7 +84,7 @@ def dry_run_json(
 
 
 def dry_run_text(job: LoadJob, slots: int, transforms: tuple[Transform, ...] = ()) -> str:
-    """The same for people."""
+    """Return what the load would do, for people; arguments as for `dry_run_json`."""
     plan = dry_run_json(job, slots, transforms)
     through = f"through {' and '.join(plan['transforms'])} " if plan["transforms"] else ""
     only = f" where {plan['where']}" if plan["where"] else ""
@@ -158,7 +159,7 @@ def _sample_json(
 def _results(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...]
 ) -> Iterator[dict[str, str]]:
-    """The first rows that transforms give, by column."""
+    """Yield the first rows that the transforms produce, by column."""
     from producer.plan.transforms import first_records
     from ringhaul.transform.chain import Chain
 
@@ -188,7 +189,8 @@ def _sample_lines(shown: dict[str, Any], *, transforms: bool, where: bool) -> It
 
 
 def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position | None:
-    """Where the records that are wanted of a source begin, or shortly before; None: none is."""
+    """Return the position of a source's first wanted record, or one shortly before it; None if no
+    record is wanted."""
     for unit in counted.units:
         if unit.source == index:
             return Position(unit.offset_bytes, unit.first_ordinal, unit.first_line)
@@ -197,7 +199,7 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
         return None
     if source.format == "parquet" and not parquet_metadata(source.file).num_row_groups:
         return None
-    # Which of the records of a later one are wanted is not known without counting those before.
+    # For later sources it would be necessary to count the records of the earlier ones.
     ordinal = job.ordinal_first if index else 0
     return Position(source.start_offset_bytes, ordinal, source.start_line)
 
@@ -205,7 +207,7 @@ def _wanted_start(job: LoadJob, index: int, counted: CountedUnits) -> Position |
 def sample(
     job: LoadJob, source: LoadSource, start: Position, transforms: tuple[Transform, ...] = ()
 ) -> list[Part]:
-    """What would become of the records of the first block from `start` on that has wanted ones."""
+    """Convert the records of the first block from `start` on that has wanted records."""
     encoder = RowEncoder(job, source, transforms)
     blocks = read_records(source, job, start, TO_THE_END, SAMPLE_BYTES)
     for block in islice(blocks, SAMPLE_BLOCKS_MAX):

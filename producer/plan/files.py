@@ -1,4 +1,4 @@
-"""First looks into source files, several at once."""
+"""Read the beginnings of source files, several at once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from ringhaul.storage.access import is_url
 T = TypeVar("T")
 
 
-#: Files behind URLs that are looked at side by side: a thousand of them take some 10 s, not 200.
+#: Files behind URLs that are read at the same time: a thousand take some 10 s instead of 200.
 REMOTE_AT_ONCE = 16
 
 
-#: Read at a time to see whether a file holds a record at all.
+#: Bytes read at a time to find out whether a file has any record.
 LOOK_BYTES = 64 * 1024
 
 
 def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> list[T]:
-    """What `work` makes of each file, in order. Behind URLs several at once: each waits long."""
+    """Return the results of `work` for each file, in order. Files behind URLs, which mean waiting,
+    are processed several at once."""
     if not any(is_url(file.path) for file in files):
         return [work(file) for file in files]
     with ThreadPoolExecutor(REMOTE_AT_ONCE) as pool:
@@ -35,9 +36,9 @@ def each_file(files: Sequence[SourceFile], work: Callable[[SourceFile], T]) -> l
 
 
 def first_block(file: SourceFile, dialect: CsvDialect) -> Block:
-    """The first records of a text file, or what begins as one.
+    """Return the first records of a text file, or a block that begins with one.
 
-    Raises `SourceEmpty` if there are none, and `UsageError` for what is no text.
+    Raises `SourceEmpty` if there are none, and `UsageError` if the file is not text.
     """
     with open_whole(file, dialect) as stream:
         block = next(read_blocks(stream, dialect, block_bytes=LOOK_BYTES, start=START), None)
@@ -51,7 +52,7 @@ def first_block(file: SourceFile, dialect: CsvDialect) -> Block:
 
 
 def _refuse_columns(request: LoadRequest, file: SourceFile, has: str) -> None:
-    # A transform gets the same fields of every record, and JSON Lines may not say which.
+    # A transform gets the same fields of every record; JSON Lines may not name them.
     columns = () if request.transforms and has.startswith("a name") else request.columns
     for option, given in (("columns", columns), ("no-header", not request.header)):
         if given:

@@ -1,4 +1,4 @@
-"""Plan a JSON Lines source: which members there are, and the columns that they fill."""
+"""Plan a JSON Lines source: its members, and the columns that they fill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringhaul.sources.source import SourceFile
 
 
 def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
-    """A source of JSON Lines: its fields are whatever may be named in it."""
+    """Plan a JSON Lines source. Its fields are all that the mapping may name."""
     _refuse_columns(request, file, "a name with each value")
     dialect = line_dialect(request.dialect)
     block = first_block(file, dialect)
@@ -56,11 +56,12 @@ def plan_jsonl(request: LoadRequest, file: SourceFile, table: TableSchema) -> Lo
 
 
 def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None:
-    """Raise `UsageError` for a field with write times or TTLs that no file of JSON Lines has in its
-    first records: a name that is misspelt would be null in all of them. One file that has it will
-    do, as writers leave out what is null; every file of another format was found to have it.
+    """Raise `UsageError` for a field with write times or TTLs that no JSON Lines file has in its
+    first records: a misspelt name would be null in all of them. One file that has it is enough,
+    since writers leave out nulls; for files of other formats this was checked before.
 
-    The same for a field of --mapping that has the like of its name beside it; others may be rare.
+    Does the same for a field of --mapping that is missing while a similar name exists; other
+    missing fields may just be rare.
     """
     wanted = {source.timestamp_field for source in sources} | {s.ttl_field for s in sources}
     mapped = () if request.transforms else tuple(request.mapping)
@@ -91,7 +92,7 @@ def refuse_misspelt(request: LoadRequest, sources: Sequence[LoadSource]) -> None
 
 
 def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
-    """`_names_of`. Raises `UsageError` if there are none."""
+    """Return `_names_of` a block. Raises `UsageError` if there are none."""
     names = _names_of(block, dialect)
     if not names:
         raise UsageError(
@@ -101,13 +102,14 @@ def _names_in(block: Block, file: SourceFile, dialect: CsvDialect) -> list[str]:
 
 
 def _names_of(block: Block, dialect: CsvDialect) -> list[str]:
-    """The names that stand in the records of a block, in the order in which they come up."""
+    """Return the names of members in the records of a block, in the order of their first
+    occurrence."""
     names: dict[str, None] = {}
     for text in record_texts(block, dialect):
         try:
             names |= dict.fromkeys(dict(parse_json(text)))
         except (ValueError, TypeError):
-            continue  # a reject, once it is read
+            continue  # it becomes a reject when a worker reads it
     return list(names)
 
 
@@ -118,7 +120,7 @@ def _check_first(
     file: SourceFile,
     table: TableSchema,
 ) -> None:
-    """Refuse a file whose first record, `text`, shows that all of it is something else."""
+    """Refuse a file whose first record, `text`, shows that the file is of another kind."""
     if text.lstrip()[:1] == b"[":
         raise UsageError(
             f"{file.path}: begins with [, as a JSON array does; JSON Lines are wanted, one object "

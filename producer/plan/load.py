@@ -1,6 +1,6 @@
-"""From a request to a `LoadJob`: sources, headers, mapping, timestamps.
+"""Plan a `LoadJob` from a request: sources, headers, mapping, timestamps.
 
-Everything that can be wrong is found here, before the job exists and before any row is written.
+All errors that can be found early are found here, before the job exists and any row is written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 UNIT_BYTES_MIN = 1 << 20
 UNIT_BYTES_MAX = 64 << 20
 UNITS_PER_SLOT = 4
-#: What a unit takes at its share of `--rate`: what is done again when its worker is stopped. A load
+#: Duration of a unit at its share of `--rate`; so much is repeated if its worker is stopped. A load
 #: of a day by 16 processes is 11,520 such units, about 1 MB of the ledger (ADR 0014).
 UNIT_PACED_S = 120
 UNIT_BYTES_PACED_MIN = 16 << 10
@@ -45,7 +45,7 @@ def plan_load(
 ) -> LoadJob:
     """Plan the job of a request. Raises `UsageError` or `ClusterError` for what cannot work.
 
-    `request`: one that `check_request` has let pass.
+    `request`: checked by `check_request`.
     """
     metadata = session.cluster.metadata
     table = find_table(metadata, request.keyspace, request.table)
@@ -94,13 +94,14 @@ def _transforms(request: LoadRequest, settings: Settings) -> tuple[Transform, ..
     """Load the transforms. Raises `UsageError` for one that this host does not allow."""
     if not request.transforms:
         return ()
-    from producer.plan.transforms import plan_transforms  # what most loads do not need to import
+    from producer.plan.transforms import plan_transforms  # most loads do not need it
 
     return plan_transforms(request.transforms, settings)
 
 
 def _check_where(job: LoadJob) -> None:
-    """Raise `UsageError` for a condition that the records of some source cannot answer."""
+    """Raise `UsageError` for a condition that cannot be evaluated for the records of some
+    source."""
     from ringhaul.records.condition import record_condition
 
     for mapping in {source.mapping for source in job.sources}:
@@ -110,10 +111,11 @@ def _check_where(job: LoadJob) -> None:
 def unit_bytes_auto(
     total_bytes: int, slots: int, *, records_count: int = 0, rows_per_s: int = 0
 ) -> int:
-    """Unit size so that every worker process gets several units and none lasts for minutes.
+    """Return a unit size that gives every worker process several units, none of which takes
+    minutes.
 
-    `records_count`: about how many there are. `rows_per_s`: the limit on the job, which its worker
-    processes share; 0: none.
+    `records_count`: estimated number of records. `rows_per_s`: the job's limit, which its worker
+    processes share; 0 if there is none.
     """
     size = min(max(total_bytes // (UNITS_PER_SLOT * slots), UNIT_BYTES_MIN), UNIT_BYTES_MAX)
     if not rows_per_s:
@@ -124,7 +126,7 @@ def unit_bytes_auto(
 
 
 def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
-    """About how many records a source holds."""
+    """Estimate how many records a source has."""
     if source.format == "parquet":
         rows_count = int(parquet_metadata(source.file).num_rows)
         return Estimate(rows_count, rows_count)
@@ -132,10 +134,11 @@ def _estimate(source: LoadSource, dialect: CsvDialect) -> Estimate:
 
 
 def _base_us(request: LoadRequest, records_max: int) -> int:
-    """The row timestamp of the first record.
+    """Return the row timestamp of the first record.
 
-    Without --timestamp, as far before now as there may be records: the last one is then not
-    later than the job's start, and never beats what an application writes from now on.
+    Without --timestamp, it is as many microseconds before now as there may be records: so the last
+    one is not later than the job's start, and never wins over what an application writes from now
+    on.
     """
     if request.timestamp is None:
         return time.time_ns() // 1000 - records_max

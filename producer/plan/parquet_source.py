@@ -1,4 +1,4 @@
-"""Plan a Parquet source: its columns, and those of the table that they fill."""
+"""Plan a Parquet source: its columns, and the table's columns that they fill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringhaul.sources.source import SourceFile
 
 
 def plan_parquet(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
-    """A Parquet file, whose columns have names and types."""
+    """Plan a Parquet source, whose columns have names and types."""
     _refuse_columns(request, file, "the names of its columns")
     try:
         with open_parquet(file) as opened:
@@ -66,7 +66,7 @@ def _columns_of(
     file: SourceFile,
     table: TableSchema,
 ) -> tuple[tuple[str, str], ...]:
-    """Which column of a Parquet file goes into which of the table."""
+    """Return which column of a Parquet file fills which column of the table."""
     if request.by_name:
         return find_fields(names, table, source=file.path)
     known, skip = table.column_names, request.skip_columns

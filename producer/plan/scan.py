@@ -1,6 +1,6 @@
-"""From a request to the SELECT and the units of a read job.
+"""Plan the SELECT and the units of a reading job from a request.
 
-Everything that can be wrong is found here, before the job exists and before a row is read.
+All errors that can be found early are found here, before the job exists and any row is read.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ringhaul.scan.ring import read_estimates, read_ring
 if TYPE_CHECKING:
     from ringhaul.query.select import Select
 
-#: Units for each worker process at least, so that none is idle at the end for long.
+#: Minimum number of units per worker process, so that none is idle for long at the end.
 UNITS_PER_SLOT = 4
-#: Data of a unit, as the server's estimates have it: seconds of work.
+#: Data of a unit by the server's estimates: a few seconds of work.
 UNIT_BYTES = 64 << 20
-#: Partitions that one unit looks up at most.
+#: Maximum number of partitions that one unit looks up.
 KEYS_PER_UNIT_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """A SELECT that can be answered."""
+    """A SELECT that can be run."""
 
     table: TableSchema
     sql: str
@@ -44,19 +44,19 @@ class Read:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the result's columns."""
+        """Names of the result's columns."""
         return self.table.column_names if self.select is None else self.select.names
 
     @property
     def types(self) -> tuple[CqlType, ...]:
-        """Of the result's columns."""
+        """Types of the result's columns."""
         if self.select is None:
             return tuple(self.table.types.values())
         return self.select.types
 
     @property
     def type_texts(self) -> tuple[str, ...]:
-        """Of the result's columns: as the schema has them, or of what the server computes."""
+        """Types of the result's columns as text: from the schema, or as computed by the server."""
         if self.select is None:
             return tuple(self.table.type_of(name) for name in self.names)
         fetches = [item.scalar.column for item in self.select.items]
@@ -67,8 +67,8 @@ class Read:
 
 
 def read_select(session: Session, wanted: Wanted) -> Read:
-    """Raises `QueryError` or `UsageError` for what cannot be read, or not at the session's
-    consistency; `ClusterError` for a table that is not there."""
+    """Analyse what is to be read. Raises `QueryError` or `UsageError` for what cannot be read at
+    all or at the session's consistency level, and `ClusterError` for a missing table."""
     read = _read(session, wanted)
     refuse_local(session, read.table)
     check_consistency(session, read.table.keyspace, Use(writes=False))
@@ -76,8 +76,8 @@ def read_select(session: Session, wanted: Wanted) -> Read:
 
 
 def refuse_local(session: Session, table: TableSchema) -> None:
-    """Raise `UsageError` for a table of which each node of several has one of its own: ranges are
-    read from any node, and the rows would be a mixture."""
+    """Raise `UsageError` for a table that differs from node to node: ranges are read from any node,
+    so the result would be a mixture."""
     metadata = session.cluster.metadata
     keyspace = metadata.keyspaces[table.keyspace]
     local = keyspace.virtual or isinstance(keyspace.replication_strategy, LocalStrategy)
@@ -104,14 +104,15 @@ def _read(session: Session, wanted: Wanted) -> Read:
 
 
 def plan_units(session: Session, read: Read, slots: int) -> list[str]:
-    """The token ranges of each unit, in token order; none if it is known that no row is wanted.
+    """Return the token ranges of each unit, in token order; an empty list if it is certain that no
+    row matches.
 
     Raises `ClusterError` as `read_ring` does.
     """
     table = read.table
     where = None if read.select is None else read.select.where
     bounds = FULL_RING
-    ring = read_ring(session, table.keyspace)  # which refuses other tokens than Murmur3's
+    ring = read_ring(session, table.keyspace)  # refuses partitioners other than Murmur3
     if where is not None:
         if where.nothing:
             return []
@@ -130,7 +131,7 @@ def plan_units(session: Session, read: Read, slots: int) -> list[str]:
 
 
 def _key_units(tokens: Sequence[int], slots: int) -> list[str]:
-    """A range of one token for each partition, spread over the units."""
+    """Return one range of a single token for each partition, spread over the units."""
     each = max(1, min(-(-len(tokens) // (UNITS_PER_SLOT * slots)), KEYS_PER_UNIT_MAX))
     parts = (tokens[first : first + each] for first in range(0, len(tokens), each))
     return [pack_ranges(TokenRange(token - 1, token) for token in part) for part in parts]
@@ -139,7 +140,7 @@ def _key_units(tokens: Sequence[int], slots: int) -> list[str]:
 def _tokens_of(
     session: Session, table: TableSchema, keys: Sequence[tuple[object, ...]]
 ) -> list[int]:
-    """The tokens of partition keys, ascending, each once."""
+    """Return the tokens of partition keys, ascending, without duplicates."""
     names = [quote_identifier(name) for name in table.partition_key]
     prepared = session.prepare(
         f"SELECT {names[0]} FROM {_table_text(table)} "
@@ -150,7 +151,7 @@ def _tokens_of(
 
 
 def table_of(session: Session, wanted: Wanted) -> TableSchema:
-    """The table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
+    """Return the table that --keyspace and --table name. Raises `UsageError` or `ClusterError`."""
     return find_table(session.cluster.metadata, *table_names(wanted.table, wanted.keyspace))
 
 
@@ -159,7 +160,7 @@ def _select_text(table: TableSchema, wanted: Wanted) -> str:
     if wanted.where:
         from ringhaul.query.where import parse_where
 
-        parse_where(wanted.where, table)  # refuses what is more than a condition
+        parse_where(wanted.where, table)  # refuses more than a condition
     if wanted.counts:
         items, tail = _count_items(table, wanted)
     condition = f" WHERE {_condition(wanted.where, tail)}\n" if wanted.where else ""
@@ -167,8 +168,8 @@ def _select_text(table: TableSchema, wanted: Wanted) -> str:
 
 
 def _condition(text: str, tail: str) -> str:
-    """The condition as given. In front of a `tail`: without the semicolon, the ALLOW FILTERING or
-    the comment that it may end with."""
+    """Return the condition as given. In front of a `tail`, without a semicolon, ALLOW FILTERING or
+    a comment at its end."""
     if not tail:
         return text
     from ringhaul.query.sql import parse_condition, spelt
@@ -178,7 +179,7 @@ def _condition(text: str, tail: str) -> str:
 
 
 def _count_items(table: TableSchema, wanted: Wanted) -> tuple[list[str], str]:
-    """What a count selects, and what follows its WHERE."""
+    """Return the SELECT list of a count, and what follows its WHERE."""
     key = [quote_identifier(name) for name in table.partition_key]
     if wanted.top:
         names = ("count", "rows", *(f"rows_{number}" for number in range(2, len(key) + 2)))

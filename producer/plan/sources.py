@@ -1,6 +1,6 @@
-"""The sources of a load that are no CSV: what their fields are, and into which columns they go.
+"""Plan the sources of a load: their fields, and the columns that these fill.
 
-Like a CSV header, names and types are looked at when the load is planned.
+Headers, names and types are read when the load is planned.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from ringhaul.records.mapping import (
 from ringhaul.sources.files import open_whole
 from ringhaul.sources.source import SourceFile
 
-#: What usually stands between fields, and how it is given.
+#: Usual delimiters, and how they are written on a command line.
 _DELIMITERS = {"\t": "\\t", ";": ";", "|": "|", ",": ","}
 
 
 def plan_sources(
     request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
 ) -> list[LoadSource | None]:
-    """A source for each file; None: one without a record among others, as sets of parts have them.
+    """Return a source for each file; None for one without any record, which sets of part files may
+    contain.
 
     Raises `SourceEmpty` if none of them has a record.
     """
@@ -60,10 +61,10 @@ def with_empty(
     planned: Sequence[LoadSource | None],
     sources: Sequence[LoadSource],
 ) -> tuple[LoadSource, ...]:
-    """`sources` and, at their places, those of `planned` that are None.
+    """Return `sources` and, at their places, those of `planned` that are None.
 
-    A file without a record says nothing of fields: it has those of another one, as workers prepare
-    the statement of a source before they read it.
+    A file without records says nothing about its fields. It gets those of another file, because
+    workers prepare the statement of a source before they read it.
     """
     others = iter(sources)
     like = replace(sources[0], start_offset_bytes=0, start_line=1)
@@ -76,7 +77,7 @@ def with_empty(
 
 
 def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> LoadSource:
-    """One source's fields and mapping, and where its records begin."""
+    """Plan one source: its fields, its mapping, and where its records start."""
     file_format = format_of(file.path, request.file_format)
     if file_format == "jsonl":
         return plan_jsonl(request, file, table)
@@ -89,14 +90,14 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
     else:
         first_block(file, request.dialect)
     if request.transforms:
-        mapping: tuple[tuple[str, str], ...] = ()  # of what comes out of them
+        mapping: tuple[tuple[str, str], ...] = ()  # the mapping is about their results
         row = NO_ROW_FIELDS
         if not fields:
             raise UsageError(
                 f"{file.path}: --transform with --no-header needs --columns, the fields' names"
             )
     else:
-        # Like COPY, a file without a header and without --columns has the table's columns.
+        # As in COPY, a file without a header and without --columns has the table's columns.
         fields = fields or [c for c in table.column_names if c not in request.skip_columns]
         row = request.row_fields(fields, file.path)
         if request.by_name:
@@ -126,17 +127,17 @@ def plan_source(request: LoadRequest, file: SourceFile, table: TableSchema) -> L
 def _read_fields(
     request: LoadRequest, file: SourceFile, table: TableSchema
 ) -> tuple[Sequence[str], Position]:
-    """The fields of a file with a header, and where its records begin."""
+    """Return the fields of a file with a header, and where its records start."""
     try:
         with open_whole(file, request.dialect) as stream:
             names, start = read_header(stream, request.dialect)
-        # Whoever says which fields there are, or by --mapping which are loaded, needs no other
-        # name; a transform gets all fields by their names.
+        # A command that lists the fields, or by --mapping those to load, need not name the others;
+        # a transform gets all fields by their names.
         by_name = request.by_name or request.mapping
         if not request.columns and (request.transforms or not by_name):
             check_names(names, () if request.transforms else request.skip_columns)
     except SourceMissing:
-        raise  # names the file itself
+        raise  # its message names the file
     except UsageError as error:
         raise type(error)(f"{file.path} {error}") from error
     fields = request.columns or names
@@ -151,9 +152,9 @@ def _read_fields(
 
 
 def _check_delimiter(request: LoadRequest, file: SourceFile, name: str) -> None:
-    """Refuse a header that is one field as the delimiter is another one."""
+    """Refuse a header that is a single field because it has another delimiter."""
     if request.transforms or {name, "0"} & set(request.mapping) or len(request.columns) == 1:
-        return  # the one field is what is wanted
+        return  # a single field is expected
     for character, spelt in _DELIMITERS.items():
         if character in name:
             raise UsageError(

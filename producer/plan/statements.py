@@ -28,8 +28,8 @@ from ringhaul.statements.job import SpanUnit
 from ringhaul.statements.parameter_ranges import Span
 from tasks.connect import cluster_config
 
-#: Bounds of a unit: of a file in bytes, of ranges in rows. Small, since a unit that must not be
-#: done twice is in doubt as a whole when its worker dies.
+#: Bounds of a unit: bytes of a file, rows of ranges. Small, because a unit that must not be
+#: repeated is in doubt as a whole if its worker dies.
 UNIT_BYTES = (64 << 10, 4 << 20)
 
 
@@ -41,17 +41,17 @@ UNITS_PER_SLOT = 4
 
 @dataclass(frozen=True, kw_only=True)
 class StatementFacts:
-    """What `lookup` and `exec` differ in."""
+    """The facts in which `lookup` and `exec` differ."""
 
     kind: JobKind
-    markers: tuple[tuple[str, str], ...]  #: name and CQL type of each
+    markers: tuple[tuple[str, str], ...]  #: name and CQL type of each marker
     result: tuple[tuple[str, CqlType], ...]
-    never_null: tuple[str, ...] = ()  #: of the result, as far as the schema tells
+    never_null: tuple[str, ...] = ()  #: columns of the result, as far as the schema shows
     user_types: tuple[tuple[str, Fields], ...] = ()
     facts: Mapping[str, Any]  #: further fields of the `StatementJob`
     target: str
-    keyspace: str | None = None  #: of an exec, if it is known: where its rows are
-    dated: bool = False  #: rows are written, at times that are fixed
+    keyspace: str | None = None  #: of an exec, if known: the table of its rows
+    dated: bool = False  #: rows are written, at fixed times
     nulls: str = "tombstone"  #: see `LoadJob`: how a field without a value is bound
 
 
@@ -62,7 +62,7 @@ def values_job(
     spans: Sequence[Span],
     slots: int,
 ) -> LoadJob:
-    """The rows of values, as a load of them into a table of the markers would be."""
+    """Return the rows of values as a load into a table whose columns are the markers."""
     names = [name for name, _ in facts.markers]
     if spans and sorted(span.name for span in spans) != sorted(names):
         raise UsageError(
@@ -94,7 +94,7 @@ def values_job(
 def _planned(
     request: LoadRequest, files: Sequence[SourceFile], table: TableSchema
 ) -> tuple[LoadSource, ...]:
-    """The files, as a load would read them; none where the values are those of ranges."""
+    """Plan the files as a load would; an empty tuple if the values are those of ranges."""
     if not files:
         return ()
     planned = plan_sources(request, files, table)
@@ -102,14 +102,15 @@ def _planned(
 
 
 def nullable_names(facts: StatementFacts) -> list[str]:
-    """Names of the answers' columns; none where the one that there is always has a value."""
+    """Return the names of the answers' columns; none if the only one always has a value."""
     names = [name for name, _ in facts.result]
     return [] if len(names) == 1 and names[0] in facts.never_null else names
 
 
 def never_null_names(statement: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of an exec's answers that always have a value: a whole row as JSON, a count, whether
-    a condition held, and `names`, of markers and of the key. AS may give their names to others."""
+    """Return the columns of an exec's answers that always have a value: a whole row as JSON, a
+    count, whether a condition held, and `names`, of markers and of the key. AS may give their names
+    to others."""
     if re.search(r"\bas\b", statement, re.IGNORECASE):
         return ()
     counts = ("count",) if re.search(r"\bcount\s*\(", statement, re.IGNORECASE) else ()
@@ -126,9 +127,9 @@ def _between(size: int, bounds: tuple[int, int]) -> int:
 
 
 def first_timestamp_us(facts: StatementFacts) -> int:
-    """The write timestamp of the first row: from now on, as that of any statement, so that it wins
-    over what was written before. No worker writes so many rows a second that a later one's, 1 us
-    after that before it, would be in the future. 0: the server's time."""
+    """Return the write timestamp of the first row: now, as for any statement, so that it wins over
+    earlier writes. Each later row is 1 us later; no worker writes so fast that these times would
+    lie in the future. 0: the server's time."""
     fixed = facts.dated and facts.facts.get("repeatable", True)
     return time.time_ns() // 1000 if fixed else 0
 
@@ -142,15 +143,15 @@ def prepare_statement(session: Session, loaded: Loaded, text: str) -> Statement:
 
 
 def refuse_same_names(names: Sequence[str]) -> None:
-    """Raise `UsageError` for answers of which two columns have one name: no JSON object and no
-    Parquet file can have both."""
+    """Raise `UsageError` for answers with two columns of one name, which neither a JSON object nor
+    a Parquet file can have."""
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two columns of the answers are called {name!r}: name one with AS")
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Markers by their names; the second `day` of a statement is `day_2`."""
+    """Return the markers' names; the second `day` of a statement is `day_2`."""
     found: list[str] = []
     for name in names:
         count = sum(other == name for other in names[: len(found)])

@@ -1,7 +1,8 @@
-"""What transforms make of the records of each source, looked at before a load begins.
+"""Run the transforms on the first records of each source before a load starts, to find out which
+columns they produce.
 
-The functions run here as they will in the workers, on the first records of each kind of source: so
-a command whose host does not allow them, or whose columns go nowhere, ends before a row is written.
+They run here as they will in the workers: so a command whose host does not allow them, or whose
+results fit no column, ends before any row is written.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ from ringhaul.transform.loading import check_names
 from ringhaul.units.reading import parquet_metadata, read_records
 from tasks.transforms import transforms_of
 
-#: Bytes read in search of a record that can be read and that the job wants.
+#: Bytes read to find a record that is readable and wanted.
 BLOCKS_MAX = 1600
 
 
 @prints_to_stderr()
 def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform, ...]:
-    """The transforms of these names. Raises `SetupUnusable` for what this host does not allow."""
+    """Load the transforms of these names. Raises `SetupUnusable` for what this host does not
+    allow."""
     check_names(names)
     try:
         return transforms_of(settings, names)
@@ -51,9 +53,10 @@ def plan_transforms(names: Sequence[str], settings: Settings) -> tuple[Transform
 
 @prints_to_stderr()
 def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform, ...]) -> LoadJob:
-    """The job, each source of which knows what its transforms give and where that goes.
+    """Return the job with the transforms' results known for each source: their names and where they
+    go.
 
-    Raises `UsageError` where nothing comes of the first records, or what has no column.
+    Raises `UsageError` if nothing comes of the first records, or if a result has no column.
     """
     kinds = [(source.format, source.fields, _types(source)) for source in job.sources]
     alike: dict[Any, list[LoadSource]] = {}
@@ -77,7 +80,8 @@ def with_results(job: LoadJob, request: LoadRequest, transforms: tuple[Transform
 
 
 def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, pa.RecordBatch]:
-    """The first of the sources that has a record, with its first ones; none has: the first."""
+    """Return the first source that has a record, with its first records; if none has, the first
+    source."""
     examples = ((source, first_records(job, source)) for source in sources)
     empty = next(examples)
     if empty[1].num_rows:
@@ -88,10 +92,10 @@ def _example(job: LoadJob, sources: Sequence[LoadSource]) -> tuple[LoadSource, p
 def first_records(
     job: LoadJob, source: LoadSource, wanted_from: Position | None = None
 ) -> pa.RecordBatch:
-    """The first records of a source as a transform gets them; those that cannot be read are not
-    among them.
+    """Return the first records of a source as a transform gets them, without those that cannot be
+    read.
 
-    `wanted_from`: the first from there on that the job asks for, and not those it passes over.
+    `wanted_from`: returns the first record at or after a given one that the job wants.
     """
     if source.format != "parquet" or parquet_metadata(source.file).num_row_groups:
         start = wanted_from or Position(source.start_offset_bytes, 0, source.start_line)
@@ -111,7 +115,7 @@ def _with_result(
     request: LoadRequest,
     transforms: tuple[Transform, ...],
 ) -> LoadSource:
-    """The source with what comes of `batch`, its first records."""
+    """Return the source with the result of `batch`, its first records."""
     if RECORD in source.fields:
         raise UsageError(
             f"{source.file.path}: a field is named {RECORD}, as the column is by which transforms "
@@ -120,7 +124,7 @@ def _with_result(
     chain = Chain(transforms, declared_columns(transforms))
     try:
         pieces, errors = chain.apply(batch)
-        if not pieces and not errors:  # all are left out by one of several
+        if not pieces and not errors:  # one of several transforms leaves out all records
             pieces, _ = chain.apply(batch.slice(0, 0))
     except TransformError as error:
         raise UsageError(f"{source.file.path}: {error}") from error
@@ -181,7 +185,7 @@ def _check_types(columns: Mapping[str, Any], source: LoadSource, table: TableSch
 
 
 def _types(source: LoadSource) -> pa.Schema | None:
-    """The types of the fields; None: all are text."""
+    """Return the types of the fields; None if all are text."""
     return _schema(source) if source.format == "parquet" else None
 
 

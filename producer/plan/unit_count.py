@@ -1,4 +1,4 @@
-"""How many units a load has: counted at its beginning, and beyond that reckoned from sizes."""
+"""Count the units of a load: exactly for its beginning, and estimated from sizes beyond that."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ringhaul.formats.split import Block
 from ringhaul.records.job import ORDINAL_END, LoadJob, LoadSource
 from ringhaul.records.unit import LoadUnit
 
-#: Some 0.1 s of splitting; of what is behind URLs, a second or so.
+#: Takes some 0.1 s to split, and about a second behind URLs.
 READ_BYTES_MAX = 32 * 2**20
 COUNTED_MAX = 10_000
 
 
 @dataclass(frozen=True)
 class CountedUnits:
-    """The first units of a job."""
+    """The units at the beginning of a job."""
 
     units: list[LoadUnit]
     all_of_them: bool
-    total: int  #: all units; where not all are counted, about so many
+    total: int  #: number of all units; an estimate if not all were counted
 
 
 class _Enough(Exception):
-    """As much is read as a count is worth."""
+    """As much was read as a count is worth."""
 
 
 def count_units(job: LoadJob) -> CountedUnits:
-    """The units in the first `READ_BYTES_MAX` of a job's text, decoded, and at most `COUNTED_MAX`.
+    """Return the units in the first `READ_BYTES_MAX` of a job's text, decoded; at most
+    `COUNTED_MAX`.
 
     Raises as `split_sources` does.
     """
@@ -63,7 +64,7 @@ def _total(job: LoadJob, units: list[LoadUnit]) -> int:
         if last is not None and index == last.source:
             if source.file.whole:
                 continue
-            if source.format == "parquet":  # whose offsets are numbers of row groups
+            if source.format == "parquet":  # its offsets are numbers of row groups
                 done_bytes = sum(unit.length_bytes for unit in units if unit.source == index)
             else:
                 done_bytes = last.offset_bytes + last.length_bytes
@@ -73,7 +74,7 @@ def _total(job: LoadJob, units: list[LoadUnit]) -> int:
 
 
 def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[LoadUnit]) -> int:
-    """About how many units there are in the bytes of a source that are left."""
+    """Estimate the number of units in the remaining bytes of a source."""
     if source.file.whole:
         return 1
     unit_bytes = job.unit_bytes
@@ -84,7 +85,7 @@ def _units_in(job: LoadJob, source: LoadSource, left_bytes: int, units: list[Loa
 
 
 def _first_block(job: LoadJob) -> Block | None:
-    """The first records of the first source of text that has any."""
+    """Return the first records of the first text source that has any."""
     for source in job.sources:
         if source.format != "parquet" and not source.file.whole:
             with suppress(SourceEmpty):
@@ -93,7 +94,8 @@ def _first_block(job: LoadJob) -> Block | None:
 
 
 def _wanted_max(job: LoadJob) -> int:
-    """About how many units hold as many records as are wanted, by the first ones of the input."""
+    """Estimate how many units hold as many records as are wanted, from the first records of the
+    input."""
     source = job.sources[0]
     if job.ordinal_end == ORDINAL_END or source.format == "parquet" or source.file.whole:
         return ORDINAL_END

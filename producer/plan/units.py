@@ -11,12 +11,12 @@ from ringhaul.records.job import LoadJob, LoadSource
 from ringhaul.records.unit import TO_THE_END, UNCOUNTED, LoadUnit
 from ringhaul.units.reading import open_records, parquet_metadata
 
-#: Bytes of a whole file that are counted between two looks at whether the job has ended.
+#: Bytes of a whole file that are counted between two checks whether the job has ended.
 COUNT_BYTES = 16 * 2**20
 
 
 class _Stopped(Exception):
-    """The job has ended, and its units are of no use."""
+    """The job has ended, and its units are not needed any more."""
 
 
 def split_sources(
@@ -24,12 +24,12 @@ def split_sources(
     stopped: threading.Event | None = None,
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[LoadUnit]:
-    """All units of a job in order, as they are found.
+    """Yield all units of a job in order, as they are found.
 
-    A compressed file is one unit. It is only read here when a later file needs to know the
-    number of its records, and its unit is handed out before that. Such a read ends by an exception
-    when `stopped` is set. `on_read` gets the number of decoded bytes of each read;
-    what it raises ends the splitting.
+    A compressed file is one unit. It is read here only if a later file needs the number of its
+    records, and its unit is yielded before that. An exception ends such a read when `stopped` is
+    set. `on_read` gets the number of decoded bytes of each read; an exception from it ends the
+    splitting.
     """
     ordinal = 0
     last = len(job.sources) - 1

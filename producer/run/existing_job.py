@@ -1,9 +1,8 @@
-"""`--job-id`: a command that is safe to repeat. An existing job of this id is continued.
+"""`--job-id`: makes a command safe to repeat, because it continues an existing job of this id.
 
-A schedule, cron or a container that is started again cannot know whether the command before was
-killed before or after it made its job. With an id of their own they need not know: the second
-command follows the job, runs what is missing of one that failed, or reports the end of one that is
-over.
+A schedule, a cron job or a restarted container cannot know whether an earlier attempt created its
+job before it was killed. With a job id it does not need to: the second command follows a running
+job, runs what a failed one lacks, or reports how an ended one ended.
 """
 
 from __future__ import annotations
@@ -34,20 +33,21 @@ Options = TypeVar("Options", bound=JobOptions)
 
 
 def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options], int]) -> int:
-    """Run a command, or continue the job of its `--job-id`; the exit code. `kind`: of its job."""
+    """Run `command`, or continue the job of its `--job-id`; return the exit code. `kind`: of its
+    job."""
     if options.job_id is None:
         return command(options)
     from ringhaul.ledger.keys import job_key
     from ringhaul.ledger.reading import JobTaken
 
-    job_key(options.job_id, "meta")  # refuses what is no job's id
+    job_key(options.job_id, "meta")  # raises for an invalid id
     if options.dry_run:
         return command(options)
     code, adopted = _continue(options, kind)
     if code is None:
         try:
             return command(replace(options, adopted=adopted))
-        except JobTaken:  # by a command that did the same at the same time
+        except JobTaken:  # another command created it in the meantime
             code, adopted = _continue(options, kind)
             if code is None:
                 raise
@@ -55,8 +55,8 @@ def run_or_continue(options: Options, kind: JobKind, command: Callable[[Options]
 
 
 def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
-    """The exit code, after the job was gone on with; None: it is to be services. And whether it is
-    there, its units not all handed out."""
+    """Continue the job of this id. Return the exit code, or None if the command itself has to run;
+    and whether the job then exists already, with some of its units missing."""
     from producer.request.conflicts import refuse_workers_of_others
     from producer.request.output import STDOUT
     from producer.request.result_output import check_result_output, result_output
@@ -71,7 +71,7 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
     assert job_id is not None
     if not (isinstance(options, RowsOutput) and options.output == STDOUT):
         refuse_workers_of_others(loaded, options)
-    if isinstance(options, ResultPlace):  # whatever its job has come to, the result is printed
+    if isinstance(options, ResultPlace):  # it is printed whatever the job's state
         check_result_output(result_output(options), options)
     with ledger_of(loaded) as ledger:
         try:
@@ -94,8 +94,8 @@ def _continue(options: JobOptions, kind: JobKind) -> tuple[int | None, bool]:
 
 
 def _refuse_other(options: JobOptions, status: JobStatus) -> None:
-    """Raise `UsageError` if the job of this id does something else: its end would be taken for that
-    of this request."""
+    """Raise `UsageError` if the job of this id does something else: its outcome would be reported
+    as that of this request."""
     from producer.request.fingerprint import FINGERPRINT_LABEL, differences
 
     was = status.labels.get(FINGERPRINT_LABEL)
@@ -108,8 +108,8 @@ def _refuse_other(options: JobOptions, status: JobStatus) -> None:
 
 
 def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
-    """Raise `UsageError` for a job that is complete and gave its rows to the standard output of the
-    command that began it: to say that it is would leave the one of this command empty."""
+    """Raise `UsageError` for a complete job that wrote its rows to the standard output of an
+    earlier command: reporting success here would leave this command's output empty."""
     from ringhaul.ledger.states import JobState
     from tasks.kinds import job_of
 
@@ -124,7 +124,7 @@ def _refuse_gone_rows(ledger: Ledger, status: JobStatus) -> None:
 
 
 def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
-    """Run what is missing of a job, or follow it while others do."""
+    """Run what is missing of a job, or follow it while others do; return the exit code."""
     from producer.request.output import STDOUT
     from producer.run.resume import run_resume
     from producer.services.ledger import ledger_of
@@ -134,12 +134,12 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
     shared = (*fields(Connection), *fields(Following))
     resumed = ResumeOptions(job=job_id, **{one.name: getattr(options, one.name) for one in shared})
     if isinstance(options, ResultPlace):
-        # This command says where the result goes, and not the one that made the job.
+        # This command decides where the result goes, not the one that created the job.
         place = options.output or STDOUT
         resumed = replace(resumed, output=place, result_format=options.result_format)
     try:
         return run_resume(resumed)
-    except JobOver:  # just now, or for good: it must not run twice
+    except JobOver:  # it ended a moment ago, or must not run twice
         with ledger_of(loaded) as ledger:
             status = ledger.status(job_id)
             if status.state not in (*SETTLED, JobState.FAILED):
@@ -148,7 +148,8 @@ def _resume(options: JobOptions, loaded: Loaded, job_id: str) -> int:
 
 
 def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
-    """What the command that followed the job to its end would have done then."""
+    """Report the end of a job as the command that followed it would have done; return the exit
+    code."""
     from producer.report.reporter import Shown, print_closing
     from producer.report.summary import read_closing
     from producer.request.result_output import result_output
@@ -160,7 +161,7 @@ def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
     ended_ago_s = time.time() - (status.finished_ms or 0) / 1000
     shown.say(f"{status.job} ended {time_text(max(ended_ago_s, 0))} ago: nothing was done again")
     result = result_output(options) if isinstance(options, ResultPlace) else None
-    with suppress(JobDamaged):  # the closing says so
+    with suppress(JobDamaged):  # the closing report says so
         publish_end(ledger, status, result)
     closing = read_closing(ledger, status.job)
     print_closing(closing, shown)
@@ -168,9 +169,9 @@ def _tell_end(options: JobOptions, ledger: Ledger, status: JobStatus) -> int:
 
 
 def _follow_statements(options: JobOptions, loaded: Loaded, job_id: str) -> int:
-    """Follow a lookup or an exec that runs: also one whose statement must not run twice.
+    """Follow a running lookup or exec, even one whose statement must not run twice.
 
-    With workers of this command where there are no others: those of the command before ended with
+    If no broker is configured, this command starts workers: those of the earlier command ended with
     it.
     """
     from producer.report.reporter import Shown

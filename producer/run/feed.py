@@ -1,8 +1,9 @@
-"""The feeder: splits the sources and appends units to the ledger while workers already work.
+"""The feeder: splits the sources and appends units to the ledger while workers process the first
+ones.
 
-It runs in a thread of its own beside the watch. Specs go to the ledger in batches; the ledger
-takes them by number, so a batch may be sent again, and a feeder that was killed can be followed by
-another that starts where the last known unit ends.
+It runs in a thread beside the watch. Units are sent to the ledger in numbered batches, so a batch
+may be sent twice, and after a feeder was killed another one continues after the last unit in the
+ledger.
 """
 
 from __future__ import annotations

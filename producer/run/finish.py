@@ -1,4 +1,5 @@
-"""Publish what a finished job leaves behind: the manifest of an unload, the result of a count."""
+"""Publish what an ended job leaves behind: the manifest of an unload, the result of a count or
+query."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ def publish_end(
     *,
     again: bool = False,
 ) -> None:
-    """Write the manifest of an unload, a lookup or an exec that wrote files and is over; print the
-    result of a count or a query that is complete to `result`, or else to the job's own place.
+    """Write the manifest of an ended unload, lookup or exec; print the result of a complete count
+    or query to `result`, by default to where the job was asked to put it.
 
-    Nothing for other jobs. What was written once is left alone, unless `again`: somebody may have
-    taken it away since, or put another one in its place. A result that goes elsewhere than its job
-    has it, or to standard output, is printed each time. Raises `OutputUnusable` where the files
-    are not to be seen, or the result cannot be written.
+    Does nothing for other jobs. What was written once is not written again, unless `again` is set,
+    since a user may have moved or replaced it. A result that goes elsewhere, or to standard output,
+    is printed each time. Raises `OutputUnusable` if the parts cannot be seen from here, or the
+    result cannot be written.
     """
     job = _published_job(ledger, status)
     if job is None:
@@ -46,7 +47,7 @@ def publish_end(
     output = (result or job.result_output) if job.kind.has_result else None
     if output is not None and _goes_elsewhere(output, job.result_output):
         _write(ledger, status, job, output)
-        return  # the job's own place still waits for it
+        return  # where the job wanted it, it is still missing
     if again or (output is not None and not output.path):
         _write(ledger, status, job, output)
         ledger.note_published(status.job)
@@ -55,15 +56,16 @@ def publish_end(
 
 
 def _goes_elsewhere(output: ResultOutput, own: ResultOutput) -> bool:
-    """Whether the job's own place still waits for the result after it went to `output`."""
+    """Return whether the result is still missing where the job wanted it, after it went to
+    `output`."""
     return output.path != own.path or bool(output.path and output.form != own.form)
 
 
 def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None]) -> None:
-    """The same for `status -f`, whose standard output is not for a result: one that goes there is
-    left to `resume`, and `say` tells of it.
+    """Do the same for `status -f`, which prints no results: one for standard output is left to
+    `resume`, and `say` reports that.
 
-    The command of the job comes first, if it is there still.
+    If the job's command still runs, it goes first.
     """
     job = _published_job(ledger, status)
     if job is None:
@@ -80,7 +82,7 @@ def publish_watched(ledger: Ledger, status: JobStatus, say: Callable[[str], None
 def _write_once(
     ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None, leave_ms: int = 0
 ) -> bool:
-    """Write, unless somebody else has or does; whether this did."""
+    """Write, unless another command has done so or is doing so; return whether this one did."""
     from ringhaul.ledger.ledger import new_token
 
     token = new_token()
@@ -91,7 +93,7 @@ def _write_once(
     try:
         _write(ledger, status, job, output)
     except BaseException:
-        with suppress(LedgerUnavailable):  # the lease ends by itself
+        with suppress(LedgerUnavailable):  # the lease expires
             ledger.not_published(status.job, token)
         raise
     ledger.note_published(status.job)
@@ -99,8 +101,8 @@ def _write_once(
 
 
 def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | None) -> None:
-    """`output`: of the result, if the job has one. Raises `JobDamaged` where Redis lost part of the
-    job: a manifest or a result of what is left would look whole."""
+    """Write the manifest or the result. `output`: of the result, if the job has one. Raises
+    `JobDamaged` if Redis lost part of the job: what is left would look complete."""
     ledger.check(status.job)
     if output is not None:
         _print_result(ledger, status.job, job, output)
@@ -115,7 +117,7 @@ def _write(ledger: Ledger, status: JobStatus, job: Any, output: ResultOutput | N
 
 
 def _published_job(ledger: Ledger, status: JobStatus) -> Any:
-    """The job, if it is over and a manifest or a result of it is to be published; or None."""
+    """Return the job if it has ended and has a manifest or a result to publish, otherwise None."""
     from ringhaul.ledger.kinds import JobKind
     from ringhaul.ledger.states import JobState
 
@@ -142,7 +144,7 @@ def _print_result(ledger: Ledger, job_id: str, job: ReadJob, output: ResultOutpu
         raise OutputUnusable(
             f"{error}; `{resume}` prints it again, with `-o FILE` elsewhere"
         ) from error
-    # The files of this job stay as long as the ledger remembers it: those of older ones go.
+    # This job's spill files stay as long as the ledger knows it; those of older jobs are removed.
     forget_old(job.spill, JOB_TTL_S, lambda name: _is_known(ledger, name))
 
 

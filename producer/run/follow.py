@@ -1,4 +1,4 @@
-"""Follow a job to its end and say how it went, or leave it: shared by all that run a job."""
+"""Follow a job of any kind to its end and report the outcome, or leave it to the workers."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def follow_job(
     worker: EmbeddedWorker | None = None,
     on_interrupt: str = "detach",
 ) -> int:
-    """Watch a job to its end, print the summary; the exit code.
+    """Watch a job to its end and print the summary; return the exit code.
 
-    `bytes_total`: of the input; 0 where progress goes by units. `on_look` is called at each look,
-    `on_end` when the job is over and before the summary is printed.
+    `bytes_total`: size of the input; 0 if progress is measured in units. `on_look` is called at
+    each look, `on_end` after the job has ended and before the summary is printed.
     """
     with open_progress(shown.progress, quiet=shown.quiet) as progress:
         watch = Watch(
@@ -63,7 +63,7 @@ def follow_job(
             )
             return EXIT_STILL_RUNNING
     if on_end is not None:
-        with suppress(JobDamaged):  # the closing says so
+        with suppress(JobDamaged):  # the closing report says so
             on_end(status)
     closing = read_closing(ledger, job_id, interrupted=watch.interrupted)
     print_closing(closing, shown)
@@ -71,9 +71,10 @@ def follow_job(
 
 
 def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) -> int:
-    """Leave a job to the workers when all its units are handed out; the exit code.
+    """Leave a job to the workers once all its units are in the ledger; return the exit code.
 
-    A job whose remaining units cannot be split (a damaged file) has failed; its closing says so.
+    If the rest of its sources cannot be split (a damaged file), the job has failed, and the closing
+    report says so.
     """
     if feeder is not None:
         feeder.join()

@@ -1,7 +1,7 @@
-"""A job that a command made or followed, and that Redis does not know any more.
+"""Errors for a job that Redis lost while a command followed it.
 
-"There is no such job" is about an id that was mistyped. Whoever saw the job knows better: its
-workers had services, and what they wrote stays where it is.
+"There is no such job" suggests a mistyped id. A command that saw the job knows better: its workers
+were running, and what they wrote is still there.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class JobGone(Terminal):
 
 @contextmanager
 def knowing(job_id: str, job: Any) -> Iterator[None]:
-    """Around the life of a job: turns `JobMissing` about it into `JobGone`, with what may be left.
+    """Turn `JobMissing` in the block into `JobGone`, which says what the job may have left behind.
 
-    `job`: what it does, as `tasks.kinds.job_of` makes it.
+    `job`: as `tasks.kinds.job_of` returns it.
     """
     try:
         yield
@@ -39,7 +39,8 @@ def knowing(job_id: str, job: Any) -> Iterator[None]:
 
 
 def gone_words(job_id: str, job: Any) -> str:
-    """What to tell of a job that is gone: what it may have left, and how to do it again."""
+    """Return the message about a lost job: what it may have left behind, and how to run it
+    again."""
     text = (
         f"job {job_id} is gone from Redis, which was flushed, restarted without its data, or "
         "evicted keys (`ringhaul doctor` looks at its settings). "

@@ -1,5 +1,5 @@
-"""Run a reading job from its plan: create it, hand out its units, follow it. Shared by `unload`,
-`count`, `query`, `lookup` and `exec`, which differ in the plan and in what becomes of the rows."""
+"""Run a reading job from its plan: create it, add its units, follow it. `unload`, `count`, `query`,
+`lookup` and `exec` share this; they differ in the plan and in what happens to the rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BATCH_UNITS = 500
 
 
 def nothing() -> None:
-    """There is nothing to be done."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,25 +54,25 @@ class Plan:
 
     job: ReadJob | StatementJob
     units: Sequence[str] = ()
-    #: Whose files make the units, beside the work; None: `units` has them all.
+    #: Split into units while workers run; None: `units` is complete.
     split: LoadJob | None = None
-    #: For people: the table, or what stands for it in lists of jobs.
+    #: For people: the table, or its stand-in in lists of jobs.
     target: str
     #: For people, after the job's id.
     headline: str
     on_created: Callable[[], object] = nothing
     on_look: Callable[[Ledger, JobStatus], None] | None = None
     on_end: Callable[[Ledger, JobStatus], None] | None = None
-    #: The rows come out of this command, so that its own workers must read them.
+    #: The command itself prints the rows, so its own workers must read them.
     own_workers: bool = False
-    #: Whose rows these are, if no table of the job tells; None: not known.
+    #: Keyspace of the rows, if the job has no table; None: unknown.
     keyspace: str | None = None
     error_limit: ErrorLimit | None = None  #: None: rejects never stop the job
     text: str | None = None  #: printed instead of a run (--dry-run)
 
 
 def plan_slots(loaded: Loaded, *, own_workers: bool) -> int:
-    """Worker processes that will share the job."""
+    """Return the number of worker processes that will share the job."""
     if own_workers or is_embedded(loaded):
         return loaded.settings.worker.concurrency or default_workers()
     return max(1, Workers(open_ledger(loaded.settings, READ_PATIENCE_MS).caller).slots())
@@ -86,12 +86,13 @@ def run_read(
     files: Sequence[SourceFile] = (),
     output: str = "",
 ) -> int:
-    """Plan with the session that was opened meanwhile, then run or tell the plan; the exit code.
+    """Plan with the session that was opened in the meantime, then run the job or print the plan;
+    return the exit code.
 
-    `files`, `output`: what workers will read, and where they will write; all hosts must see both.
+    `files`, `output`: what workers will read and where they will write; all hosts must see both.
     """
     from producer.services.preflight import (
-        Visibility,  # readers of files: of no use where there are none
+        Visibility,  # imports readers of files: only where there are files
     )
 
     ledger = standing_ledger(services)
@@ -102,7 +103,7 @@ def run_read(
 
         session = services.opening.session()
         plan = make_plan(session)
-        # Start a worker of this command only now that the plan asks for it.
+        # Start workers of this command only now that the plan is known to need them.
         crew = choose_workers(
             services, None if plan.own_workers else ledger, session, _keyspace(plan)
         )
@@ -192,7 +193,7 @@ def create_job(
             FINGERPRINT_LABEL: fingerprint,
         },
         json.dumps(plan.job.to_json()),
-        # What must not run twice is not started twice.
+        # A unit that must not run twice is started only once.
         max_starts=None if plan.job.repeatable else 1,
         error_limit=plan.error_limit,
         pace=pace,
@@ -204,14 +205,14 @@ def create_job(
 
 
 def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str]) -> None:
-    """Append the units and seal the job; what Redis loses of them meanwhile is appended again."""
+    """Append the units and seal the job; append again what Redis loses in between."""
     known = 0
     while True:
         if known < len(units):
             first = known
             answer = ledger.add_units(job_id, 1, first, units[first : first + BATCH_UNITS])
             if answer is None or answer == first:
-                return  # cancelled by somebody already, or sealed by another command with fewer
+                return  # cancelled already, or sealed by another command with fewer units
         else:
             answer = ledger.seal(job_id, 1, len(units))
             if answer is None or answer >= len(units):
@@ -220,10 +221,10 @@ def _hand_out(ledger: Ledger, job_id: str, units: Sequence[str]) -> None:
 
 
 def _check_units(ledger: Ledger, job_id: str, plan: Plan) -> None:
-    """Fail a job whose units are not those of one plan, and raise `UsageError`.
+    """Fail a job whose units do not come from one plan, and raise `UsageError`.
 
-    Two commands with the same --job-id may have handed it out at the same time, and the servers'
-    estimates, by which units are cut, may have changed between the two.
+    Two commands with the same --job-id may have added units at the same time, and the servers' size
+    estimates, which decide how units are cut, may have changed between the two.
     """
     units = [spec for _, spec in ledger.unit_specs(job_id)]
     if plan.split is None and units != list(plan.units):

@@ -1,4 +1,4 @@
-"""Run a load or a verification from its options: plan, create the job, watch it, sum it up."""
+"""Run a load or a verification: plan, create the job, watch it, report."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run_load(options: LoadOptions, services: Services) -> int:
             )
             print(as_standard_input(text, spool))
             return EXIT_COMPLETE
-        # What was spooled is the job's from the moment on at which there is one.
+        # Once the job exists, the spooled input belongs to it.
         with knowing(services.job_id, job):
             return _run(services, options, request, job, crew, on_created=unused.pop_all)
 

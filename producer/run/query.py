@@ -1,4 +1,4 @@
-"""Run `count` and `query` from their options: plan, run, fold the units' results, print."""
+"""Run `count` and `query`: plan, run, fold the units' results, print."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def _plan(
 
 
 def _ring(session: Session, keyspace: str) -> tuple[tuple[int, str], ...]:
-    """The tokens that end the ring's ranges, with the address of the host that owns each first."""
+    """Return the token that ends each range of the ring, with the address of its primary
+    replica."""
     hosts = session.cluster.metadata.all_hosts()
     addresses = {str(host.host_id): str(host.address) for host in hosts}
     return tuple((token.token, addresses[token.owner]) for token in read_ring(session, keyspace))

@@ -1,8 +1,7 @@
-"""Resume a job of any kind: only its missing units run, with the options and timestamps it had.
+"""Resume a job of any kind: only its missing units run, with the original options and timestamps.
 
-A job that still runs is one whose command was killed, or one that another command follows: its
-sources are split further and it is followed. Two commands that split the same job add the same
-units.
+If the job is still running, its command was killed or another command follows it: then its sources
+are split further and it is followed. Two commands that split the same job add the same units.
 """
 
 from __future__ import annotations
@@ -39,7 +38,8 @@ from tasks.kinds import Job, job_of
 
 
 def run_resume(options: ResumeOptions) -> int:
-    """Run `ringhaul resume`, or a command with the `--job-id` of an existing job; the exit code."""
+    """Run `ringhaul resume`, or a command with the `--job-id` of an existing job; return the exit
+    code."""
     flags = connection_flags(options) | {"worker.concurrency": options.workers}
     loaded = settle(flags, options.config_file)
     refuse_embedded_detach(loaded, options)
@@ -86,7 +86,7 @@ def run_resume(options: ResumeOptions) -> int:
 
 
 def feeder_of(ledger: Ledger, job: Job, job_id: str, epoch: int) -> Feeder | None:
-    """A running feeder that appends the units that are missing; None if all are there."""
+    """Start a feeder that appends the missing units, and return it; None if all units are there."""
     if job.input is None or ledger.status(job_id).sealed:
         return None
     feeder = Feeder(ledger, job_id, epoch, job.input)
@@ -95,13 +95,13 @@ def feeder_of(ledger: Ledger, job: Job, job_id: str, epoch: int) -> Feeder | Non
 
 
 def drop_input(ledger: Ledger, state_dir: Path, job_id: str, job: Job, code: int) -> None:
-    """Remove standard input that was spooled for a job, if no later command wants it."""
+    """Remove standard input that was spooled for a job, if no later command needs it."""
     if job.input is not None:
         drop_if_done(ledger, state_dir, job_id, job.input, code, resumable=job.resumable)
 
 
 def resumed_epoch(ledger: Ledger, status: JobStatus, limit: ErrorLimit | None) -> int:
-    """The job's epoch, after it was made to run if it did not."""
+    """Resume the job unless it is running; return its epoch."""
     if status.state is not JobState.RUNNING:
         return ledger.resume(status.job, error_limit=limit)
     if limit is not None:
@@ -112,8 +112,8 @@ def resumed_epoch(ledger: Ledger, status: JobStatus, limit: ErrorLimit | None) -
 
 
 def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
-    """Return the new limit of rejects. Raises `UsageError` for options that this kind has no use
-    for, before anything else is looked at."""
+    """Return the new limit of rejects. Raises `UsageError` for options that this kind of job has no
+    use for, before anything else is checked."""
     placed = (options.output, options.result_format) != (None, None)
     if placed and not (isinstance(job, ReadJob) and job.has_result):
         raise UsageError(
@@ -130,8 +130,8 @@ def _check_options(job: Job, options: ResumeOptions) -> ErrorLimit | None:
 
 
 def _is_published_again(job: Job, status: JobStatus) -> bool:
-    """Whether the job is complete and its command may have ended before it wrote manifest or
-    result."""
+    """Return whether the job is complete, and its command may have ended before it wrote the
+    manifest or the result."""
     complete = status.state in (JobState.COMPLETE, JobState.PARTIAL)
     return complete and job.publishes and not job.streams_rows
 
@@ -159,15 +159,15 @@ def _check_resumable(job: Job, status: JobStatus) -> None:
 
 
 def refuse_over(status: JobStatus) -> None:
-    """Raise `JobOver` for a job that has ended for good. Checked before its sources, which may be
-    gone by then."""
+    """Raise `JobOver` for a job that has ended for good. Call this before its sources are checked:
+    they may be gone by then."""
     if status.state is not JobState.RUNNING and status.state not in RESUMABLE:
         raise JobOver(f"job {status.job} cannot be resumed: it is {status.state}")
 
 
 def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
-    """Where the result of a count or a query goes: as its job has it, but for what the options say.
-    None for other jobs."""
+    """Return where the result of a count or a query goes: as its job says, unless the options say
+    otherwise. None for other jobs."""
     if not (isinstance(job, ReadJob) and job.has_result):
         return None
     output = result_output(options, job.result_output)
@@ -183,7 +183,7 @@ def _result_of(job: Job, options: ResumeOptions) -> ResultOutput | None:
 def _publish_again(
     ledger: Ledger, status: JobStatus, options: ResumeOptions, result: ResultOutput | None
 ) -> int:
-    """Write manifest or result of a complete job once more; the exit code."""
+    """Write the manifest or the result of a complete job once more; return the exit code."""
     publish_end(ledger, status, result, again=True)
     shown = Shown.from_options(options)
     if result is None or result.path:

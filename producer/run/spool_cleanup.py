@@ -1,4 +1,4 @@
-"""Remove what was spooled from standard input once no job wants it."""
+"""Remove standard input that was spooled, once no job needs it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobMissing
 from ringhaul.records.job import LoadJob
 
-#: Of more rejects it is not looked up, record by record, whether one of them wants the file.
+#: With more rejects than this, the file is kept without checking which of them need it.
 REJECTS_LOOKED_AT = 100_000
 
 
 def drop_spooled(state_dir: Path, job_id: str, job: LoadJob) -> None:
-    """Remove what was spooled for a job, by whichever command began it."""
+    """Remove what was spooled for a job, by whichever command."""
     for path in _spooled(state_dir, job_id, job):
         path.unlink(missing_ok=True)
 
@@ -32,9 +32,11 @@ def drop_if_done(
     *,
     resumable: bool = True,
 ) -> None:
-    """Remove what was spooled for a job whose command ends with this exit code, if it is done with.
+    """Remove what was spooled for a job if nothing needs it any more, now that its command ends
+    with the exit code `code`.
 
-    `job`: of a lookup or an exec, its values. `resumable`: a job that did not end well may go on.
+    `job`: of a lookup or an exec, its values. `resumable`: whether an unsuccessful job may be
+    resumed.
     """
     over = code in (EXIT_COMPLETE, EXIT_REJECTS)
     over = over or (not resumable and code != EXIT_STILL_RUNNING)
@@ -43,7 +45,7 @@ def drop_if_done(
 
 
 def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
-    """Remove what is older than the ledger keeps a job that is over, and of no job it knows."""
+    """Remove spooled files of unknown jobs that are older than the ledger keeps ended jobs."""
     oldest_s = time.time() - JOB_TTL_S
     for path in spool_folder_of(state_dir).glob("*.csv"):
         try:
@@ -51,13 +53,13 @@ def forget_spooled(ledger: Ledger, state_dir: Path) -> None:
                 ledger.status(path.name.rsplit(".", 2)[0])
         except JobMissing:
             path.unlink(missing_ok=True)
-        except FileNotFoundError:  # another command did the same
+        except FileNotFoundError:  # another command removed it
             continue
 
 
 def _are_kept(ledger: Ledger, job_id: str) -> bool:
-    """Whether the ledger has the bytes of all rejects of a job."""
-    from producer.report.rejects import job_rejects  # not for each load
+    """Return whether the ledger holds the bytes of all rejects of a job."""
+    from producer.report.rejects import job_rejects  # most loads do not need it
 
     for count, reject in enumerate(job_rejects(ledger, job_id)):
         if reject.data is None or count == REJECTS_LOOKED_AT:

@@ -1,4 +1,4 @@
-"""Run `lookup` and `exec` from their options: plan, create the job, follow it."""
+"""Run `lookup` and `exec`: plan, create the job, follow it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
         keyspace = keyspace_of(statement.prepared)
         use = Use(
             writes=not effect.reads,
-            # A batch of them is taken at any level.
+            # A batch of them is accepted at any level.
             counters=effect.verb != "batch" and is_of_counters(session, statement.prepared),
             conditional=effect.conditional,
         )
@@ -108,7 +108,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
         texts, user_types = type_texts(statement.markers.types)
         return StatementFacts(
             kind=JobKind.EXEC,
-            # What is added to a counter is a whole number.
+            # Increments of counters are whole numbers.
             markers=tuple(
                 (name, "bigint" if text == "counter" else text)
                 for name, text in zip(names, texts, strict=True)
@@ -121,7 +121,7 @@ def run_exec(options: ExecOptions, services: Services) -> int:
             facts={"statement": options.statement, "repeatable": effect.repeatable},
             target=effect.verb,
             keyspace=keyspace,
-            # Else the server dates them, each try at another time: see `appends`.
+            # Otherwise the server dates them, at another time for each try: see `appends`.
             dated=not effect.reads and not has_lists(session, statement.prepared),
             nulls="tombstone" if effect.reads else options.nulls,
         )
@@ -181,7 +181,7 @@ def _run(
             )
             made.append(job)
             planned = _plan(options, job, facts, output, spans, slots)
-            # What was spooled is the job's from the moment on at which there is one.
+            # Once the job exists, the spooled input belongs to it.
             return replace(planned, on_created=unused.pop_all)
 
         places = "" if to_stdout else output.url

@@ -15,7 +15,7 @@ from ringhaul.ledger.states import JobState
 
 
 def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -> int:
-    """Set the limits that the options give, or show those there are; the exit code."""
+    """Set the limits that the options give, or show the present ones; return the exit code."""
     pace = wanted_pace(options)
     with reading_ledger(config_file) as ledger:
         if pace is not None:
@@ -27,7 +27,7 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
     if options.as_json:
         print(json_text({"job": job, **found.to_json()}))
     else:
-        # Limits that were queried are data; a change is reported.
+        # Limits that were asked for are data for stdout; a change is a message for stderr.
         click.echo(
             f"{job}: {found}" if str(found) else f"{job} has no limits", err=pace is not None
         )
@@ -35,7 +35,7 @@ def run_throttle(job: str, config_file: Path | None, options: ThrottleOptions) -
 
 
 def wanted_pace(options: ThrottleOptions) -> Pace | None:
-    """Return the limits to set, or None to show those there are. Raises `UsageError`."""
+    """Return the limits to set, or None to show the present ones. Raises `UsageError`."""
     limits = Limits(
         rows_per_s=options.rows_per_second or 0,
         bytes_per_s=max(1, round(options.mb_per_second * 1e6)) if options.mb_per_second else 0,

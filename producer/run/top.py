@@ -1,4 +1,4 @@
-"""`ringhaul top`: look at all jobs and workers once a second. Reads Redis and nothing else."""
+"""`ringhaul top`: show all jobs and workers, refreshed every second. It reads only Redis."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from ringhaul.ledger.workers import Workers
 
 LOOK_EVERY_S = 1.0
 #: Between the two looks of a single view: units tell of their rows every 0.8 s, and a rate over
-#: less than two such words may be 0.
+#: less than two reports may be 0.
 ONCE_S = 2.0
-#: A look that finds no Redis says so soon.
+#: Without Redis, a look fails this soon, so that the screen says so.
 PATIENCE_MS = 500
-#: Jobs that are over and still shown, the newest of them.
+#: How many ended jobs are shown, newest first.
 ENDED_SHOWN = 5
 
 
 def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
-    """Look until the user has seen enough; the exit code."""
+    """Run `ringhaul top` until the user quits; return the exit code."""
     with reading_ledger(config_file) as ledger:
         look = Look(ledger)
         if as_json:
             _print_documents(look, once=once)
         elif once or not sys.stdout.isatty():
-            look.view()  # rates take two looks
+            look.view()  # a rate needs two looks
             time.sleep(ONCE_S)
             console = Console()
             console.print(as_screen(look.view(), size=console.size, whole=True))
@@ -52,14 +52,14 @@ def run_top(config_file: Path | None, *, once: bool, as_json: bool) -> int:
 
 
 class Look:
-    """Successive looks, from which rates are made."""
+    """Makes successive views, with rates between them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._meters: dict[str, RateMeter] = {}
 
     def view(self) -> View:
-        """What there is now. Raises `LedgerUnavailable`."""
+        """Return the current view. Raises `LedgerUnavailable`."""
         running = self._ledger.unended()
         shown = {status.job for status in running}
         newest = self._ledger.jobs(len(running) + ENDED_SHOWN)
@@ -84,7 +84,7 @@ class Look:
 
 
 def _print_documents(look: Look, *, once: bool) -> None:
-    """A line of JSON for each look."""
+    """Print each view as a line of JSON."""
     look.view()
     while True:
         time.sleep(ONCE_S if once else LOOK_EVERY_S)
@@ -94,7 +94,7 @@ def _print_documents(look: Look, *, once: bool) -> None:
 
 
 def _show(look: Look) -> None:
-    """The live screen, until q or Ctrl-C."""
+    """Show the live screen until q or Ctrl-C."""
     console = Console()
     view, away = None, ""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -116,13 +116,13 @@ def _show(look: Look) -> None:
 
 
 class _Pressed:
-    """Whether a key was pressed on the terminal."""
+    """Reports whether a key was pressed on the terminal."""
 
     def __init__(self, *, has_keys: bool) -> None:
         self._has_keys = has_keys
 
     def __call__(self, key: str, wait_s: float) -> bool:
-        """Wait for it."""
+        """Wait up to `wait_s` for `key`; return whether it was pressed."""
         give_up_at = time.monotonic() + wait_s
         while (left_s := give_up_at - time.monotonic()) > 0:
             if not self._has_keys:
@@ -131,13 +131,13 @@ class _Pressed:
                 typed = os.read(sys.stdin.fileno(), 1).decode(errors="replace")
                 if typed.lower() == key:
                     return True
-                self._has_keys = bool(typed)  # the end of input is read for ever
+                self._has_keys = bool(typed)  # at the end of input, every read returns at once
         return False
 
 
 @contextmanager
 def _pressed_keys() -> Iterator[_Pressed]:
-    """Single keys instead of lines, where there is a terminal to type on."""
+    """Read single keys instead of lines, if standard input is a terminal."""
     if not sys.stdin.isatty():
         yield _Pressed(has_keys=False)
         return

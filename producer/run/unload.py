@@ -1,4 +1,4 @@
-"""Run an unload from its options: settle, plan, create the job, follow it, publish the manifest."""
+"""Run an unload: plan, create the job, follow it, publish the manifest."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _plan(
         results = _results(functions, read)
         columns = [(name, str(cql_type)) for name, cql_type in results]
         names, types = zip(*results, strict=True)
-        # Whether a result of a transform may be null is not known.
+        # A transform may return null in any column.
         refuse_blank_lines(output.format, names)
     job = ReadJob(
         kind=JobKind.UNLOAD,
@@ -133,7 +133,7 @@ def _plan(
 
 
 def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
-    """What the unload would do, for programs. Fields are only ever added."""
+    """Return what the unload would do, for programs. Fields are only ever added."""
     from ringhaul.scan.statement import scan_statement
 
     assert job.output is not None
@@ -152,7 +152,7 @@ def _dry_run_json(job: ReadJob, units: int, slots: int) -> dict[str, Any]:
 
 
 def _dry_run_text(plan: Mapping[str, Any], headline: str) -> str:
-    """The same for people."""
+    """Return what the unload would do, for people."""
     processes = count_text(plan["worker_processes"], "worker process", "worker processes")
     lines = [f"would {headline} for {processes}", f" statement  {plan['statement']}"]
     if plan["transforms"]:
@@ -163,17 +163,17 @@ def _dry_run_text(plan: Mapping[str, Any], headline: str) -> str:
 
 
 def _functions(transforms: Sequence[str], loaded: Loaded) -> Sequence[Transform]:
-    """The transforms. Raises `UsageError` for one that this host does not allow or have."""
+    """Load the transforms. Raises `UsageError` for one that this host lacks or does not allow."""
     if not transforms:
         return ()
-    from producer.plan.transforms import plan_transforms  # what most unloads do not need to import
+    from producer.plan.transforms import plan_transforms  # most unloads do not need it
 
     return plan_transforms(transforms, loaded.settings)
 
 
 @prints_to_stderr()
 def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, CqlType], ...]:
-    """The columns that come out of the transforms. Raises `UsageError` where none do."""
+    """Return the columns that the transforms produce. Raises `UsageError` if there are none."""
     from ringhaul.scan.reshape import planned_results
 
     if RECORD in read.names:
@@ -188,7 +188,7 @@ def _results(functions: Sequence[Transform], read: Read) -> tuple[tuple[str, Cql
 
 
 def _refuse_blank_lines(select: Select, output: Output) -> None:
-    """Raise `UsageError` where a row may be a blank line, which no reader takes for a record."""
+    """Raise `UsageError` if a row could become a blank line, which no reader takes for a record."""
     column = select.items[0].scalar.column
     if column is None or not column.is_column or column.name not in select.table.never_null:
         refuse_blank_lines(output.format, select.names)

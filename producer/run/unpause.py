@@ -1,4 +1,4 @@
-"""Let a paused job go on."""
+"""Let a paused job continue."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ringhaul.ledger.fleet import look_at_fleet
 from ringhaul.ledger.ledger import Ledger
 from ringhaul.ledger.reading import JobStatus
 
-#: Options of a command that follows its job, by their names in `options`.
+#: Options that only a command that follows its job has, by their names in `options`.
 _OF_FOLLOWING = ("workers", "on_interrupt", "progress", "summary")
 
 
 def unpause(options: ResumeOptions) -> bool:
-    """Let a paused job go on; whether there is nothing else to do.
+    """Let a paused job continue; return whether nothing else is left to do.
 
-    A job whose units are not all split, or that has no workers, has lost its command: it is to be
-    resumed as if it had not been paused. Raises `JobMissing`, or `UsageError` for what cannot be
-    changed in a job that is not over.
+    A job that has missing units or no workers has lost its command: it must be resumed like one
+    that was not paused. Raises `JobMissing`, and `UsageError` for what cannot be changed before a
+    job has ended.
     """
     from tasks.publish import publish_next
 
@@ -60,7 +60,7 @@ def unpause(options: ResumeOptions) -> bool:
 
 
 def _is_staffed(ledger: Ledger, status: JobStatus) -> bool:
-    """Whether workers stand that take the job's units."""
+    """Return whether any running worker consumes the job's queue."""
     from ringhaul.ledger.labels import QUEUE_LABEL
     from tasks.publish import queue_of
 
@@ -70,7 +70,7 @@ def _is_staffed(ledger: Ledger, status: JobStatus) -> bool:
 
 
 def _refuse_following(job_id: str, given: Collection[str]) -> None:
-    """Raise `UsageError` for options of a command that follows the job: this one leaves it."""
+    """Raise `UsageError` for options of a command that follows the job, since this one does not."""
     found = [f"--{name.replace('_', '-')}" for name in _OF_FOLLOWING if name in given]
     if found:
         raise UsageError(

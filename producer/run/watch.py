@@ -1,4 +1,4 @@
-"""Watch a job to its end: keep it going, show its progress, take Ctrl-C."""
+"""Watch a job to its end: keep its queue filled, show its progress, handle Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ if TYPE_CHECKING:
     from producer.run.feed import Feeder
 
 LOOK_EVERY_S = 0.2
-#: Where a look decides when something begins or ends: at a job's start, when its first units have
+#: Used when every look matters: at a job's start, when its first units have
 #: to be published, and when its last ones are being worked on. A look costs about 1.5 ms of CPU.
 LOOK_SOON_S = 0.03
-#: How long a start may take.
+#: How long the start of a job counts as such.
 START_S = 2.0
-#: Of the time to the end, as it is reckoned, so much passes before the next look. The reckoning is
+#: The share of the estimated time to the end that passes before the next look. The estimate is
 #: off by more than half now and then: the last look before the end must not be far from it.
 END_SHARE = 0.15
 SWEEP_EVERY_S = 1.0
-#: A poll without Redis ends soon: the user sees why, and an embedded server is started again.
+#: A look fails this soon without Redis: the user sees why, and an embedded server is restarted.
 PATIENCE_MS = 1500
-#: How long a stopped job's workers get to let go of their units.
+#: How long the workers of a stopped job may take to release their units.
 WIND_DOWN_S = 15.0
-#: After Ctrl-C or SIGTERM Redis is not waited for longer: Kubernetes kills 30 s after its SIGTERM.
+#: How long to wait for Redis after Ctrl-C or SIGTERM: Kubernetes kills 30 s after its SIGTERM.
 LEAVE_S = 10.0
 
 
 def pause_before_look_s(
     status: JobStatus, eta_s: float | None, age_s: float, *, fed: bool
 ) -> float:
-    """How long until the next look: short when something is about to begin or to end.
+    """Return the seconds until the next look: few if something is about to start or end.
 
-    `eta_s`: to the end of the job, if it is known; `age_s`: of the watch; `fed`: all units are
-    split, and published as far as there is room.
+    `eta_s`: estimated time to the end of the job, if known; `age_s`: of the watch; `fed`: all units
+    are split, and published as far as the window has room.
     """
     if not fed:
         return LOOK_SOON_S if age_s < START_S else LOOK_EVERY_S
     if not (status.sealed and 0 < status.leased == status.left):
         return LOOK_EVERY_S
-    # The last units are being worked on. A job that is too young to tell may be a short one.
+    # The last units are running. Without an estimate, the job may be a short one.
     soon_s = 0.0 if eta_s is None else eta_s * END_SHARE
     return min(max(soon_s, LOOK_SOON_S), LOOK_EVERY_S)
 
 
 class Detached(Exception):
-    """The user let go of a job that goes on without this command."""
+    """The user detached from a job, which continues without this command."""
 
 
 class Watch:
-    """Follows one job. Embedded parts are started again when they die."""
+    """Follows one job, and restarts embedded parts that die."""
 
     def __init__(
         self,
@@ -85,23 +85,23 @@ class Watch:
         self._feeder, self._broker, self._worker = feeder, broker, worker
         self._on_interrupt, self._on_look = on_interrupt, on_look
         self._interrupts = 0
-        self._interrupted_at = 0.0  #: the first time
+        self._interrupted_at = 0.0  #: when the first one came
         self._told_detaching = False
         self._sweep_due = 0.0
         self._started_at = time.monotonic()
-        #: All units are split, and were published as far as there was room.
+        #: All units are split, and were published as far as the window had room.
         self._fed = False
         self._away = self._paused = False
         self._facts: dict[str, Any] = {}
 
     @property
     def interrupted(self) -> bool:
-        """Ctrl-C was pressed."""
+        """Whether Ctrl-C was pressed."""
         return self._interrupts > 0
 
     def follow(self) -> JobStatus:
-        """Return when the job has ended. Raises `Detached` when the user let go of it, and
-        `LedgerUnavailable` when they want to and Redis is away."""
+        """Return the status of the job once it has ended. Raises `Detached` if the user detached,
+        and `LedgerUnavailable` if they wanted to while Redis was away."""
         with self._taking_interrupts():
             if self._feeder is not None:
                 import tasks.application  # noqa: F401 - Celery: read while the feeder splits
@@ -123,12 +123,13 @@ class Watch:
                 time.sleep(pause_s)
 
     def _round(self) -> tuple[JobStatus, Snapshot]:
-        """One look: top the queue up, sweep when due, show."""
+        """Make one look: refill the queue, sweep when due, show progress."""
         self._handle_interrupt()
         if self._worker is not None and self._interrupts < 2:
             self._worker.revive()
         now = time.monotonic()
-        fed = self._feeder_done()  # seen before publishing, which then takes in the last units too
+        # Checked before publishing, so that the last units are published too.
+        fed = self._feeder_done()
         if now >= self._sweep_due:
             self._sweep_due = now + SWEEP_EVERY_S
             self._sweep()
@@ -147,15 +148,15 @@ class Watch:
         return status, snapshot
 
     def _tell_pause(self, status: JobStatus) -> None:
-        """Somebody else paused the job, or lets it go on."""
+        """Report that another command paused the job or let it continue."""
         if status.paused != self._paused and not status.finished:
             words = f"paused; to go on: {next_command(f'resume {self._job_id}')}"
             self._progress.note(words if status.paused else "the job goes on")
         self._paused = status.paused
 
     def _sweep(self) -> None:
-        """Look after the job, and renew what `show` tells beside its status: both cost more than
-        a look, on a machine that may also run the workers."""
+        """Sweep the job, and refresh the figures that `show` adds to its status. Both cost more
+        than a look, on a machine that may also run the workers."""
         window = windows(self._ledger)(self._job_id)
         sweep_job(self._ledger, self._job_id, window, publisher(self._ledger))
         count_open_units(self._ledger.caller)
@@ -182,7 +183,8 @@ class Watch:
         return self._feeder is None or self._feeder.finished
 
     def _wind_down(self, status: JobStatus) -> JobStatus:
-        """A job that was ended early is over when its workers let go: their commits still count."""
+        """Wait until the workers of a stopped job have released their units: their commits still
+        count."""
         give_up = time.monotonic() + WIND_DOWN_S
         while status.leased and self._interrupts < 2 and time.monotonic() < give_up:
             time.sleep(LOOK_EVERY_S)
@@ -193,13 +195,14 @@ class Watch:
         return status
 
     def _dismiss_worker(self, status: JobStatus) -> None:
-        """End an embedded worker with its job. One that holds units still is stopped later."""
+        """End the embedded worker with its job. One that still holds units is stopped later."""
         if self._worker is not None and not status.leased and self._worker.dismiss():
-            with suppress(LedgerUnavailable):  # it could not take leave itself
+            with suppress(LedgerUnavailable):  # it could not deregister itself
                 Workers(self._ledger.caller).leave(self._worker.registered)
 
     def _handle_interrupt(self) -> None:
-        """First Ctrl-C: cancel at the block's end, or let go of it. Second: stop at once."""
+        """At the first Ctrl-C, cancel the job after the current blocks, or detach; at the second,
+        stop it at once."""
         if not self._interrupts:
             return
         cancelled = self._told_detaching and self._interrupts >= 2

@@ -1,4 +1,4 @@
-"""The schedule file: where it is, what is in it, and whether `ringhaul` takes its steps."""
+"""The schedule file: find it, read it, and check that `ringhaul` accepts its steps."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ringhaul.storage.remote import is_remote
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleFile:
-    """A file as it was read."""
+    """A schedule file at the time it was read."""
 
     path: Path
     schedules: Schedules
-    #: What tells it from another version: time of change, size, inode.
+    #: Distinguishes it from other versions: time of change, size, inode.
     version: tuple[int, int, int]
-    #: By schedule: what is no error, and may go wrong later all the same; each with its place.
+    #: By schedule: possible mistakes that are no errors, each with its place in the file.
     warnings: Mapping[str, Sequence[str]]
 
     @property
     def folder(self) -> Path:
-        """Where relative paths in it begin."""
+        """The folder at which relative paths in the file start."""
         return self.path.parent
 
     def schedule(self, name: str) -> Schedule:
-        """Raises `UsageError` if there is none of this name."""
+        """Return the schedule `name`. Raises `UsageError` if the file has none of this name."""
         found = self.schedules.get(name)
         if found is None:
             names = ", ".join(self.schedules) or "none"
@@ -44,10 +44,11 @@ class ScheduleFile:
 
 
 def find_schedule_file(settings: Settings) -> Path | None:
-    """`schedule.file`, or the first that is there of `./config/schedule.toml` and the user's own.
+    """Return the path of `schedule.file`; without that setting, of the first that exists of
+    `./config/schedule.toml` and the user's file. None if there is no file.
 
-    That of the current folder is passed over where it may be somebody else's: see `config.trust`.
-    Raises `UsageError` if the one that the setting names is not there.
+    The one in the current folder is ignored if it may belong to another user: see `config.trust`.
+    Raises `UsageError` if the setting names a missing file.
     """
     named = settings.schedule.file
     if named is not None:
@@ -65,7 +66,7 @@ def find_schedule_file(settings: Settings) -> Path | None:
 
 
 def need_schedule_file(settings: Settings) -> ScheduleFile:
-    """The schedule file, read and checked. Raises `UsageError` if there is none."""
+    """Read and check the schedule file. Raises `UsageError` if there is none."""
     path = find_schedule_file(settings)
     if path is None:
         raise UsageError(
@@ -76,7 +77,8 @@ def need_schedule_file(settings: Settings) -> ScheduleFile:
 
 
 def read_schedule_file(path: Path) -> ScheduleFile:
-    """Raises `UsageError` that names the file, the schedule, the key, and what was expected."""
+    """Read and check a schedule file. Raises `UsageError`, which names the file, the schedule, the
+    key and what was expected."""
     try:
         version = file_version(path)
         text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a byte order mark
@@ -107,7 +109,7 @@ def read_schedule_file(path: Path) -> ScheduleFile:
 
 
 def file_version(path: Path) -> tuple[int, int, int]:
-    """What tells one version of a file from another. Raises OSError."""
+    """Return what distinguishes one version of a file from another. Raises OSError."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino
 

@@ -14,26 +14,26 @@ from ringhaul.schedule.templates import Facts, fill
 from ringhaul.schedule.times import duration_text, moment
 from ringhaul.statements.idempotence import effect_of
 
-#: Files arrive when they do: two moments that have nothing in common.
+#: For schedules that wait for files: two arbitrary moments.
 _ARRIVE_MS = (0, 8 * 366 * 86_400_000 + 45_296_000)
-#: Files may well arrive again this long after the first time.
+#: Files may arrive again after this time.
 _AGAIN_MS = 59 * 60_000
 _FULL = "the second run would find this folder full"
 _DIFFERS = "put {due} into it, or a {due:%Y-%m-%d} that differs from run to run"
 
 
 def _has_answers(statement: str) -> bool:
-    """Return whether a statement returns rows; those of a conditional one say if it was applied."""
+    """Return whether a statement returns rows; a conditional one returns whether it was applied."""
     effect = effect_of(statement)
     return effect.reads or effect.conditional
 
 
 def check_output(schedule: Schedule, options: RowsOutput, output: str, now_ms: int) -> str | None:
-    """A warning, if the output folder of a step comes back after a while.
+    """Return a warning if the output folder of a step is used again after a while, or None.
 
-    `options`: of the step. `output`: as the file has it, with its templates. `now_ms`: due times
-    after it are looked at. Raises `UsageError` if the next run would find the folder full, or
-    if the output is no folder.
+    `options`: of the step. `output`: as in the file, with its templates. Due times after `now_ms`
+    are checked. Raises `UsageError` if the next run would find the folder full, or if the output is
+    not a folder.
     """
     if options.output == "-":
         if isinstance(options, ExecOptions) and not _has_answers(options.statement):

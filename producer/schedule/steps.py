@@ -1,7 +1,7 @@
-"""Check the options of a schedule's step, as far as that is possible without the
-cluster, the broker and the files.
+"""Check the options of a schedule's step as far as possible without the cluster, the broker and the
+files.
 
-The checks are the commands' own, which make them before they connect.
+These are the commands' own checks, which they make before they connect.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ from ringhaul.schedule.schedules import Schedule
 from ringhaul.schedule.times import FAR_MS
 from ringhaul.storage.access import is_url
 
-#: Stands for the id of the job, which a step gets when it runs.
+#: Stands for the id of the job: a step gets its id when it runs.
 _NO_JOB = "step"
 
 
 def check_step_options(options: JobOptions, folder: Path) -> None:
-    """Raise `UsageError` for what the command of a step would refuse of its options.
+    """Raise `UsageError` for options that the command of a step would refuse.
 
     `folder`: where the step runs.
     """
     if isinstance(options, RowsOutput | ResultPlace):
         output = options.output
         if output is not None and output != STDOUT and not is_url(output):
-            placed: Any = options  # either has the field; mypy knows no such union
+            placed: Any = options  # both have the field, which mypy cannot see
             options = replace(placed, output=os.path.join(folder, output))
     try:
         _check(options, settings_with(options))
     except ConfigError as error:
         raise UsageError(str(error)) from error
     except UsageError as error:
-        from ringhaul.query.errors import QueryError  # comes with all that reads SQL
+        from ringhaul.query.errors import QueryError  # imports everything that reads SQL
 
         if not isinstance(error, QueryError):
             raise
@@ -135,7 +135,7 @@ def _check_exec(options: ExecOptions, loaded: Loaded) -> None:
     output_of(options, loaded, _NO_JOB)
 
 
-#: Of a step's command, parsed: what would leave the run without a job to follow, and why.
+#: Options that would leave the run without a job to follow, and why.
 _REFUSED = {
     "detach": "a step ends with its job",
     "dry_run": "a step does something",
@@ -149,8 +149,8 @@ _REFUSED = {
 
 
 def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: Path) -> str | None:
-    """A warning, if there is cause for one. Raises `UsageError` for what the command of a step
-    would refuse, or a step must not do.
+    """Check a step; return a warning or None. Raises `UsageError` for what its command would
+    refuse, and for what no step may do.
 
     `folder`: where it runs.
     """
@@ -173,8 +173,8 @@ def check_step(schedule: Schedule, step: tuple[str, ...], number: int, folder: P
 
 
 def _check_values(runs: Sequence[JobOptions], folder: Path) -> None:
-    """Check the options of runs that are far from each other. An error that only some of them have,
-    such as a range from a fixed day to the due time, is raised by the run that has it."""
+    """Check the options of runs that are far apart. An error that only some runs have, such as a
+    range from a fixed day to the due time, is raised by the run that has it."""
     found: list[UsageError] = []
     for options in runs:
         try:
@@ -198,11 +198,11 @@ def _check_input(options: JobOptions) -> None:
 
 
 def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> list[str]:
-    """The command line of a step of a run: from the schedule file, and checked again as it is with
-    what the run put into its templates.
+    """Return the command line of a run's step: from the schedule file, with the run's values in its
+    templates, and checked again with them.
 
-    `folder`: where relative paths begin. Raises `UsageError` for a file that is none of those that
-    the schedule looks for, and for what a step must not be.
+    `folder`: where relative paths start. Raises `UsageError` for a file that the schedule does not
+    look for, and for what a step must not do.
     """
     strange = find_strange(schedule.arrive, str(folder), [file.path for file in run.files])
     if strange is not None:
@@ -216,7 +216,7 @@ def run_arguments(schedule: Schedule, run: Run, index: int, folder: Path) -> lis
 
 
 def _parsed(arguments: Sequence[str]) -> click.Context:
-    """A step's command line, parsed and not run. Raises `UsageError`."""
+    """Parse a step's command line without running it. Raises `UsageError`."""
     name = arguments[0]
     command = find_command(name) if name in STEP_COMMANDS else None
     if command is None:

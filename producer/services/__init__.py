@@ -1,1 +1,1 @@
-"""What a command needs up and open: broker, workers, ledger, session."""
+"""Services: what a command needs running or connected: broker, workers, ledger, session."""

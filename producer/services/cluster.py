@@ -1,7 +1,7 @@
-"""A driver session that is opened while the command still reads the modules it needs.
+"""A driver session that is opened while the command still imports the modules it needs.
 
 Connecting is mostly waiting for the server; importing what a command needs beside the driver takes
-longer. This module imports the driver itself: two threads that import are in each other's way.
+longer. This module imports the driver itself, because two threads that import block each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tasks.connect import cluster_config
 
 
 class Opening:
-    """Opens one session in a thread of its own. A context manager: closes what it opened."""
+    """Opens one session in a thread. A context manager: it closes what it opened."""
 
     def __init__(self, settings: Settings) -> None:
         self._config = cluster_config(settings)
@@ -27,7 +27,7 @@ class Opening:
         self._thread.start()
 
     def session(self) -> Session:
-        """The session, waited for. Raises as `open_session` does."""
+        """Wait for the session and return it. Raises as `open_session` does."""
         self._thread.join()
         if self._session is None:
             assert self._error is not None

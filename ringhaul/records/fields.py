@@ -59,8 +59,8 @@ class FieldReader(Protocol):
     @property
     def encode(self) -> ColumnEncoder: ...
 
-    def parse(self, block: Any, asked: Mask) -> Parsed:
-        """Parse the records for which `asked` (bool per record) is true."""
+    def parse(self, block: Any, chosen: Mask) -> Parsed:
+        """Parse the records for which `chosen` (bool per record) is true."""
 
     def lines(self, block: Any, records: Sequence[int]) -> list[int]:
         """Return the line on which each record begins; `records` ascend."""
@@ -196,12 +196,12 @@ class CsvFields(_Lines):
         self._fields, self._wanted = source.fields, source.wanted(job)
         self._dialect = source.dialect(job)
 
-    def parse(self, block: Block, asked: Mask) -> Parsed:
+    def parse(self, block: Block, chosen: Mask) -> Parsed:
         text = read_block(block, self._dialect, self._fields, self._wanted)
-        faults = _parse_faults(text.rejects, asked)
+        faults = _parse_faults(text.rejects, chosen)
         records, arrays = text.records, text.columns
-        if not asked.all():
-            keep = asked[records]
+        if not chosen.all():
+            keep = chosen[records]
             records, arrays = records[keep], [a.filter(pa.array(keep)) for a in arrays]
         return Parsed(arrays, records, faults)
 
@@ -218,11 +218,11 @@ class JsonFields(_Lines):
         self._ignored = None if source.any_fields else source.fields
         self._parse = parse_spelt if job.transforms else parse_json
 
-    def parse(self, block: Block, asked: Mask) -> Parsed:
+    def parse(self, block: Block, chosen: Mask) -> Parsed:
         found = read_objects(
-            block, self._dialect, self._wanted, self._ignored, chosen=asked, parse=self._parse
+            block, self._dialect, self._wanted, self._ignored, chosen=chosen, parse=self._parse
         )
-        return Parsed(list(found.columns), found.records, _parse_faults(found.rejects, asked))
+        return Parsed(list(found.columns), found.records, _parse_faults(found.rejects, chosen))
 
 
 class ParquetFields:
@@ -233,9 +233,9 @@ class ParquetFields:
     def __init__(self, job: LoadJob, source: LoadSource) -> None:
         self._kinds, self._text = source.wanted_types(job), job.text
 
-    def parse(self, block: RowBlock, asked: Mask) -> Parsed:
-        records = np.flatnonzero(asked).astype(np.int64)
-        batch = block.batch if asked.all() else block.batch.filter(pa.array(asked))
+    def parse(self, block: RowBlock, chosen: Mask) -> Parsed:
+        records = np.flatnonzero(chosen).astype(np.int64)
+        batch = block.batch if chosen.all() else block.batch.filter(pa.array(chosen))
         return Parsed(batch.columns, records, {})
 
     def lines(self, block: RowBlock, records: Sequence[int]) -> list[int]:
@@ -246,10 +246,10 @@ class ParquetFields:
         return Kept(block.position.offset_bytes, len(data), lambda: data)
 
 
-def _parse_faults(rejects: Sequence[FieldReject], asked: Mask) -> dict[int, Fault]:
+def _parse_faults(rejects: Sequence[FieldReject], chosen: Mask) -> dict[int, Fault]:
     faults: dict[int, Fault] = {}
     for reject in rejects:
-        if asked[reject.record]:
+        if chosen[reject.record]:
             faults.setdefault(reject.record, (reject.stage, reject.column, reject.reason))
     return faults
 
