@@ -1,1 +1,1 @@
-"""One module per command of `ringhaul`."""
+"""Commands: click only, one module for each command or family of commands."""

@@ -1,6 +1,6 @@
-"""`ringhaul worker`, `beat` and `flower`: Celery's own commands with the house's defaults.
+"""`ringhaul worker`, `beat` and `flower`: Celery's own commands with our defaults.
 
-What is not named here is passed on, so every option of Celery and Flower works.
+Options that are not defined here are passed on, so every option of Celery and Flower works.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def run_celery(
 
 
 def _check_broker(loaded: Loaded) -> None:
-    """Raise `ServerUnusable` for a broker that can never serve: Celery would try for ever. One that
-    is away, or does not let us in now, is left to Celery, which waits."""
+    """Raise `ServerUnusable` for a broker that can never serve, since Celery would retry for ever.
+    Celery waits by itself for one that is away or does not let us in now."""
     from ringhaul.errors import LedgerUnavailable
     from ringhaul.ledger.connection import LedgerRefused, ServerUnusable
     from tasks.connect import open_ledger
@@ -140,7 +140,8 @@ def _run(arguments: list[str]) -> None:
 
 
 def _run_worker(arguments: list[str]) -> None:
-    """Celery's worker command alone: the whole would import all others, Flower among them."""
+    """Run only Celery's worker command: its command line would import all others, Flower among
+    them."""
     from celery.bin.base import CLIContext
     from celery.bin.worker import worker
 
@@ -152,7 +153,8 @@ def _run_worker(arguments: list[str]) -> None:
 
 
 def end_process() -> NoReturn:
-    """End as Python does and not at once: Celery leaves things to its exit, such as a pid file."""
+    """End the process as Python does, not at once: Celery registers exit handlers, such as for a
+    pid file."""
     sys.exit(EXIT_COMPLETE)
 
 

@@ -1,4 +1,4 @@
-"""`ringhaul demo`: a local stack, a sample file, a load, and the table compared with the file."""
+"""`ringhaul demo`: start a local stack, load a sample file, and compare the table with the file."""
 
 from __future__ import annotations
 

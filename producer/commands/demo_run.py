@@ -1,7 +1,7 @@
-"""The demo: everything a newcomer wants to see once, in one command.
+"""The demo: what a newcomer wants to see first, in one command.
 
-A local stack, a generated sample of sensor readings, the same `ringhaul load` that any file would
-get, and then the whole table read back and compared with the file, value by value.
+It starts a local stack, generates sensor readings, loads them with the `ringhaul load` that any
+file would get, reads the whole table back, and compares it with the file value by value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS {KEYSPACE}.{TABLE} (
 
 
 def run_demo(rows: int, workers: int) -> int:
-    """Run the demo; 0 when the table equals the file."""
+    """Run the demo; return 0 if the table equals the file."""
     _only_local()
     start_local_stack.main([], standalone_mode=False)
     settings = load_settings().settings
@@ -66,8 +66,8 @@ def run_demo(rows: int, workers: int) -> int:
 
 
 def _only_local() -> None:
-    """Forget every configured cluster and broker: the demo empties its table, so it must never
-    meet another Cassandra than its own."""
+    """Forget every configured cluster and broker: the demo empties its table, so it must only ever
+    use its own Cassandra."""
     for name in [name for name in os.environ if name.startswith("RINGHAUL_")]:
         if name not in ("RINGHAUL_STATE_DIR", "RINGHAUL_CACHE_DIR"):
             del os.environ[name]
@@ -78,7 +78,8 @@ def _only_local() -> None:
 
 
 def write_sample(path: Path, rows: int) -> None:
-    """Readings with every difficulty a CSV file has: quotes, line ends in values, no value."""
+    """Write readings with every difficulty that a CSV file may have: quotes, line ends in values,
+    nulls."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draw = random.Random(SEED)
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -105,7 +106,7 @@ def write_sample(path: Path, rows: int) -> None:
 
 
 def _load(sample: Path, workers: int) -> int:
-    """The load, by the very command line that was shown."""
+    """Load the sample with the command line that was shown."""
     from producer.commands.load import load_command
 
     code: int = load_command.main(
@@ -136,7 +137,7 @@ def _verify(session: Session, sample: Path) -> int:
 
 
 def _sample_rows(sample: Path) -> Iterator[tuple[Any, ...]]:
-    """The rows as the driver returns them, read with Python's own csv module."""
+    """Yield the rows as the driver returns them, read with Python's own csv module."""
     with sample.open(newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
         next(reader)
@@ -152,7 +153,7 @@ def _sample_rows(sample: Path) -> Iterator[tuple[Any, ...]]:
 
 
 def _ms(moment: datetime) -> int:
-    """Milliseconds since the epoch, exactly; the driver's datetimes have no zone."""
+    """Return milliseconds since the epoch, exactly; the driver's datetimes have no time zone."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 

@@ -1,4 +1,4 @@
-"""`ringhaul errors JOB`: the rejected records, and an export of them that loads again."""
+"""`ringhaul errors JOB`: list the rejected records, and export them so that they load again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Help pages: their colours, their groups of options, an example each.
+"""Help pages: their colours, their groups of options, an example for each.
 
-rich_click draws them, and prints them as it would print any text.
+rich_click draws them, and prints them like any other text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import rich_click as click
 
 from producer.outputs.plain_streams import Drawn
 
-#: Heading -> options, of whichever commands have them; the rest comes last, under "Options".
+#: Heading -> options of any command; other options come last, under "Options".
 OPTION_GROUPS = {
     "Rows": (
         *(
@@ -56,16 +56,16 @@ _GROUPED = ("load", "verify", "unload", "count", "query", "lookup", "exec", "res
 
 
 class HelpContext(click.RichContext):
-    """A context whose help page keeps its colours. Nothing in it comes from outside."""
+    """A context whose help page keeps its colours. Nothing in the page comes from outside."""
 
     def get_help(self) -> str:
         return Drawn(super().get_help())
 
 
 def draw_help() -> None:
-    """Call this before a command line is parsed. Every command makes a context of its own."""
+    """Set up help pages. Call this before a command line is parsed."""
     click.RichCommand.context_class = HelpContext
-    # A column of metavars leaves a third of 80 columns for the text.
+    # A column of metavars would leave a third of 80 columns for the text.
     click.rich_click.SHOW_METAVARS_COLUMN = False
     click.rich_click.APPEND_METAVARS_HELP = True
     for command in _GROUPED:

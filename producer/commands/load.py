@@ -71,7 +71,7 @@ def load_command(options: LoadOptions) -> int:
 
     with ExitStack() as stack:
         services = start_load(stack, options)
-        # Only now: its imports take as long as the services to come up.
+        # Imported now, while the services start: both take as long.
         from producer.run.load import run_load
 
         return run_load(options, services)

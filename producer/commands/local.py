@@ -1,4 +1,4 @@
-"""`ringhaul local`: a real Cassandra and a Valkey on this machine, for trying things and tests.
+"""`ringhaul local`: a real Cassandra and a Valkey on this machine, for trials and tests.
 
 Data goes to stdout (`status`, `env`), everything else to stderr.
 """
@@ -101,8 +101,9 @@ def env() -> None:
 
 
 def _shown(value: str) -> str:
-    """The value on a terminal, as a shell reads it back. One with control characters is spelled in
-    a way that Bash, zsh and ksh know: nothing in it acts, and it is exact."""
+    """Return a value for a terminal in a form that a shell reads back. Control characters are
+    written as escapes that Bash, zsh and ksh know, so the value is exact and does not act on the
+    terminal."""
     if value.isprintable():
         return shlex.quote(value)
     octal = "".join(

@@ -22,13 +22,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 PROGRESS_KINDS = ("auto", "bar", "plain", "json", "none")
 
 
-#: The object of a context in which the command of a schedule's step is only parsed: it will run in
-#: another folder, and at another time.
+#: Object of a context in which a schedule's step is only parsed: it will run in
+#: another folder, at another time.
 AS_STEP = object()
 
 
 def connection_options(command: Command) -> Command:
-    """Where the cluster and the broker are. Passwords are never flags."""
+    """Add options for where the cluster and the broker are. Passwords are never flags."""
     for option in reversed(
         [
             click.option("--contact-points", metavar="HOST,...", help="Nodes to ask first."),
@@ -49,8 +49,8 @@ def connection_options(command: Command) -> Command:
 
 
 def ledger_options(command: Command) -> Command:
-    """Where a job is looked at or steered: `--config`, and `--broker`, which the command does not
-    see: it is among the settings by then."""
+    """Add options for commands that look at or control a job: `--config`, and `--broker`, which the
+    command does not get because it becomes a setting."""
 
     @wraps(command)
     def run(broker: str | None, config_file: Path | None, **options: Any) -> Any:
@@ -73,7 +73,7 @@ def _broker_option(help_text: str) -> Callable[[Command], Command]:
 
 
 def following_options(command: Command) -> Command:
-    """How a command that runs a job follows it, and shows it."""
+    """Add options for how a command follows its job and shows it."""
     for option in reversed(
         [
             click.option(
@@ -109,7 +109,7 @@ def following_options(command: Command) -> Command:
 
 
 def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that cannot be made, before there is a job. One that is there is click's."""
+    """Refuse a file that cannot be created, before there is a job. Click checks existing ones."""
     if context.obj is AS_STEP:
         return path
     if path is not None and not path.exists():
@@ -121,7 +121,7 @@ def _in_a_folder(context: click.Context, option: click.Parameter, path: Path | N
 
 
 def skip_failed_option(command: Command) -> Command:
-    """What becomes of token ranges that no replica can read."""
+    """Add the option for token ranges that no replica can read."""
     option = click.option(
         "--skip-failed-ranges",
         "skip_failed",
@@ -132,7 +132,7 @@ def skip_failed_option(command: Command) -> Command:
 
 
 def sharing_options(command: Command) -> Command:
-    """How much of the cluster and of the workers a job takes; see `sharing`."""
+    """Add options for how much of the cluster and of the workers a job may use; see `Sharing`."""
     for option in reversed(
         [
             click.option(
@@ -155,7 +155,7 @@ def sharing_options(command: Command) -> Command:
 
 
 def output_options(command: Command) -> Command:
-    """The form in which rows are written."""
+    """Add options for the format of written rows."""
     for option in reversed(
         [
             click.option(
@@ -198,7 +198,7 @@ def output_options(command: Command) -> Command:
 
 
 def config_option(command: Command) -> Command:
-    """`--config FILE`, for commands that read settings."""
+    """Add `--config FILE`, for commands that read settings."""
     option = click.option(
         "--config",
         "config_file",

@@ -18,12 +18,12 @@ from producer.commands.options import (
 from producer.request.options import CountOptions, QueryOptions
 from ringhaul.ledger.kinds import JobKind
 
-#: Forms of a result. `table` is for people.
+#: Formats of a result. `table` is for people.
 RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
 
 
 def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The form of a result, and where it goes."""
+    """Add options for the format of a result, and where it goes."""
     form = click.option(
         "--format",
         "result_format",
@@ -65,7 +65,7 @@ def count_command(options: CountOptions) -> int:
 
     with ExitStack() as stack:
         services = start_job(stack, options, JobKind.COUNT)
-        from producer.run.query import run_count  # while the services come up
+        from producer.run.query import run_count  # while the services start
 
         return run_count(options, services)
 
@@ -90,6 +90,6 @@ def query_command(options: QueryOptions) -> int:
 
     with ExitStack() as stack:
         services = start_job(stack, options, JobKind.QUERY)
-        from producer.run.query import run_query  # while the services come up
+        from producer.run.query import run_query  # while the services start
 
         return run_query(options, services)

@@ -1,5 +1,5 @@
-"""Options of commands whose SOURCEs hold records of a table: which records, and how they are
-written. `load` and `verify` have them in common."""
+"""Options of commands that read records of a table (`load` and `verify`): which records, and how
+they are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ringhaul.formats.presets import PRESETS
 def _need_a_source(
     context: click.Context, parameter: click.Parameter, sources: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse a command that names none. `--urlfile` is eager: it is known by now."""
+    """Refuse a command without a source. `--urlfile` is eager, so its value is known here."""
     if not sources and context.params["urlfile"] is None:
         words = "Give one, or --urlfile FILE"
         raise click.MissingParameter(words, ctx=context, param=parameter)
@@ -23,7 +23,7 @@ def _need_a_source(
 
 
 def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Command]:
-    """`--dialect`, `--escape-style` and `--line-end` of input. `about`: in front of help texts."""
+    """Add `--dialect`, `--escape-style` and `--line-end` of input. `about`: precedes help texts."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(
@@ -56,7 +56,7 @@ def dialect_options(prefix: str = "", about: str = "") -> Callable[[Command], Co
 
 
 def record_options(command: Command) -> Command:
-    """SOURCE, the table, and how records become its rows."""
+    """Add SOURCE, the table, and how records become its rows."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

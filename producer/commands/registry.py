@@ -1,4 +1,4 @@
-"""Every command: where its code is, and what it does. `ringhaul --help` needs no more than this."""
+"""Every command: where its code is, and what it does. `ringhaul --help` needs nothing else."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.it
 
 
 def find_command(name: str) -> click.Command | None:
-    """The click command of this name; None if there is none."""
+    """Return the click command of this name; None if there is none."""
     entry = COMMANDS.get(name)
     if entry is None:
         return None

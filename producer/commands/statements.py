@@ -23,7 +23,7 @@ from ringhaul.option_names import VALUES_PREFIX
 
 
 def values_options(command: Command) -> Command:
-    """How the file of keys or of values is written: options of `load`, by other names."""
+    """Add options for how the file of keys or values is written: those of `load`, with a prefix."""
     for option in reversed(
         [
             click.option(
@@ -109,7 +109,7 @@ def values_options(command: Command) -> Command:
 
 
 def answer_options(command: Command) -> Command:
-    """What both commands do with the answers."""
+    """Add options for what both commands do with the answers."""
     for option in reversed(
         [
             click.option(
@@ -178,7 +178,7 @@ def lookup_command(options: LookupOptions) -> int:
 
     with ExitStack() as stack:
         services = start_job(stack, options, JobKind.LOOKUP, own_workers=options.output == "-")
-        from producer.run.statements import run_lookup  # while the services come up
+        from producer.run.statements import run_lookup  # while the services start
 
         return run_lookup(options, services)
 
@@ -221,6 +221,6 @@ def exec_command(options: ExecOptions) -> int:
 
     with ExitStack() as stack:
         services = start_job(stack, options, JobKind.EXEC)
-        from producer.run.statements import run_exec  # while the services come up
+        from producer.run.statements import run_exec  # while the services start
 
         return run_exec(options, services)

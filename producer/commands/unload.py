@@ -84,6 +84,6 @@ def unload_command(options: UnloadOptions) -> int:
 
     with ExitStack() as stack:
         services = start_job(stack, options, JobKind.UNLOAD, own_workers=options.output == "-")
-        from producer.run.unload import run_unload  # while the services come up
+        from producer.run.unload import run_unload  # while the services start
 
         return run_unload(options, services)

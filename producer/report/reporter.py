@@ -23,7 +23,8 @@ class Shown:
 
     @classmethod
     def from_options(cls, options: Showing) -> Shown:
-        """As the options have it; `--json` makes progress JSON, too, unless another is given."""
+        """Read it from the options; `--json` makes progress JSON as well, unless --progress is
+        given."""
         auto = "json" if options.as_json else "auto"
         return cls(
             progress=auto if options.progress == "auto" else options.progress,
@@ -33,20 +34,21 @@ class Shown:
         )
 
     def say(self, text: str) -> None:
-        """One line on stderr, unless quiet."""
+        """Print one line to stderr, unless the command is quiet."""
         if not self.quiet:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """One line on stderr that may call for somebody to do something."""
+        """Print one line to stderr that may require action."""
         print(text, file=sys.stderr, flush=True)
 
 
 def print_closing(closing: Closing, shown: Shown) -> None:
-    """The closing table on stderr, or the summary as JSON on stdout; then to a file, too, whole.
+    """Print the closing table to stderr, or the summary as JSON to stdout; and write it to a file
+    if asked.
 
-    Quiet: of a job that did not end well how it ended, of others nothing.
-    Raises `OutputUnusable` where the file cannot be written (disk full).
+    A quiet command prints only how an unsuccessful job ended. Raises `OutputUnusable` if the file
+    cannot be written (disk full).
     """
     if shown.as_json:
         print_message(json_text(closing.data))
@@ -56,7 +58,7 @@ def print_closing(closing: Closing, shown: Shown) -> None:
         shown.warn(closing.alarm)
     if shown.summary_file is None:
         return
-    from producer.outputs.whole_file import replacing  # what few commands need to import
+    from producer.outputs.whole_file import replacing  # few commands need it
 
     try:
         with replacing(str(shown.summary_file)) as out:

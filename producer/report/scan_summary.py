@@ -33,7 +33,7 @@ LISTED_MAX = 5
 
 
 def scan_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
-    """How a read job ended, computed from what the ledger holds."""
+    """Return how a read job ended, computed from the ledger."""
     job = ReadJob.from_json(json.loads(ledger.job_spec(status.job)))
     results = (ReadResult.unpack(packed) for _, packed in ledger.results(status.job))
     latencies = {int(index): count for index, count in ledger.latencies(status.job).items()}

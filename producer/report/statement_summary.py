@@ -55,7 +55,7 @@ class _Sums:
 
 
 def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = False) -> Closing:
-    """How a lookup or an exec ended, computed from what the ledger holds."""
+    """Return how a lookup or an exec ended, computed from the ledger."""
     job = StatementJob.from_json(json.loads(ledger.job_spec(status.job)))
     sums = _Sums()
     for _, packed in ledger.results(status.job):
@@ -124,7 +124,7 @@ def statement_closing(ledger: Ledger, status: JobStatus, *, interrupted: bool = 
 
 
 def _given_up(status: JobStatus, job: StatementJob) -> str:
-    """What became of units that were cut short and are not done again."""
+    """Describe units that were cut short and are not run again."""
     verb, whose = ("was", "its") if status.bad == 1 else ("were", "their")
     what = "are not answered" if job.repeatable else "may have been applied or not"
     return f"{count_text(status.bad, 'unit')} {verb} cut short; {whose} rows {what}"
@@ -135,7 +135,7 @@ def _entries(job: StatementJob) -> str:
 
 
 def _verdict(status: JobStatus, job: StatementJob, sums: _Sums) -> list[str]:
-    """How it ended, and the next command where there is one."""
+    """Return lines that say how the job ended, and the next command if there is one."""
     listed = next_line(f"errors {status.job}")
     resume = [next_line(f"resume {status.job}")] if job.resumable else []
     part = f"{status.done:,} of {status.units:,} units are done"

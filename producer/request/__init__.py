@@ -1,1 +1,1 @@
-"""Requests: what a command is to do, checked before any service is reached."""
+"""Requests: what a command should do, checked before any service is contacted."""

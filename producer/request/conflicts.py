@@ -1,7 +1,7 @@
-"""Options that do not go together: one would be taken and do nothing. Pure.
+"""Refuse options that do not go together because one of them would have no effect. Pure.
 
-Pairs that a command line shows by itself. `embedded.py` has those that depend on whether there is a
-broker, `outputs.py` those of the rows.
+These are pairs that a command line shows by itself. `services/start.py` checks those that depend on
+the broker, `output.py` those about rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ringhaul.errors import UsageError
 
 _NO_JOB = "is of a job that runs, and --dry-run makes none: leave one of them out"
 _NOT_FOLLOWED = "is of a command that follows its job, and --detach does not: leave one of them out"
-#: Two options by their names in a command, and what there is to say.
+#: Two options by their names in a command, and the message.
 PAIRS = {
     ("summary", "dry_run"): f"--summary {_NO_JOB}",
     ("summary", "detach"): (
@@ -37,34 +37,36 @@ PAIRS = {
 
 
 def refuse_together(given: Collection[str]) -> None:
-    """Raise `UsageError` for two that were both given; `given`: see `options.given_options`."""
+    """Raise `UsageError` for two conflicting options that were both given; `given`: see
+    `given_options`."""
     for pair, why in PAIRS.items():
         if set(pair) <= set(given):
             raise UsageError(why)
 
 
 def refuse_embedded_detach(loaded: Loaded, options: Following) -> None:
-    """Raise `UsageError` for --detach, at once or by Ctrl-C, if no worker stays to continue the
-    job."""
+    """Raise `UsageError` for --detach, at once or by Ctrl-C, if no worker would remain to continue
+    the job."""
     if is_embedded(loaded) and (given := _detaching(options)):
         raise UsageError(f"{given} needs workers that stay: configure a broker and start some")
 
 
 def refuse_stdout_detach(options: Following) -> None:
-    """The same where the rows come out of the command, and its own workers end with it."""
+    """Raise `UsageError` for --detach if the command prints the rows: its own workers end with
+    it."""
     if given := _detaching(options):
         raise UsageError(f"{given}: this command writes standard output; give -o a folder")
 
 
 def _detaching(options: Following) -> str:
-    """The option by which a command leaves its job; empty: it does not."""
+    """Return the option by which a command would detach; empty if it would not."""
     if options.detach:
         return "--detach"
     return "--on-interrupt detach" if options.on_interrupt == "detach" else ""
 
 
 def refuse_workers_of_others(loaded: Loaded, options: Following) -> None:
-    """Raise `UsageError` for -c where the workers are not this command's own."""
+    """Raise `UsageError` for -c if the workers do not belong to this command."""
     if not is_embedded(loaded) and options.workers is not None:
         raise UsageError(
             "-c is of embedded workers, and a broker is configured: those that stand are as many "

@@ -1,8 +1,8 @@
-"""What a command asks for: which work is done, and where its files go. Its job keeps that, so that
-a command with the id of a job that is there can tell whether it asks for the same.
+"""The fingerprint of a command: what it asks for, namely which work and where its files go. Its job
+keeps it, so that a later command with the same job id can tell whether it asks for the same.
 
-How the work is done is left out, such as its pace, its consistency and how it is shown: those may
-differ from one try to the next. An option of what is done counts, unless it is among `_HOW`.
+How the work is done is left out, such as its pace, its consistency level and its display: those may
+differ from try to try. An option counts unless it is listed in `_HOW`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from producer.request.settings import CONNECTION_FLAGS
 from producer.startup import STEP_VARIABLE
 from ringhaul.storage.access import is_url, shown
 
-#: The same among a job's labels. Jobs of before have none.
+#: Label of a job that holds its fingerprint. Jobs of earlier versions have none.
 FINGERPRINT_LABEL = "asked"
 
-#: Options that say how the work is done, and how it is followed and shown.
+#: Options about how the work is done, followed and shown.
 _HOW = frozenset(
     (
         *CONNECTION_FLAGS,
@@ -36,16 +36,16 @@ _HOW = frozenset(
 )
 #: Options that name files or folders.
 _PLACES = frozenset(("sources", "urlfile", "keys", "params", "output"))
-#: Longer texts are cut: they are among what every look at the job reads.
+#: Longer texts are cut, because every look at the job reads them.
 _CHARS_MAX = 400
 _CHARS_SHOWN = 200
 _PLAIN = re.compile(r"[^\s'\"]+")
 
 
 def fingerprint_of(context: click.Context | None = None) -> str:
-    """What a command that was parsed, or the running one, asks for: JSON, option -> its value.
+    """Return the fingerprint of a parsed command, or of the running one: JSON, option -> its value.
 
-    Options that were left at their default are not in it. Of URLs there is no secret in it.
+    Options at their default are left out, and so are the secrets in URLs.
     """
     context = context or click.get_current_context()
     assert context is not None
@@ -55,7 +55,7 @@ def fingerprint_of(context: click.Context | None = None) -> str:
             values["table"] = f"{values['keyspace']}.{values['table']}"
         values["keyspace"] = None
     left_out = _HOW
-    if "result_format" in values:  # a result goes wherever each command says
+    if "result_format" in values:  # each command decides where its result goes
         left_out |= {"output"}
     found = {
         _name(parameter): _text(parameter.name or "", values[parameter.name or ""])
@@ -67,7 +67,7 @@ def fingerprint_of(context: click.Context | None = None) -> str:
 
 
 def differences(was: str, now: str) -> list[str]:
-    """What differs between two texts of `fingerprint_of`, in words."""
+    """Describe the differences between two fingerprints."""
     before, here = json.loads(was), json.loads(now)
     return [
         f"{name} {_value_text(before, name)}, here {_value_text(here, name)}"
@@ -83,12 +83,12 @@ def _value_text(request: Mapping[str, str], name: str) -> str:
 def _is_asked(parameter: click.Parameter, value: Any, context: click.Context) -> bool:
     if value is None or value == () or value == parameter.get_default(context):
         return False
-    # A switch that is off, but for one whose other side is an option, too (--no-header).
+    # A switch that is off, unless its opposite is an option, too (--no-header).
     return value is not False or bool(parameter.secondary_opts)
 
 
 def _name(parameter: click.Parameter) -> str:
-    """As messages call it: `--where`, `SOURCE`, `-o`."""
+    """Return the parameter as messages call it: `--where`, `SOURCE`, `-o`."""
     if isinstance(parameter, click.Argument):
         return (parameter.metavar or parameter.opts[0]).rstrip(".")
     return "-o" if parameter.name == "output" else max(parameter.opts, key=len)
@@ -111,7 +111,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 def _place(text: str) -> str:
     if is_url(text):
-        # Two URLs of a web server may differ in their queries alone.
+        # Two URLs of a web server may differ only in their queries.
         return text if shown(text) == text else f"{shown(text)}({_digest(text)})"
     if text == "-" or os.environ.get(STEP_VARIABLE):
         return text
@@ -119,11 +119,11 @@ def _place(text: str) -> str:
 
 
 def _list(text: str) -> str:
-    """The place of a list of files, and by its content which files these are."""
+    """Describe a list of files by its place, and by the content that says which files these are."""
     try:
         content = "" if text == "-" else Path(text).read_text("utf-8", "surrogateescape")
     except OSError:
-        return _place(text)  # the error comes when it is read
+        return _place(text)  # reading it will report the error
     return f"{_place(text)}({_digest(content)})" if content else _place(text)
 
 

@@ -1,5 +1,5 @@
-"""How the text of input is written, from the options of a command: those of `load`, and those with
-`--values-` of `lookup` and `exec`."""
+"""Read the format of input text from options: those of `load`, and those of `lookup` and `exec`
+that start with `--values-`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ringhaul.option_names import option_name
 
 
 def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
-    """That of the input. `prefix`: of the options, for messages.
+    """Return the dialect of the input. `prefix`: of the options, for messages.
 
-    Raises `UsageError` that names the option as it is given.
+    Raises `UsageError`, which names the option as the user wrote it.
     """
     try:
         return CsvDialect(
@@ -38,9 +38,9 @@ def dialect_of(options: Spelling, prefix: str = "") -> CsvDialect:
 
 
 def text_of(options: Spelling, prefix: str = "") -> TextFormat:
-    """How values are spelt in the input, as far as the command has options for it.
+    """Return how values are spelled in the input, as far as the command has options for it.
 
-    `prefix`: as of `dialect_of`. Raises `UsageError` for what cannot be used.
+    `prefix`: as for `dialect_of`. Raises `UsageError` for unusable values.
     """
     words = {
         name: tuple(comma_list(text))

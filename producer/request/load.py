@@ -20,7 +20,7 @@ from ringhaul.ledger.limits import ErrorLimit
 from ringhaul.records.mapping import RowFields, find_row_fields
 from ringhaul.records.row_fields import TTL, TTL_S_MAX, WRITETIME
 
-#: Options that say how text is written -> the field of a dialect, and the formats that are read by
+#: Option about how text is written -> the field of a dialect, and the formats that use
 #: it. What only allows something is not among them: it may be allowed where it never is.
 _TEXT_OPTIONS = {
     "delimiter": ("delimiter", {"csv"}),
@@ -36,17 +36,17 @@ _TEXT_OPTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRequest:
-    """The options of `ringhaul load` that make up a job."""
+    """What a load is asked to do."""
 
     keyspace: str
     table: str
-    kind: JobKind = JobKind.LOAD  #: or VERIFY: the rows are compared with the table's
+    kind: JobKind = JobKind.LOAD  #: or VERIFY: the rows are compared with those of the table
     file_format: str = "auto"  #: csv | jsonl | parquet | auto: by each file's suffix
     header: bool = True
     columns: Sequence[str] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
     skip_columns: Sequence[str] = ()
-    #: In place of `mapping`: each column is filled by the field of its name, others are left out.
+    #: Instead of `mapping`: a column is filled by the field of its name, other fields are unused.
     by_name: bool = False
     dialect: CsvDialect = field(default_factory=CsvDialect)
     text: TextFormat = field(default_factory=TextFormat)
@@ -57,9 +57,9 @@ class LoadRequest:
     timestamp: str | None = None
     strategy: str = "pipeline"
     unit_bytes: int = 0
-    rows_per_s: int = 0  #: What the job begins with; 0: no limit
+    rows_per_s: int = 0  #: The job's limit at its start; 0: none
     max_errors: str = "1000"
-    transforms: Sequence[str] = ()  #: `module:function`, in their order
+    transforms: Sequence[str] = ()  #: `module:function`, in the order in which they run
     where: str = ""
     #: Fields with the rows' write times and TTLs, by name or position.
     timestamp_field: str | None = None
@@ -67,19 +67,19 @@ class LoadRequest:
 
     @property
     def wanted_row_fields(self) -> RowFields:
-        """The fields with write times and TTLs, as the options name them."""
+        """Return the fields with write times and TTLs, as the options name them."""
         return RowFields(self.timestamp_field, self.ttl_field)
 
     def row_fields(
         self, fields: Sequence[str], source: str, *, positions: bool = True
     ) -> RowFields:
-        """Those among the fields of a source. Raises `UsageError` for one that is not there."""
+        """Return those of the fields that a source has. Raises `UsageError` for a missing one."""
         return find_row_fields(fields, self.wanted_row_fields, source=source, positions=positions)
 
 
 def refuse_unread(request: LoadRequest, formats: Collection[str]) -> None:
-    """Raise `UsageError` for an option about text that no file of these formats uses: it shows that
-    the data is taken for something else."""
+    """Raise `UsageError` for an option about text that no file of these formats uses: the data is
+    probably not what the user takes it for."""
     dialect, usual = request.dialect, CsvDialect()
     for option, (name, readers) in _TEXT_OPTIONS.items():
         if readers.isdisjoint(formats) and getattr(dialect, name) != getattr(usual, name):
@@ -95,8 +95,8 @@ TIMESTAMP_US_MAX = 2**62
 
 
 def check_request(request: LoadRequest) -> None:
-    """Raise `UsageError` or `QueryError` for what cannot work with any table or files, before any
-    of them is reached."""
+    """Raise `UsageError` or `QueryError` for what cannot work with any table or file, before any of
+    them is accessed."""
     ErrorLimit.parse(request.max_errors)
     if request.file_format != "auto":
         refuse_unread(request, {request.file_format})
@@ -111,13 +111,14 @@ def check_request(request: LoadRequest) -> None:
                 "--timestamp and --timestamp-field both say when rows were written: give one"
             )
     if request.where:
-        from ringhaul.query.sql import parse_condition  # what most loads do not need to import
+        from ringhaul.query.sql import parse_condition  # most loads do not need it
 
         parse_condition(request.where)
 
 
 def parse_timestamp_us(text: str) -> int:
-    """Microseconds since the epoch from a number of them, an ISO 8601 date and time or `now`."""
+    """Parse microseconds since the epoch, an ISO 8601 date and time, or `now`; return
+    microseconds."""
     if text == "now":
         return time.time_ns() // 1000
     if re.fullmatch("-?[0-9]+", text):
@@ -140,7 +141,7 @@ def parse_timestamp_us(text: str) -> int:
 
 
 def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
-    """The request that the options make. Raises `UsageError` naming the option at fault."""
+    """Make the request from the options. Raises `UsageError`, which names the wrong option."""
     keyspace, table = table_names(options.table, options.keyspace)
     refuse_blank("--where", options.where, "a condition")
     refuse_blank("--columns", options.columns, "some columns")
@@ -177,7 +178,7 @@ def load_request(options: LoadOptions, loaded: Loaded) -> LoadRequest:
 
 
 def _mapping(text: str | None) -> dict[str, str]:
-    """`field=column,...` as a dict. Raises `UsageError` for a part without `=`."""
+    """Parse `field=column,...` into a dict. Raises `UsageError` for a part without `=`."""
     mapping: dict[str, str] = {}
     for part in comma_list(text):
         name, equals, column = part.partition("=")

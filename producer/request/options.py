@@ -1,8 +1,9 @@
-"""What each command was given, as one frozen record.
+"""The options of each command, as one frozen record.
 
-The fields have the names of click's parameters, so that a record is made of them in one call. An
-option that a command has and its record lacks is a `TypeError` the first time the command runs. A
-function below `commands/` takes the part that it needs: a `LoadOptions` is a `Connection`, too.
+The fields have the names of click's parameters, so that a record is made from them in one call. If
+a command has an option that its record lacks, a `TypeError` is raised the first time the command
+runs. Functions below `commands/` take the part that they need: a `LoadOptions` is a `Connection`,
+too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ringhaul.ledger.pace import Limits, Pace
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """Where the cluster and the broker are. None: as the settings say."""
+    """Where the cluster and the broker are. None: as configured."""
 
     contact_points: str | None
     port: int | None
@@ -29,7 +30,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class Showing:
-    """What a command shows of a job, and in which form."""
+    """What a command shows about a job, and in which form."""
 
     progress: str = "auto"  #: auto, bar, plain, json or none
     as_json: bool = False
@@ -46,41 +47,41 @@ class Following(Showing):
     detach: bool = False
 
     def interrupt_with(self, *, own_workers: bool) -> str:
-        """What Ctrl-C does: cancel the job, or leave it to workers that stay."""
+        """Return what Ctrl-C does: cancel the job, or leave it to workers that continue."""
         return self.on_interrupt or ("cancel" if own_workers else "detach")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """How much of the cluster and of the workers a job takes."""
+    """How much of the cluster and of the workers a job may use."""
 
     rate: int | None  #: rows/s; None: no limit
     priority: str
 
     @property
     def pace(self) -> Pace:
-        """The limits that the job begins with."""
+        """The job's limits at its start."""
         return Pace(limits=Limits(rows_per_s=self.rate or 0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobOptions(Connection, Following, Sharing):
-    """What all commands have that run a job."""
+    """The options of every command that runs a job."""
 
     job_id: str | None
     consistency: str | None
     dry_run: bool = False
-    #: Names of the options that the user gave, or a preset that they gave.
+    #: Names of the options that were given, by the user or by a preset.
     given: frozenset[str] = frozenset()
     #: The request as text, compared with that of an existing job of this id: see `fingerprint`.
     fingerprint: str = ""
-    #: The job is there, made by a command that ended before all its units were handed out.
+    #: The job exists: its command ended before all units were in the ledger.
     adopted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the text of input is written."""
+    """How the input text is written."""
 
     file_format: str  #: auto, csv, jsonl or parquet
     header: bool
@@ -94,7 +95,7 @@ class Spelling:
     timestamp_formats: tuple[str, ...]
     epoch_unit: str
     timezone: str
-    dialect: str | None = None  #: name of a preset, whose values are among the others
+    dialect: str | None = None  #: name of a preset; its values are in the other fields
     escape_style: str = "plain"
     line_end: str = "any"
     true_words: str | None = None
@@ -125,7 +126,7 @@ class LoadOptions(JobOptions, Spelling):
     max_errors: str | None
     unit_size: str | None
     kind: JobKind = JobKind.LOAD
-    # What a verification does not have:
+    # What a verification lacks:
     ttl: int = 0
     ttl_field: str | None = None
     timestamp: str | None = None
@@ -136,7 +137,7 @@ class LoadOptions(JobOptions, Spelling):
 
 @dataclass(frozen=True, kw_only=True)
 class RowsOutput:
-    """Where rows are written, and how. None: as the format has it."""
+    """Where rows are written, and how. None: the format's default."""
 
     output: str  #: a folder, its URL, or - for standard output
     format: str | None
@@ -169,7 +170,7 @@ class UnloadOptions(JobOptions, RowsOutput):
 
 @dataclass(frozen=True, kw_only=True)
 class ResultPlace:
-    """Where a result goes, and its form. None: not given."""
+    """Where a result goes, and in which format. None: not given."""
 
     output: str | None = None
     result_format: str | None = None
@@ -197,7 +198,7 @@ class CountOptions(JobOptions, ResultPlace):
 
 @dataclass(frozen=True, kw_only=True)
 class StatementOptions(JobOptions, RowsOutput):
-    """What `lookup` and `exec` have in common. `values`: how their input is written."""
+    """The options that `lookup` and `exec` share. `values`: how their input is written."""
 
     values: Spelling
 
@@ -225,7 +226,7 @@ class ExecOptions(StatementOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeOptions(Connection, Following, ResultPlace):
-    """`resume`, and a command whose job is there already."""
+    """`resume`, and any command whose job exists already."""
 
     job: str
     max_errors: str | None = None

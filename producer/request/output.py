@@ -1,4 +1,4 @@
-"""Where the rows of a job go, from the options of a command."""
+"""Read where the rows of a job go from the options of a command."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ringhaul.output.job import Output
 from ringhaul.storage.folders import local_path, open_folder
 
 STDOUT = "-"
-#: Options that say how CSV is written.
+#: Options about how CSV is written.
 _OF_CSV = ("header", "delimiter", "quote", "null", "escape", "escape_style")
 
 
 def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
-    """The output that the options name; standard output is a spool folder for the workers.
+    """Return the output that the options name; for standard output, a spool folder for the workers.
 
-    Raises `UsageError` for options that do not go together, and for a file instead of a folder.
+    Raises `UsageError` for conflicting options, and for a file instead of a folder.
     """
     to_stdout = options.output == STDOUT
     kind = options.format or "csv"
@@ -48,7 +48,7 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
             raise UsageError(f"--dialect: only CSV has one, and the format is {kind}")
         given |= output_options(options.dialect, given)
     if to_stdout and kind == "csv":
-        given["header"] = False  # once, before the first part, and not in each
+        given["header"] = False  # once, before the first part, instead of in each part
     url = options.output
     if not to_stdout:
         _refuse_file(options)
@@ -68,13 +68,13 @@ def output_of(options: RowsOutput, loaded: Loaded, job_id: str) -> Output:
 def _format(kind: str, given: Mapping[str, Any]) -> OutputFormat:
     try:
         return OutputFormat(kind=kind, **given)
-    except UsageError as error:  # which begins with the name of the option
+    except UsageError as error:  # its message starts with the name of the option
         raise UsageError(f"--{error}") from error
 
 
 def _refuse_file(options: RowsOutput) -> None:
-    """Raise `UsageError` for an output that is a file or lies in one, or that has the name of one:
-    such a name asks for one file, not for a folder."""
+    """Raise `UsageError` for an output that is a file, lies in one, or is named like one: the user
+    probably expects one file instead of a folder."""
     output = options.output
     path = local_path(output)
     if path is not None:
@@ -97,7 +97,7 @@ def _refuse_file(options: RowsOutput) -> None:
 
 
 def _one_file(options: RowsOutput, path: str) -> str:
-    """How to get the one file that the name of the output stands for, in words."""
+    """Explain how to get the single file that the name of the output suggests."""
     output = options.output
     wanted = {"format": format_of(output)}
     if "parquet" in (wanted["format"], options.format):
@@ -123,7 +123,7 @@ def _file_bytes(text: str) -> int:
 
 
 def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
-    """Raise `UsageError` where rows or a result, and messages, would both go to standard output.
+    """Raise `UsageError` if both rows or a result, and messages, would go to standard output.
 
     `output`: None for a result that goes there, `STDOUT` for rows.
     """
@@ -140,7 +140,7 @@ def refuse_two_on_stdout(output: str | None, showing: Showing) -> None:
         raise UsageError(f"{rows} and --progress json both want standard output: give one of them")
 
 
-#: Options of the rows that are written, by their names in a command.
+#: Options about written rows, by their names in a command.
 _OF_ROWS = (
     *("output", "format", "compression", "dialect", *_OF_CSV),
     *("max_rows_per_file", "max_file_size", "order"),
@@ -148,9 +148,9 @@ _OF_ROWS = (
 
 
 def refuse_output_options(given: Collection[str], what: str) -> None:
-    """Raise `UsageError` for options of rows, where `what` gives none.
+    """Raise `UsageError` for options about rows, if `what` returns none.
 
-    `given`: see `options.given_options`.
+    `given`: see `given_options`.
     """
     found = [f"--{name.replace('_', '-')}" for name in _OF_ROWS if name in given]
     if found:
@@ -158,7 +158,7 @@ def refuse_output_options(given: Collection[str], what: str) -> None:
 
 
 def wants_header(options: RowsOutput, output: Output) -> bool:
-    """Whether the columns' names come before the rows on standard output."""
+    """Return whether the column names precede the rows on standard output."""
     header = options.header
     if header is None and options.dialect is not None:
         header = PRESETS[options.dialect].header

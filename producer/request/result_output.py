@@ -1,5 +1,5 @@
-"""Where the result of a count or a query goes: what options say of it, what its job keeps of that,
-and whether it can go there."""
+"""Where the result of a count or a query goes: what the options say, what the job keeps of that,
+and whether it is possible."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def result_output(options: ResultPlace, default: ResultOutput | None = None) -> 
 
 
 def lasting(output: ResultOutput) -> ResultOutput:
-    """What a job keeps of an output. A pipe or a device is there for the command that names it: to
-    another process its name means nothing, or something else, as `/dev/fd/63` of a shell."""
+    """Return what a job keeps of an output. It does not keep a pipe or a device: for another
+    process, a name such as a shell's `/dev/fd/63` means nothing, or something else."""
     path = Path(output.path)
     return replace(output, path="") if path.exists() and not path.is_file() else output
 
 
 def check_result_output(output: ResultOutput, showing: Showing) -> None:
     """Raise `UsageError` for an output that cannot take a result, before there is one. `showing`:
-    of the command, whose messages may want standard output, too."""
+    of the command, whose messages may go to standard output, too."""
     refuse_two_on_stdout(output.path or None, showing)
     if not output.path:
         if output.form == "parquet" and sys.stdout.isatty():

@@ -14,26 +14,26 @@ from ringhaul.errors import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is to be read: a SELECT in full, or a table with what to take of it."""
+    """What to read: a complete SELECT, or a table with columns and conditions."""
 
     sql: str | None = None
     keyspace: str | None = None
     table: str = ""
-    items: Sequence[str] = ()  #: as they stand in SQL; empty: all columns
+    items: Sequence[str] = ()  #: as written in SQL; empty: all columns
     where: str | None = None
-    counts: bool = False  #: rows are counted and not taken
+    counts: bool = False  #: rows are only counted
     by: str = "total"  #: of a count: total, range or host
     top: int = 0  #: of a count: the partitions with most rows; 0: no such list
 
     @property
     def is_whole_table(self) -> bool:
-        """All columns of all rows are wanted."""
+        """Whether all columns of all rows are wanted."""
         return self.sql is None and not self.items and self.where is None and not self.counts
 
 
 def check_wanted(wanted: Wanted) -> None:
-    """Raise `QueryError` or `UsageError` for what cannot be read with any schema, before a cluster
-    is reached."""
+    """Raise `QueryError` or `UsageError` for what cannot be read with any schema, before the
+    cluster is contacted."""
     sql = wanted.sql
     if sql is None:
         table_names(wanted.table, wanted.keyspace)
@@ -59,7 +59,7 @@ def _need_schema(_keyspace: str, _table: str) -> TableSchema:
 
 
 def count_wanted(options: CountOptions) -> Wanted:
-    """What the options of `count` want. Raises `UsageError` for two that do not go together."""
+    """Return what the options of `count` ask for. Raises `UsageError` for conflicting options."""
     if options.top and options.by != "total":
         raise UsageError("--top and --by are two different counts: give one of them")
     return Wanted(

@@ -1,8 +1,7 @@
-"""Options that several commands share, and the way from flags to settings.
+"""Options that several commands share, and how flags become settings.
 
-Flags that are settings reach the embedded workers through the environment, the same road that
-every other worker gets its settings by; so they are put into this process's environment before
-anything of Celery is imported.
+Flags that are settings reach embedded workers through the environment, as settings reach every
+other worker. So they are put into this process's environment before anything of Celery is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CONNECTION_FLAGS = {
     "password_file": "cluster.password_file",
     "broker": "broker.url",
 }
-#: The same, for flags of `load`.
+#: Flag -> setting, for the flags of `load`.
 LOAD_FLAGS = {
     "consistency": "cluster.consistency",
     "strategy": "load.strategy",
@@ -37,22 +36,23 @@ LOAD_FLAGS = {
     "unit_size": "load.unit_bytes",
     "workers": "worker.concurrency",
 }
-#: A `--broker` that turns off the one that is configured, with all that is of it alone.
+#: A `--broker` that turns off the configured broker and all its settings.
 NO_BROKER = "none"
 _OF_THE_BROKER = (
     *("broker.url", "broker.password_file"),
     *("broker.tls_ca", "broker.tls_cert", "broker.tls_key"),
 )
-#: Setting -> how it is written on a command line, for messages.
+#: Setting -> its option on a command line, for messages.
 _OPTIONS = {
     key: f"--{flag.replace('_', '-')}" for flag, key in (CONNECTION_FLAGS | LOAD_FLAGS).items()
 } | {"worker.concurrency": "-c"}
 
 
 def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
-    """The settings with these flags (dotted key -> value), also put into the environment.
+    """Return the settings with these flags (dotted key -> value), which are also put into the
+    environment.
 
-    An empty text is the setting's empty value, whatever is configured. Raises `ConfigError` or
+    An empty text means the setting's empty value, whatever is configured. Raises `ConfigError` or
     `UsageError` for a flag that cannot be used.
     """
     given = {key: value for key, value in flags.items() if value is not None}
@@ -76,7 +76,7 @@ def settle(flags: Mapping[str, Any], config_file: Path | None) -> Loaded:
 
 
 def _leave_to_workers(given: Mapping[str, Any]) -> None:
-    """Put flags into the environment, empty ones by name."""
+    """Put flags into the environment, including empty ones."""
     empty = set(comma_list(os.environ.get(ENV_EMPTY)))
     for key, value in given.items():
         text = ",".join(value) if isinstance(value, (list, tuple)) else str(value)
@@ -91,26 +91,26 @@ def _leave_to_workers(given: Mapping[str, Any]) -> None:
 def _has_password(url: str) -> bool:
     try:
         return bool(urlsplit(url).password)
-    except ValueError:  # no URL at all: the settings' own check says so
+    except ValueError:  # not a URL: the settings' own check reports it
         return "@" in url
 
 
 def connection_flags(options: Connection) -> dict[str, Any]:
-    """Setting -> the value of its flag; None: not given."""
+    """Return setting -> value of its flag; None: not given."""
     return {key: getattr(options, flag) for flag, key in CONNECTION_FLAGS.items()}
 
 
 def load_flags(options: LoadOptions) -> dict[str, Any]:
-    """The same for all flags of a load or a verification."""
+    """Return setting -> value for all flags of a load or a verification."""
     return connection_flags(options) | {
         key: getattr(options, flag) for flag, key in LOAD_FLAGS.items()
     }
 
 
 def settings_with(options: JobOptions) -> Loaded:
-    """The settings of a command with these options; nothing is changed, as `settle` does.
+    """Return the settings of a command with these options, without the changes that `settle` makes.
 
-    Raises `ConfigError` for one that cannot be used.
+    Raises `ConfigError` for an unusable option.
     """
     both = CONNECTION_FLAGS | LOAD_FLAGS
     flags = {key: getattr(options, flag, None) for flag, key in both.items()}
@@ -118,6 +118,7 @@ def settings_with(options: JobOptions) -> Loaded:
 
 
 def is_embedded(loaded: Loaded) -> bool:
-    """No broker was configured by anybody: flags, environment or file. Or `none` was, by one."""
+    """Return whether no broker is configured by flags, environment or file, or one of them says
+    `none`."""
     configured = loaded.origins["broker.url"] not in ("default", "local stack")
     return not (configured and loaded.settings.broker.url)

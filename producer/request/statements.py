@@ -9,17 +9,17 @@ from ringhaul.cql.names import read_names
 from ringhaul.errors import UsageError
 from ringhaul.option_names import VALUES_PREFIX
 
-#: In front of the names of options about values.
+#: Prefix of the names of options about values.
 _VALUES = VALUES_PREFIX.replace("-", "_")
 
 
 def wanted_names(options: LookupOptions) -> tuple[list[str], list[str]]:
-    """The columns that --key and --columns name. Raises `UsageError` for what is no name."""
+    """Return the columns that --key and --columns name. Raises `UsageError` for an invalid name."""
     return read_names(options.key, "--key"), read_names(options.columns, "--columns")
 
 
 def check_inputs(options: ExecOptions) -> None:
-    """Raise `UsageError` for options of `ringhaul exec` that do not say where its values are."""
+    """Raise `UsageError` if the options of `ringhaul exec` do not say where its values are."""
     if (options.params is not None) == bool(options.ranges):
         raise UsageError("give --params FILE, or one --range for each marker")
     of_values = any(name.startswith(_VALUES) for name in options.given)
@@ -30,7 +30,7 @@ def check_inputs(options: ExecOptions) -> None:
 
 
 def values_request(values: Spelling, kind: str) -> LoadRequest:
-    """How the rows of values are read. Raises `UsageError` naming the option at fault."""
+    """Return how the rows of values are read. Raises `UsageError`, which names the wrong option."""
     return LoadRequest(
         keyspace=kind,
         table="values",

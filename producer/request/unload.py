@@ -16,19 +16,19 @@ from ringhaul.output.job import Output
 
 @dataclass(frozen=True, kw_only=True)
 class UnloadRequest:
-    """The options of `ringhaul unload` that make up a job."""
+    """What an unload is asked to do."""
 
     wanted: Wanted
     output: Output
-    error_limit: ErrorLimit | None  #: None: nothing can be rejected
+    error_limit: ErrorLimit | None  #: None: no row can be rejected
 
 
 def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> UnloadRequest:
-    """Make the request of these options. Raises `UsageError` or `QueryError` for what cannot work
-    with any table, so before a cluster is reached."""
+    """Make the request from these options. Raises `UsageError` or `QueryError` for what cannot work
+    with any table, before the cluster is contacted."""
     refuse_two_on_stdout(options.output, options)
     if options.dry_run and options.rate is not None:
-        # A load's plan depends on it: its units are smaller.
+        # A load's plan depends on it, as its units are smaller.
         raise UsageError("--rate limits a job that runs, and --dry-run makes none: leave one out")
     wanted = _wanted(options)
     check_wanted(wanted)
@@ -43,7 +43,7 @@ def unload_request(options: UnloadOptions, loaded: Loaded, job_id: str) -> Unloa
 
 
 def _wanted(options: UnloadOptions) -> Wanted:
-    """What is to be read, from --query or from --table, --columns and --where."""
+    """Return what to read, from --query or from --table, --columns and --where."""
     if options.sql is not None:
         for name in ("keyspace", "table", "columns", "where"):
             if getattr(options, name) is not None:

@@ -9,7 +9,7 @@ from ringhaul.errors import UsageError
 
 
 def given_options(context: click.Context | None = None) -> set[str]:
-    """The options that the user gave, by their names in `options`: of a command that was parsed, or
+    """Return the options that the user gave, by their names in `options`: of a parsed command, or
     of the running one."""
     context = context or click.get_current_context()
     assert context is not None
@@ -21,8 +21,8 @@ def given_options(context: click.Context | None = None) -> set[str]:
 
 
 def refuse_blank(option: str, text: str | None, wanted: str) -> None:
-    """Raise `UsageError` for an option that is given without a text, as by a shell's variable that
-    is not set: it would mean what leaving it out means. `wanted`: what to give."""
+    """Raise `UsageError` for an option with an empty value, such as that of an unset shell
+    variable: it would have the effect of leaving the option out. `wanted`: what to give."""
     if text is not None and not text.strip(" \t\r\n,"):
         raise UsageError(f"{option} is empty: give {wanted}, or leave it out")
 
@@ -30,7 +30,7 @@ def refuse_blank(option: str, text: str | None, wanted: str) -> None:
 def table_names(table: str, keyspace: str | None) -> tuple[str, str]:
     """Return keyspace and name of a table, from --table and --keyspace.
 
-    Raises `UsageError` if neither names the keyspace, or each another one.
+    Raises `UsageError` if neither names the keyspace, or they name different ones.
     """
     named, _, name = table.rpartition(".")
     if named and keyspace and named != keyspace:
@@ -42,5 +42,5 @@ def table_names(table: str, keyspace: str | None) -> tuple[str, str]:
 
 
 def comma_list(text: str | None) -> list[str]:
-    """`a, b,c` as a list; empty parts are dropped."""
+    """Split `a, b,c` into a list; empty parts are dropped."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -1,8 +1,8 @@
-"""Workers of our own for the length of a command, when no broker is configured.
+"""Workers that a command starts for its own job, if no broker is configured.
 
-The same code path as a fleet: a broker, `ringhaul worker`, messages. The Valkey is the one of the
-local stack, so that `status` and `errors` find the job afterwards; the worker is a child process
-that is started again if it dies and stopped when the command ends.
+They use the same code as a fleet: a broker, `ringhaul worker`, messages. The Valkey is that of the
+local stack, so that `status` and `errors` find the job later. The worker is a child process, which
+is restarted if it dies and stopped when the command ends.
 """
 
 from __future__ import annotations
@@ -27,31 +27,33 @@ from tasks.private_queues import private_queue, remove_queue
 if TYPE_CHECKING:
     from ringhaul.ledger.workers import Worker
 
-#: "0" tells a worker that it only takes units of loads (see `tasks.signals`).
+#: "0": the worker only takes units of loads (see `tasks.signals`).
 READS_VARIABLE = "_RINGHAUL_READS"
-#: Services of a load's id.
+#: How the id of a load starts.
 LOAD_PREFIX = "ld"
-#: A worker that dies this often within a job is not started again.
+#: A worker that dies this often within a job is not restarted.
 RESTARTS_MAX = 5
 STOP_TIMEOUT_S = 20.0
-#: In this time a worker acknowledges the message of a unit that it committed, which takes some
-#: milliseconds; one that stays would lie about in the broker for hours.
+#: Within this time a worker acknowledges the message of a committed unit, which takes some
+#: milliseconds; an unacknowledged one would stay in the broker for hours.
 ACKNOWLEDGE_S = 0.05
-#: Logs of this many past jobs stay.
+#: Number of past jobs whose logs are kept.
 LOGS_KEPT = 20
 _URL_VARIABLE, _PASSWORD_VARIABLE = "RINGHAUL_BROKER_URL", "RINGHAUL_BROKER_PASSWORD_FILE"
 
 
 def default_workers() -> int:
-    """Embedded worker processes: one for each core this process may use."""
+    """Return the number of embedded worker processes: one for each core that this process may
+    use."""
     return usable_cores()
 
 
 class EmbeddedBroker:
-    """The private Valkey. While it is held, processes that are started find it by environment."""
+    """The private Valkey. While the block runs, child processes find it through their
+    environment."""
 
     def __init__(self, state_dir: Path) -> None:
-        from producer.local.valkey import EmbeddedValkey  # not for commands that only ask
+        from producer.local.valkey import EmbeddedValkey  # commands that only read do not need it
 
         self._state_dir = state_dir
         self._valkey = EmbeddedValkey(state_dir / "valkey")
@@ -61,13 +63,13 @@ class EmbeddedBroker:
             self._valkey.acquire()
         names = (_URL_VARIABLE, _PASSWORD_VARIABLE)
         self._before = {name: os.environ.get(name) for name in names}
-        # For the processes that this one starts, and for Celery in this one.
+        # For child processes, and for Celery in this process.
         for name, value in zip(names, self._broker_settings().values(), strict=True):
             os.environ[name] = str(value)
         return self
 
     def __exit__(self, *_: object) -> None:
-        # A command may look at a job first, and then begin as if it had not.
+        # A command may first look at a job, and then start from scratch.
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -76,7 +78,7 @@ class EmbeddedBroker:
         self._valkey.release()
 
     def in_settings(self, settings: Settings) -> Settings:
-        """These settings, with this broker as theirs."""
+        """Return the settings with this broker."""
         broker = settings.broker.model_copy(update=self._broker_settings())
         return settings.model_copy(update={"broker": broker})
 
@@ -87,18 +89,18 @@ class EmbeddedBroker:
         }
 
     def revive(self) -> None:
-        """Start the server again if it died; its append-only file brings the ledger back."""
+        """Restart the server if it died; its append-only file restores the ledger."""
         if not self._valkey.running():
             self._valkey.release()
             self._valkey.acquire()
 
 
 class EmbeddedWorker:
-    """`ringhaul worker` for one job, as a child process that logs to a file of its own."""
+    """`ringhaul worker` for one job, as a child process with a log file."""
 
     def __init__(self, settings: Settings, concurrency: int, job_id: str) -> None:
-        """`settings`: with the broker. Processes that are profiled write at their end: they are
-        given the time."""
+        """`settings`: with the broker. Profiled processes write their profile at their end, so they
+        get time for it."""
         self._settings, self._concurrency, self._job_id = settings, concurrency, job_id
         self._queue = private_queue(job_id)
         self._profiled = settings.worker.profile != "off"
@@ -122,7 +124,7 @@ class EmbeddedWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        from ringhaul.ledger.reading import JobTaken  # redis-py: not for commands that only ask
+        from ringhaul.ledger.reading import JobTaken
 
         self.stop()
         if self._out is not None:
@@ -141,15 +143,15 @@ class EmbeddedWorker:
 
     @property
     def registered(self) -> Worker:
-        """How the worker counts itself as alive in the ledger."""
+        """The worker as it registers itself in the ledger."""
         from ringhaul.ledger.workers import Worker  # redis-py: not for commands that only ask
 
         return Worker(socket.gethostname(), self.pid, self._concurrency, (self._queue,))
 
     def dismiss(self) -> bool:
-        """Kill the worker and its processes; says whether that was done.
+        """Kill the worker and its processes; return whether that was done.
 
-        For a job that is over: nothing is left to give back, and Celery takes 1.5 s to end.
+        Only for an ended job: nothing is left to give back, and Celery would take 1.5 s to stop.
         """
         if self._profiled or self._process is None or self._process.poll() is not None:
             return False
@@ -159,7 +161,7 @@ class EmbeddedWorker:
         return True
 
     def revive(self) -> None:
-        """Start the worker again if it died. Raises `ClusterError` when it keeps dying."""
+        """Restart the worker if it died. Raises `ClusterError` if it keeps dying."""
         assert self._process is not None
         if self._process.poll() is None:
             return
@@ -169,7 +171,7 @@ class EmbeddedWorker:
         self._start()
 
     def stop(self, *, now: bool = False) -> None:
-        """Stop the worker: softly (its units are given back), or at once."""
+        """Stop the worker: softly (it gives its units back), or at once."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -182,7 +184,7 @@ class EmbeddedWorker:
             process.wait()
 
     def _remove_queue(self) -> None:
-        """With Redis away it is left to the keepers of other workers."""
+        """Remove the job's queue. Without Redis, the keepers of other workers do it later."""
         from tasks.connect import PARENT_PATIENCE_MS, open_ledger
 
         with suppress(RinghaulError):
@@ -193,25 +195,25 @@ class EmbeddedWorker:
     def _forget_old_logs(self) -> None:
         ages: list[tuple[float, Path]] = []
         for path in self.log.parent.glob("*.log"):
-            with suppress(FileNotFoundError):  # another command forgets the same ones
+            with suppress(FileNotFoundError):  # another command removed the same one
                 ages.append((path.stat().st_mtime, path))
         for _, path in sorted(ages)[:-LOGS_KEPT]:
             path.unlink(missing_ok=True)
 
     def _start(self) -> None:
         from tasks.parent.housekeeping import (
-            PARENT_PID_VARIABLE,  # Celery: not for commands that only look
+            PARENT_PID_VARIABLE,  # Celery: commands that only read do not need it
         )
 
-        # A session of its own: Ctrl-C in the terminal is for the command to handle.
+        # In a new session, because the command handles Ctrl-C in the terminal.
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-P", "-m", "producer", "worker"),
                 *("--concurrency", str(self._concurrency), "--queues", self._queue),
                 *("--hostname", f"embedded-{os.getpid()}@%h"),
-                # It is stopped when its job is over: waiting for units would be idle time.
+                # It is stopped once its job has ended, when there is nothing to wait for.
                 "worker.soft_shutdown_timeout=0",
-                # Nobody steers it by messages, and the queue for them stays when it is killed.
+                # It needs no control messages, and their queue would remain if it were killed.
                 "worker.enable_remote_control=false",
             ],
             stdin=subprocess.DEVNULL,
@@ -222,7 +224,7 @@ class EmbeddedWorker:
             | {
                 # If this process is killed, its worker notices and ends too.
                 PARENT_PID_VARIABLE: str(os.getpid()),
-                # A handful of processes on one host is no storm: no need to spread their start.
+                # The few processes of one host need not spread their start.
                 "RINGHAUL_WORKER_SESSION_JITTER_S": "0",
                 READS_VARIABLE: str(int(not self._loads)),
             },

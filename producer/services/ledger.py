@@ -1,4 +1,4 @@
-"""The ledger for commands that look at or steer a job, embedded or not."""
+"""Open the ledger for commands that look at or control a job, embedded or not."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from producer.services.embedded import EmbeddedBroker
 from ringhaul.ledger.ledger import Ledger
 from tasks.connect import open_ledger
 
-#: A command that only looks does not wait half a minute for an absent Redis.
+#: Such a command does not wait half a minute for Redis.
 READ_PATIENCE_MS = 5000
 
 
 @contextmanager
 def reading_ledger(config_file: Path | None) -> Iterator[Ledger]:
-    """The ledger of the configured broker, or of the embedded one."""
+    """Open the ledger of the configured broker, or of the embedded one."""
     with ledger_of(settle({}, config_file)) as ledger:
         yield ledger
 
 
 @contextmanager
 def ledger_of(loaded: Loaded) -> Iterator[Ledger]:
-    """The same with settings that were read before."""
+    """Do the same with settings that were read before."""
     if not is_embedded(loaded):
         yield open_ledger(loaded.settings, READ_PATIENCE_MS)
         return

@@ -1,8 +1,8 @@
 """Sum up the profiles of worker processes: where their time went, for people.
 
-The files are those of `tasks.profiling`, one for each process; here they become one table of
-functions, those with the most time of their own first. Waiting is shown apart: it is most of the
-time of a worker that is faster than its cluster, and nothing in the worker would shorten it.
+`tasks.profiling` writes one file for each process; here they become one table of functions, sorted
+by the time spent in each. Waiting is shown separately: it is most of the time of a worker that is
+faster than its cluster, and no change of the worker would shorten it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from producer.text import count_text
 from ringhaul.plain_text import lines_of
 from tasks.profiling import CPROFILE_SUFFIX, PYSPY_SUFFIX, prepare_profiles
 
-#: Functions in the table; what comes after them seldom matters.
+#: Number of functions in the table; further ones rarely matter.
 FUNCTIONS_SHOWN = 20
 
 #: Functions that only wait. cProfile sees calls into C;
 _WAITS_IN_CALLS = re.compile(
     r"method '(poll|acquire)' of .*|built-in method (select\.select|time\.sleep)"
 )
-#: py-spy sees the callers. It leaves out threads that are asleep where the system says which are.
+#: py-spy sees the callers. It leaves out sleeping threads if the system reports them.
 _WAITS_IN_SAMPLES = re.compile(
     r"(threading\.py|selectors\.py|ringhaul/dataplane/connection\.py):\d+ (\w+\.)?(wait|select)"
     r"|concurrent/futures/thread\.py:\d+ _worker"
@@ -40,19 +40,19 @@ _WAITS_IN_SAMPLES = re.compile(
 
 
 class FunctionTime(NamedTuple):
-    """One function, in one file or in all."""
+    """The time of one function, in one file or in all."""
 
     name: str  #: `ringhaul/load/run.py:65 run_load_unit`
     own_s: float
-    total_s: float  #: with everything it called
-    waits: bool  #: and does nothing else
+    total_s: float  #: including everything it called
+    waits: bool  #: whether it only waits
 
 
 @contextmanager
 def reporting_profiles(settings: Settings, say: Callable[[str], None]) -> Iterator[None]:
-    """Tell at the end of the block what the profiles say that were written in it.
+    """Report at the end of the block what the profiles written during it show.
 
-    Raises `UsageError` when the profiles that the settings ask for cannot be made here.
+    Raises `UsageError` if the configured kind of profile is not possible here.
     """
     folder = prepare_profiles(settings)
     assert folder is not None, "a profile folder is set"
@@ -64,14 +64,15 @@ def reporting_profiles(settings: Settings, say: Callable[[str], None]) -> Iterat
 
 
 def profile_files(folder: Path) -> set[Path]:
-    """The profiles in a folder."""
+    """Return the profiles in a folder."""
     return {
         path for suffix in (CPROFILE_SUFFIX, PYSPY_SUFFIX) for path in folder.glob(f"[!.]*{suffix}")
     }
 
 
 def profile_text(folder: Path, files: Iterable[Path]) -> str:
-    """The table of functions, the largest own time first, under a line that sums up."""
+    """Return the table of functions, those with the most own time first, below a line that sums
+    up."""
     lines: list[str] = []
     read: list[Path] = []
     found: list[FunctionTime] = []
@@ -105,12 +106,12 @@ def profile_text(folder: Path, files: Iterable[Path]) -> str:
 
 
 def read_profile(path: Path) -> list[FunctionTime]:
-    """The functions of one file. Raises various errors for one that is damaged."""
+    """Return the functions in one file. Raises various errors if it is damaged."""
     return _read_samples(path) if path.name.endswith(PYSPY_SUFFIX) else _read_calls(path)
 
 
 def _read_calls(path: Path) -> list[FunctionTime]:
-    """A file of cProfile."""
+    """Read a file of cProfile."""
     functions = []
     stats = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]  # older than its types
     for (file, line, name), (_, _, own_s, total_s, _) in stats.items():
@@ -122,7 +123,8 @@ def _read_calls(path: Path) -> list[FunctionTime]:
 
 
 def _read_samples(path: Path) -> list[FunctionTime]:
-    """A file of py-spy in the format of speedscope: stacks, outermost first, with seconds."""
+    """Read a file of py-spy in speedscope's format: stacks, outermost function first, with
+    seconds."""
     document = json.loads(path.read_bytes())
     names = [
         f"{_short(frame['file'])}:{frame['line']} {frame['name']}"
@@ -137,14 +139,14 @@ def _read_samples(path: Path) -> list[FunctionTime]:
             innermost = stack[-1]
             functions.append(FunctionTime(names[innermost], seconds, seconds, waits[innermost]))
             if waits[innermost]:
-                continue  # its caller is not busy meanwhile
+                continue  # its caller is not busy during that time
             callers = set(stack) - {innermost}
             functions += [FunctionTime(names[frame], 0.0, seconds, False) for frame in callers]
     return functions
 
 
 def _summed(functions: Iterable[FunctionTime]) -> list[FunctionTime]:
-    """One for each name, the largest own time first."""
+    """Return one entry for each name, the most own time first."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for function in functions:
         sums[function.name][0] += function.own_s
@@ -154,7 +156,7 @@ def _summed(functions: Iterable[FunctionTime]) -> list[FunctionTime]:
 
 
 def _short(file: str) -> str:
-    """A module's path below the folder that it was imported from."""
+    """Return a module's path below the folder that it was imported from."""
     folders = [Path(ringhaul.__file__).parents[1], *map(Path, filter(None, sys.path))]
     path = Path(file)
     inside = [path.relative_to(folder) for folder in folders if path.is_relative_to(folder)]

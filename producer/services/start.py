@@ -1,6 +1,6 @@
-"""Start what takes longest to come up, before all else: broker, workers and a session.
+"""Start the slowest services first: broker, workers and a session.
 
-While they come up, the command imports what it needs itself, and plans the job.
+While they start, the command imports what it needs and plans the job.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ringhaul.ledger.kinds import JobKind
 if TYPE_CHECKING:
     from producer.services.cluster import Opening
 
-#: How the id of a job begins, by its kind.
+#: How the id of a job starts, by its kind.
 PREFIXES = {
     JobKind.LOAD: LOAD_PREFIX,
     JobKind.VERIFY: "vf",
@@ -40,11 +40,11 @@ PREFIXES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What a job's command has up and open. Broker and worker are there when they are embedded."""
+    """What a job's command has running and open. Broker and worker are set if they are embedded."""
 
     job_id: str
     loaded: Loaded
-    settings: Settings  #: with the embedded broker, where there is one
+    settings: Settings  #: with the embedded broker, if there is one
     opening: Opening
     broker: EmbeddedBroker | None = None
     worker: EmbeddedWorker | None = None
@@ -77,9 +77,9 @@ def start_load(stack: ExitStack, options: LoadOptions) -> Services:
 def start_job(
     stack: ExitStack, options: JobOptions, kind: JobKind, *, own_workers: bool = False
 ) -> Services:
-    """The same for `unload`, `count`, `query`, `lookup` and `exec`, which `kind` is one of.
+    """Do the same for `unload`, `count`, `query`, `lookup` or `exec`, as `kind` says.
 
-    `own_workers`: this command's own do the work, even where there is a broker.
+    `own_workers`: the command starts workers even if a broker is configured.
     """
     flags = connection_flags(options)
     flags |= {
@@ -91,7 +91,7 @@ def start_job(
     refuse_embedded_detach(loaded, options)
     if own_workers:
         refuse_stdout_detach(options)
-    # Whether an exec returns rows is known only after it is prepared, so `-o -` is checked later.
+    # Only a prepared exec shows whether it returns rows, so `-o -` is checked later.
     elif not (isinstance(options, ExecOptions) and options.output == "-"):
         refuse_workers_of_others(loaded, options)
     job_id = options.job_id or f"{PREFIXES[kind]}-{secrets.token_hex(3)}"
@@ -106,7 +106,7 @@ def start_job(
 
 
 def own_worker(settings: Settings, job_id: str) -> EmbeddedWorker:
-    """A worker for one job, which is not started yet. `settings`: with the embedded broker."""
+    """Return a worker for one job; it is not started yet. `settings`: with the embedded broker."""
     count = settings.worker.concurrency or default_workers()
     return EmbeddedWorker(settings, count, job_id)
 
@@ -119,7 +119,7 @@ def _opened(
     worker: EmbeddedWorker | None,
 ) -> Services:
     from producer.services.cluster import (
-        Opening,  # the driver: not before the workers are on their way
+        Opening,  # the driver: imported once the workers are starting
     )
 
     opening = stack.enter_context(Opening(loaded.settings))
@@ -134,9 +134,10 @@ def _opened(
 
 
 def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> None:
-    """Tell what the profiles say. Before the workers, to end after them: they write at their end.
+    """Register the report of the profiles. Call this before starting the workers, so that it runs
+    after they have ended and written their profiles.
 
-    Raises `UsageError` where they cannot be made.
+    Raises `UsageError` if profiles are not possible here.
     """
     from producer.report.reporter import Shown
     from producer.services.profiles import reporting_profiles
@@ -145,7 +146,8 @@ def _report_profiles(stack: ExitStack, loaded: Loaded, options: LoadOptions) -> 
 
 
 def _profile_flags(loaded: Loaded, profile_dir: Path) -> dict[str, Any]:
-    """The settings that --profile DIR stands for. Raises `UsageError` where it cannot be had."""
+    """Return the settings that --profile DIR stands for. Raises `UsageError` if the folder cannot
+    be used."""
     if not is_embedded(loaded):
         raise UsageError(
             "--profile looks at embedded workers, and a broker is configured: start a worker with "

@@ -1,4 +1,4 @@
-"""Who will do a job: workers of this command's own, or the standing ones near the rows."""
+"""Choose who does a job: workers of this command, or running workers near the rows."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tasks.publish import queue_of
 
 @dataclass(frozen=True, kw_only=True)
 class JobWorkers:
-    """The workers that a job is given to, as they are when it is planned."""
+    """The workers that a job is given to, at the time of planning."""
 
     #: The job's queue label: see `ringhaul.ledger.labels.QUEUE_LABEL`.
     label: str
     slots: int  #: worker processes that will share the job, at least 1
     text: str  #: for people: how many workers, on how many hosts
-    warning: str = ""  #: what the user should know about where units go
-    #: Standing workers that would take the job's units now.
+    warning: str = ""  #: what the user should know about where the units run
+    #: Running workers that consume the job's queue now.
     workers: Sequence[Worker] = ()
 
 
@@ -77,14 +77,14 @@ def choose_workers(
         label=label,
         slots=max(1, slots),
         text=f"{count_text(slots, 'worker')} on {count_text(hosts, 'host')}",
-        # Workers without a data centre of their own mostly have the one of this command.
+        # Workers without a configured data centre mostly use the one of this command.
         warning=lines_of(filter(None, [route or (far if queue == QUEUE_LOAD else ""), *warned])),
         workers=workers,
     )
 
 
 def route_warning(near: Sequence[str], queue: str, alive: Sequence[Worker]) -> str:
-    """What is odd about the queue that was chosen for rows in the data centres `near`."""
+    """Return a warning if the chosen queue is unsuitable for rows in the data centres `near`."""
     if not any(queue in worker.queues for worker in alive):
         return "no worker is up, and units wait for one: start some with `ringhaul worker`"
     standing = [worker for worker in alive if QUEUE_LOAD in worker.queues]
