@@ -20,7 +20,7 @@ from producer.startup import take_sigterm
 def pause_command(job: str, config_file: Path | None) -> int:
     """Hold a running job.
 
-    Its workers let go of it within 2 s. `resume` lets it go on.
+    Its workers let go of it within 2 s. `resume` continues it.
     """
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
@@ -67,7 +67,7 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 @following_options
 @connection_options
 def resume_command(**params: Any) -> int:
-    """Let a paused job go on, or run the missing units of one that ended early.
+    """Continue a paused job, or run the missing units of one that ended early.
 
     It keeps the options it was made with.
     """

@@ -81,7 +81,7 @@ GROUPS: Mapping[str, Mapping[str, Entry]] = {
         ),
         "resume": Entry(
             "producer.commands.control:resume_command",
-            "Let a paused job go on, or run the missing units of one that ended early.",
+            "Continue a paused job, or run the missing units of one that ended early.",
             "ringhaul resume ld-7f3a9c",
         ),
         "throttle": Entry(

@@ -169,6 +169,6 @@ def check_empty(url: str) -> None:
     """Raise `UsageError` if the folder has files: they would be taken for the job's."""
     if open_folder(url).sizes():
         raise UsageError(
-            f"-o: {url} is not empty; give a new folder (a job that was cut short goes on with "
-            "`ringhaul resume JOB`)"
+            f"-o: {url} is not empty; give a new folder ("
+            "`ringhaul resume JOB` continues a job that was cut short)"
         )

@@ -58,7 +58,7 @@ def follow_job(
             status = watch.follow()
         except Detached:
             progress.note(
-                f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}"
+                f"detached; the job continues.   watch: {next_command(f'status -f {job_id}')}"
                 f"   stop: {next_command(f'cancel {job_id}')}"
             )
             return EXIT_STILL_RUNNING
@@ -83,6 +83,6 @@ def leave_job(ledger: Ledger, job_id: str, shown: Shown, feeder: Feeder | None) 
             print_closing(closing, shown)
             return closing.exit_code
     ledger.make_durable()
-    shown.say(f"detached; the job goes on.   watch: {next_command(f'status -f {job_id}')}")
+    shown.say(f"detached; the job continues.   watch: {next_command(f'status -f {job_id}')}")
     print(json_text({"message_type": "detached", "job": job_id}) if shown.as_json else job_id)
     return EXIT_STILL_RUNNING

@@ -40,7 +40,7 @@ def unpause(options: ResumeOptions) -> bool:
             raise UsageError(f"job {job_id} is paused: --max-errors can be changed when it is over")
         if options.output is not None or options.result_format is not None:
             raise UsageError(
-                f"job {job_id} is paused: let it go on first; -o and --format are for the result "
+                f"job {job_id} is paused: resume it first; -o and --format are for the result "
                 "of a count or a query, when it is over"
             )
         staffed = _is_staffed(ledger, status)
@@ -74,6 +74,6 @@ def _refuse_following(job_id: str, given: Collection[str]) -> None:
     found = [f"--{name.replace('_', '-')}" for name in _OF_FOLLOWING if name in given]
     if found:
         raise UsageError(
-            f"{', '.join(found)}: job {job_id} is paused, and its workers go on with it without "
+            f"{', '.join(found)}: job {job_id} is paused, and its workers continue it without "
             f"this command; leave it out, and follow the job by `ringhaul status -f {job_id}`"
         )

@@ -144,14 +144,14 @@ class Watch:
         self._progress.show(snapshot)
         if self._away:
             self._away = False
-            self._progress.note("Redis is back; the job goes on")
+            self._progress.note("Redis is back; the job continues")
         return status, snapshot
 
     def _tell_pause(self, status: JobStatus) -> None:
         """Report that another command paused the job or let it continue."""
         if status.paused != self._paused and not status.finished:
-            words = f"paused; to go on: {next_command(f'resume {self._job_id}')}"
-            self._progress.note(words if status.paused else "the job goes on")
+            words = f"paused; to continue: {next_command(f'resume {self._job_id}')}"
+            self._progress.note(words if status.paused else "the job continues")
         self._paused = status.paused
 
     def _sweep(self) -> None:
@@ -171,7 +171,7 @@ class Watch:
 
     def _wait_for_redis(self, error: LedgerUnavailable) -> None:
         if self._interrupts and time.monotonic() - self._interrupted_at > LEAVE_S:
-            self._progress.note(f"to go on: {next_command(f'resume {self._job_id}')}")
+            self._progress.note(f"to continue: {next_command(f'resume {self._job_id}')}")
             raise error
         if not self._away:
             self._away = True

@@ -304,17 +304,17 @@ def test_an_embedded_job_is_paused_and_goes_on(
         job = process.stderr.readline().split()[0]
         wait_until(lambda: rows_in(cassandra_session, table) > 0, "the first rows")
         assert embedded.run("pause", job).code == 0
-        assert process.stderr.readline() == f"paused; to go on: ringhaul resume {job}\n"
+        assert process.stderr.readline() == f"paused; to continue: ringhaul resume {job}\n"
         shown = embedded.run("status", job)
         assert shown.code == 7 and f"ringhaul resume {job}" in shown.err
         rows = rows_in(cassandra_session, table)
         refused = embedded.run("resume", job, "-o", "r.csv")
-        assert (refused.code, "let it go on first" in refused.err) == (2, True), refused
+        assert (refused.code, "resume it first" in refused.err) == (2, True), refused
         assert rows_in(cassandra_session, table) == rows < 3000
         # Its command is there, and goes on with it: resume has nothing else to do
         done = embedded.run("resume", job)
         assert (done.code, done.err.split()[:3]) == (0, [job, "is", "RUNNING"])
-        assert process.stderr.readline() == "the job goes on\n"
+        assert process.stderr.readline() == "the job continues\n"
         embedded.run("throttle", job, "--off")
         assert process.wait(60) == 0
     assert_table(cassandra_session, table, "id, v", ((i, value(i)) for i in range(3000)))

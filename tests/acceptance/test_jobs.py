@@ -229,8 +229,8 @@ def test_ctrl_c_lets_go_of_a_job_on_a_fleet(
 
         # Then the command ends and says how to get back
         assert load.wait(30) == 7
-    assert f"detached; the job goes on.   watch: ringhaul status -f {job}" in log.read_text()
-    # and the job goes on to its end
+    assert f"detached; the job continues.   watch: ringhaul status -f {job}" in log.read_text()
+    # and the job continues to its end
     assert fleet.run("throttle", job, "--off").code == 0
     followed = fleet.run("status", "-f", job, "--json")
     assert_whole(cassandra_session, table, rows, assert_report(followed, rows=300))

@@ -117,5 +117,5 @@ def test_a_command_that_is_told_to_end_does_not_wait_for_a_redis_that_takes_no_w
         ledger.caller.client.config_set("maxmemory", 0)
         timer.join()
     # Then it ended, and said how to go on
-    assert f"to go on: ringhaul resume {JOB}" in capsys.readouterr().err
+    assert f"to continue: ringhaul resume {JOB}" in capsys.readouterr().err
     assert ledger.status(JOB).state == JobState.RUNNING
