@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import rich_click as click
@@ -22,6 +23,19 @@ class LazyGroup(click.RichGroup):
         if self._shows_help and cmd_name in COMMANDS:
             return click.RichCommand(name=cmd_name, help=COMMANDS[cmd_name].summary)
         return find_command(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a command line; suggest the nearest name for an unknown one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], list(COMMANDS), n=1)
+            if not close:
+                raise
+            message = f"{error.message.rstrip('.')}; did you mean {close[0]!r}?"
+            raise click.UsageError(message, ctx) from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._shows_help = True

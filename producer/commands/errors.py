@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -13,9 +14,12 @@ from producer.outputs.stdout import json_text
 from producer.request.conflicts import refuse_together
 from producer.request.values import given_options
 
+if TYPE_CHECKING:
+    from ringhaul.ledger.ledger import Ledger
+
 
 @click.command("errors")
-@click.argument("job")
+@click.argument("job", required=False)
 @click.option(
     "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most N."
 )
@@ -28,12 +32,13 @@ from producer.request.values import given_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per reject on stdout.")
 @ledger_options
 def errors_command(
-    job: str, limit: int, export: str | None, as_json: bool, config_file: Path | None
+    job: str | None, limit: int, export: str | None, as_json: bool, config_file: Path | None
 ) -> int:
     """List or export rejected records: file, line, column and reason.
 
-    --export writes their original bytes, under the header of the source, so that the file can be
-    mended and loaded again with the same options.
+    Without JOB, those of the newest load, verify, lookup or exec. --export writes their original
+    bytes, under the header of the source, so that the file can be mended and loaded again with the
+    same options.
     """
     from producer.report.rejects import export_rejects, not_kept, reject_lines, shown_rejects
     from producer.services.ledger import reading_ledger
@@ -43,6 +48,8 @@ def errors_command(
     given = given_options()
     refuse_together(given)
     with reading_ledger(config_file) as ledger:
+        if job is None:
+            job = _newest(ledger)
         if export is not None:
             written = export_rejects(ledger, job, export)
             where = "standard output" if export == "-" else export
@@ -57,6 +64,20 @@ def errors_command(
         for line in reject_lines(ledger, job, limit):
             print(as_line(line))
         return 0
+
+
+def _newest(ledger: Ledger) -> str:
+    """Return the newest job that may have rejects, and say which it is. Raises `UsageError` if
+    there is none."""
+    from ringhaul.errors import UsageError
+    from ringhaul.ledger.kinds import JobKind
+
+    for status in ledger.jobs():
+        kind = JobKind.of_labels(status.labels)
+        if kind.is_load or kind.runs_statements:
+            _say(f"{status.job}, the newest {kind}:")
+            return status.job
+    raise UsageError("no job of this broker has rejects: only loads, verify, lookup and exec do")
 
 
 def _say(text: str) -> None:

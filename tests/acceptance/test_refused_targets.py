@@ -380,8 +380,9 @@ USAGE = {
         "Invalid value for '--strategy': 'fast' is not one of 'pipeline', 'single', 'token-batch', "
         "'concurrent'.",
     ),
-    "no such command": (["lod"], "No such command 'lod'."),
-    "no job": (["errors"], "Missing argument 'JOB'."),
+    "no such command": (["lod"], "No such command 'lod'; did you mean 'load'?"),
+    "nothing like a command": (["xyz"], "No such command 'xyz'."),
+    "no job": (["cancel"], "Missing argument 'JOB'."),
 }
 
 
