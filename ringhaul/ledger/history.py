@@ -52,6 +52,9 @@ class JobEvent:
     count: int = 1  #: How often it happened without anything else in between.
     last_ms: int = 0  #: When it last happened; `at_ms` is the first time.
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "last_ms", max(self.last_ms, self.at_ms))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
