@@ -58,6 +58,7 @@ if state ~= 'RUNNING' then
   for _, key in ipairs({ DONE, TOT, LAT, EXTRAS, results }) do
     keep_for_a_while(key)
   end
+  take_sample()
   return 1
 end
 
@@ -68,11 +69,12 @@ local all_rejected = tonumber(t[2] or '0')
 local rejected = all_rejected - tonumber(m[6])
 local seen = tonumber(t[3] or tonumber(t[1] or '0') + all_rejected) - tonumber(m[7])
 local records_max, per_million_max = tonumber(m[4]), tonumber(m[5])
+local event = { text = TOO_MANY, by = host_of(ARGV[3]), unit = unit }
 if records_max >= 0 and rejected > records_max then
-  finish('STOPPED')
+  finish('STOPPED', nil, event)
 elseif per_million_max >= 0 and seen >= PERCENT_RECORDS_MIN
   and rejected * 1000000 > per_million_max * seen then
-  finish('STOPPED')
+  finish('STOPPED', nil, event)
 else
   finish_if_done()
 end
