@@ -1,7 +1,7 @@
 """A command that runs a job: click's parameters become one record of options.
 
-Schedules make the records of their steps by the same function, so that a step is checked as its
-command will be.
+Schedules build the records of their steps with the same function, so that a step is checked like
+its command.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Options = TypeVar("Options", bound=JobOptions)
 def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
     """Decorate a command that runs a job of this kind: it gets its options as one record.
 
-    Adds `--job-id`, by which a command may be repeated: see `run.existing_job`.
+    Adds `--job-id`, which makes a command safe to repeat: see `run.existing_job`.
     """
 
     def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
@@ -64,7 +64,7 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
 
 
 def job_options(kind: JobKind, context: click.Context, *, fingerprint: str = "") -> JobOptions:
-    """The options of a command that was parsed. `kind`: of its job."""
+    """Return the options of a parsed command, for its kind of job."""
     params, given = dict(context.params), frozenset(given_options(context))
     if kind.is_load:
         params["kind"] = kind
@@ -89,7 +89,7 @@ _RECORDS: Mapping[JobKind, Callable[..., JobOptions]] = {
 
 
 def _with_values(params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
-    """The parameters with those about values in a record of their own, its preset applied."""
+    """Return the parameters, with those about values as one `Spelling` with its preset applied."""
     prefix = VALUES_PREFIX.replace("-", "_")
     own = {name: value for name, value in params.items() if not name.startswith(prefix)}
     values = {name.removeprefix(prefix): value for name, value in params.items() if name not in own}

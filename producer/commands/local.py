@@ -40,7 +40,7 @@ def local() -> None:
     help="Ask for a password (user and password: cassandra). [default: no]",
 )
 def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
-    """Start the stack, or what is missing of it, and wait until it answers."""
+    """Start the stack, or its missing servers, and wait until it answers."""
     from producer.local.progress import step_display
 
     stack = _stack()
@@ -101,8 +101,8 @@ def env() -> None:
 
 
 def _shown(value: str) -> str:
-    """The value on a terminal, as a shell reads it back. One with control characters is spelled in
-    a way that Bash, zsh and ksh know: nothing in it acts, and it is exact."""
+    """Return the value as a shell reads it back. If it has control characters, use the `$'...'`
+    quotes of Bash, zsh and ksh: exact, and without effect on the terminal."""
     if value.isprintable():
         return shlex.quote(value)
     octal = "".join(
