@@ -237,7 +237,7 @@ def test_fields_of_a_user_defined_type_are_no_exception() -> None:
     ]  # fmt: skip
 
 
-def moody(planned: pa.DataType, given: pa.Array) -> Reshaped:
+def of_changed_type(planned: pa.DataType, given: pa.Array) -> Reshaped:
     """Reshape a column whose type differs from that of a batch without rows."""
 
     def function(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -259,7 +259,7 @@ def lists(values: pa.Array) -> pa.Array:
 FLOATS = pa.list_(pa.float32())
 NAMED = pa.map_(pa.string(), pa.float64())
 HUGE = "1e+300 is outside the range of a float"
-NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
+NOT_A_DATE = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
             pa.array([[("a", 0.5)], [("b", 1.0), ("c", 1e300)]], NAMED),
             HUGE,
         ),
-        (pa.date32(), pa.array([None, NOON], pa.timestamp("us")), NOON_TOLD),
-        (pa.date32(), encoded([MIDNIGHT, NOON]), NOON_TOLD),
-        (pa.list_(pa.date32()), lists(pa.array([MIDNIGHT, NOON])), NOON_TOLD),
+        (pa.date32(), pa.array([None, NOON], pa.timestamp("us")), NOT_A_DATE),
+        (pa.date32(), encoded([MIDNIGHT, NOON]), NOT_A_DATE),
+        (pa.list_(pa.date32()), lists(pa.array([MIDNIGHT, NOON])), NOT_A_DATE),
         (pa.date32(), pa.array([0, 1], pa.timestamp("ns")), "00:00:00.000000001 is more than a d"),
         (pa.date32(), pa.array([0, -(2**62)], pa.timestamp("s")), "is more than a date"),
         (
@@ -300,15 +300,17 @@ NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
 def test_a_column_of_another_type_than_planned_is_checked_as_strictly(
     planned: pa.DataType, given: pa.Array, message: str
 ) -> None:
-    found = moody(planned, given)
+    found = of_changed_type(planned, given)
 
-    assert rows_of(found) == rows_of(moody(planned, given[:1])) and len(rows_of(found)) == 1
+    assert (
+        rows_of(found) == rows_of(of_changed_type(planned, given[:1])) and len(rows_of(found)) == 1
+    )
     assert list(found.errors) == [1] and message in found.errors[1]
 
 
 def test_a_timestamp_at_midnight_becomes_a_date_and_encodings_are_converted() -> None:
     def given(planned: pa.DataType, column: pa.Array) -> list[Any]:
-        found = moody(planned, column)
+        found = of_changed_type(planned, column)
         assert found.errors == {}
         return [row["x"] for row in rows_of(found)]
 
@@ -328,7 +330,7 @@ def test_a_timestamp_at_midnight_becomes_a_date_and_encodings_are_converted() ->
 
 
 def test_views_of_lists_are_refused() -> None:
-    found = moody(FLOATS, pa.array([None, [1.0]], pa.list_view(pa.float64())))
+    found = of_changed_type(FLOATS, pa.array([None, [1.0]], pa.list_view(pa.float64())))
     assert list(found.errors) == [0, 1]
     assert "a list_view<item: double> is not a list<item: float>: cast it" in found.errors[1]
 
@@ -383,11 +385,11 @@ def test_times_finer_than_a_timestamp_reject_their_row() -> None:
 
 
 def test_other_columns_than_planned_end_the_job() -> None:
-    def moody(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def inconsistent(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.select(["id"] if batch.num_rows else ["id", "note"])
 
     with pytest.raises(TransformError, match="gave the columns id, and id, note for a batch"):
-        reshaped(batch(), moody)
+        reshaped(batch(), inconsistent)
 
 
 def test_types_are_stored_with_the_job_as_json() -> None:

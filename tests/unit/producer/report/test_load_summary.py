@@ -143,9 +143,9 @@ def test_a_stalled_job_shows_the_reason() -> None:
     retrying = "3 units, failed 5 times, last 0:12 ago: too few"
     assert f" retrying {retrying}" in summary_text(stuck).splitlines()
     assert summary_json(stuck)["retrying"] == retrying
-    goes_on = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
-    assert "retrying" not in summary_text(goes_on)
-    assert (summary_json(goes_on)["retrying"], summary_json(goes_on)["last_error"]) == (
+    running = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
+    assert "retrying" not in summary_text(running)
+    assert (summary_json(running)["retrying"], summary_json(running)["last_error"]) == (
         None,
         "too few",
     )
