@@ -134,7 +134,7 @@ def lines_of(*names: str) -> list[tuple[str, bytes]]:
     [
         (lines_of("a.csv"), 0, None, 100, "10,000 records"),
         (lines_of("a.csv", "b.csv", "c.csv"), 0, None, 300, "10,000 records"),
-        # A compressed file is one unit; files after it are not counted
+        # A compressed file is one unit, however many records it holds
         ([("a.csv.gz", gzip.compress(lines_of("a")[0][1])), *lines_of("b.csv")], 0, None, 101,
          "10,000 records"),
         # Only wanted records count

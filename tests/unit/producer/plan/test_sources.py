@@ -114,7 +114,7 @@ def test_write_times_and_ttls_are_fields_that_need_no_columns(
         assert found == mapped
         assert source.loaded[-2:] == ["writetime(n)", "n"]
 
-    # And a misspelt name, one field for both, and an empty name are refused
+    # And a misspelt name, and one field for both, are refused
     with pytest.raises(UsageError, match=r"--ttl-field names field 'idd'.*did you mean 'id'\?"):
         plan(timestamp_field="writetime(n)", ttl_field="idd")
     with pytest.raises(UsageError, match="both name field 'n'"):

@@ -61,8 +61,8 @@ def write_samples(path: Path, *stacks: tuple[str, float]) -> None:
 def test_samples_are_own_time_of_the_innermost(tmp_path: Path) -> None:
     path = tmp_path / "a.speedscope.json"
     a, b, wait = "m.py:7 a", "m.py:9 b", "threading.py:295 Condition.wait"
-    # The time of a recursive function counts once; a waiting function is
-    # not busy, nor is its caller.
+    # The time of a recursive function counts once; a waiting function is not busy, nor is its
+    # caller.
     write_samples(
         path, (f"{a}>{b}", 3.0), (a, 1.0), (f"{a}>{b}>{a}>{b}", 0.5), (f"{a}>{wait}", 8.0), ("", 1)
     )
