@@ -1,6 +1,6 @@
 """Hide the secrets that this process knows, wherever they occur in a text.
 
-A pattern finds a password in a URL only if it can tell where the password ends, and never one that
+A pattern finds a password only in a URL, and only if its end is clear; it cannot find one that
 stands alone. So each secret is remembered when it is read, and searched for in everything shown.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import unquote
 HIDDEN = "***"
 #: Shorter secrets are not hidden: they occur in ordinary words, which would become unreadable.
 SECRET_CHARS_MIN = 4
-#: A shorter one of letters and digits alone is hidden where it stands by itself: with the password
+#: Secrets of up to this many letters and digits are hidden only as whole words: with the password
 #: `test` every path with `pytest` in it would become unreadable.
 _WORD_CHARS_MAX = 8
 #: Bounds memory: a scheduler reads its webhook's file at each run, and it may change each time.
@@ -37,8 +37,8 @@ _BACKSLASHES = r"\\{1,8}"
 
 
 def remember(secret: str) -> None:
-    """Hide this secret from now on, however it is escaped; if it has several lines, each of them
-    too."""
+    """Hide this secret from now on, in every spelling; if it has several lines, also each line
+    alone."""
     global _pattern
     for text in {secret, *secret.splitlines()}:
         if len(text) < SECRET_CHARS_MIN or text.isspace() or text in _NO_SECRETS or text in _known:

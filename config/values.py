@@ -100,7 +100,7 @@ def check_host_ids(host_ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `roots` if all are absolute folders or URL prefixes, without user, query and dots."""
+    """Return `roots` if all are absolute folders or URL prefixes without user, query or dots."""
     for root in roots:
         url = "://" in root
         parts = root.partition("://")[2].split("/") if url else root.split("/")

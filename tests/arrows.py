@@ -1,9 +1,9 @@
-"""The rooms of the house and the imports between them, as a table; and a walk that finds them.
+"""The rooms of the code base and their allowed imports, as a table; and a search for imports.
 
 A room is a folder. The modules at the top of a package are its foundation, which every room of the
-package may import, but for those that are rooms of their own in the table because they stand above
-others. The walk is over the source text: an import inside a function counts like one at the top,
-while one under `if TYPE_CHECKING:` is for the type checker alone.
+package may import, except those that the table lists as separate rooms because they stand above
+others. The source text is searched: an import inside a function counts like one at the top,
+while one under `if TYPE_CHECKING:` is for the type checker only.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("ringhaul", "config", "tasks", "producer")
-#: What only tests may import is not ours to ship.
+#: Only tests may import these: they are not shipped.
 NOT_SHIPPED = ("tests", "bench")
 
-#: Room -> the rooms that it may import, beside itself and the foundations of its own package and of
-#: those below it. Each imports only rooms that stand before it, so that there is no circle.
+#: Room -> the rooms that it may import, besides itself and the foundations of its own package and
+#: of those below it. Each imports only rooms that precede it in the table, so there is no cycle.
 ROOMS: Mapping[str, str] = {
     "ringhaul": "",
     "ringhaul.cql": "",
@@ -125,8 +125,8 @@ ROOMS: Mapping[str, str] = {
     "producer.schedule.celery_scheduler": "producer.schedule",
 }
 
-#: Rooms in which no module reaches a service, a process, a thread or the driver, over however many
-#: imports.
+#: Rooms in which no module reaches a service, a process, a thread or the driver, through any chain
+#: of imports.
 PURE = (
     "ringhaul",
     "ringhaul.schedule",
@@ -139,7 +139,7 @@ PURE = (
     "ringhaul.formats.write",
     "ringhaul.records",
 )
-#: Modules of other rooms that are tested without any service, too.
+#: Modules of other rooms that are also tested without any service.
 PURE_MODULES = (
     "ringhaul.ledger.pace",
     "ringhaul.ledger.shares",
@@ -175,7 +175,7 @@ PURE_MODULES = (
     "ringhaul.transform.values",
 )
 
-#: What a pure module must not import: services, sockets, processes, threads.
+#: Modules that a pure module must not import: services, sockets, processes, threads.
 SERVICES = {
     "asyncio",
     "billiard",
@@ -205,9 +205,9 @@ _BELOW = {
 class Import(NamedTuple):
     path: Path
     line: int
-    #: The module that imports, `ringhaul.cql.cells`.
+    #: The importing module, such as `ringhaul.cql.cells`.
     module: str
-    #: The module that is imported, as a dotted name; relative imports are resolved.
+    #: The imported module as a dotted name; relative imports are resolved.
     target: str
 
     @property
@@ -219,7 +219,7 @@ class Import(NamedTuple):
         return self.target.partition(".")[0]
 
     def is_module(self, root: Path) -> bool:
-        """Whether the target is a module or a package, and not a name in one."""
+        """Whether the target is a module or package, rather than a name in one."""
         place = root.joinpath(*self.target.split("."))
         return place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
 
@@ -243,7 +243,7 @@ def imports_of(path: Path, root: Path) -> Iterator[tuple[int, str]]:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom | ast.Call]:
-    """Statements and calls that import, those for the type checker left out."""
+    """Statements and calls that import, without those for the type checker."""
     if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
         for statement in tree.orelse:
             yield from _nodes(statement)
@@ -269,7 +269,7 @@ def _targets(
         return [base, *(f"{base}.{alias.name}" for alias in node.names)]
     called = ast.unparse(node.func)
     if called in ("importlib.import_module", "import_module", "__import__") and node.args:
-        # The name may be put together at run time: its constant start is the package.
+        # The name may be built at run time: its constant start is the package.
         name = node.args[0]
         if isinstance(name, ast.JoinedStr) and name.values:
             name = name.values[0]
@@ -279,7 +279,7 @@ def _targets(
 
 
 def room_of(module: str) -> str:
-    """The room of a module: its own where the table has one, or its folder's."""
+    """The room of a module: the module itself if the table lists it, or its folder."""
     return module if module in ROOMS else module.rpartition(".")[0] or module
 
 
@@ -290,7 +290,7 @@ def allowed(room: str) -> set[str]:
 
 
 def back_arrows(root: Path) -> list[str]:
-    """Imports that the table does not have, with file and line."""
+    """Imports that the table does not allow, with file and line."""
     found = []
     for item in imports(root):
         where = f"{item.path.relative_to(root)}:{item.line} imports {item.target}"
@@ -306,7 +306,7 @@ def back_arrows(root: Path) -> list[str]:
 
 
 def arrows(root: Path) -> dict[str, set[str]]:
-    """Room -> the rooms that its modules import, itself aside."""
+    """Room -> the other rooms that its modules import."""
     found: dict[str, set[str]] = {}
     for item in imports(root):
         if item.target_package in PACKAGES and item.is_module(root):
@@ -317,14 +317,14 @@ def arrows(root: Path) -> dict[str, set[str]]:
 
 
 def circles(root: Path) -> list[list[str]]:
-    """Modules that import each other, over however many others."""
+    """Groups of modules that import each other, directly or through others."""
     by_module: dict[str, set[str]] = {}
     ours = [
         item
         for item in imports(root)
         if item.target_package in PACKAGES and item.is_module(root) and item.target != item.module
     ]
-    # `from package import module` needs the module alone.
+    # `from package import module` needs only the module.
     packages = {(item.module, item.line, item.target.rpartition(".")[0]) for item in ours}
     for item in ours:
         if (item.module, item.line, item.target) not in packages:
@@ -351,7 +351,7 @@ def _groups(arrows: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def impurities(root: Path) -> list[str]:
-    """Pure modules from which a service is reached."""
+    """Pure modules that reach a service through their imports."""
     by_module: dict[str, list[Import]] = {}
     for item in imports(root):
         by_module.setdefault(item.module, []).append(item)
@@ -377,7 +377,7 @@ def is_pure(module: str) -> bool:
 def diagram(package: str) -> str:
     """The rooms of a package as a Mermaid flowchart.
 
-    An arrow goes from each to those of the package that it imports, if no other arrows imply it.
+    An arrow goes from each room to the rooms that it imports, unless other arrows imply it.
     """
     rooms = [room for room in ROOMS if room.partition(".")[0] == package and room != package]
     lines = ["flowchart TD"]
@@ -408,6 +408,6 @@ def module_of(path: Path, root: Path) -> str:
 
 
 def _parents(module: str) -> list[str]:
-    """The packages that are imported on the way to a module."""
+    """The packages that are imported before a module."""
     parts = module.split(".")
     return [".".join(parts[:end]) for end in range(1, len(parts))]

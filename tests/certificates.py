@@ -1,4 +1,4 @@
-"""Certificate authorities for tests, and what they vouch for. All in PEM, good for a day."""
+"""Certificate authorities for tests and the certificates they sign: PEM, valid for a day."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAY = datetime.timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates with a key of its own."""
+    """A certificate authority with its own key."""
 
     def __init__(self, name: str) -> None:
         self._name = _name(name)
@@ -26,7 +26,7 @@ class Authority:
         self.certificate = _pem(certificate.sign(self._key, hashes.SHA256()))
 
     def issue(self, name: str, address: str | None = None) -> tuple[str, str]:
-        """(key, certificate) of somebody; `address`: the IP address that a server has."""
+        """(key, certificate) for `name`; `address`: the IP address of a server."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _certificate(_name(name), self._name, key)
         if address is not None:

@@ -1,8 +1,8 @@
 """The tests to run after a change: `python -m tests.changed` prints them, one to a line.
 
-They are the unit and property tests that were changed, those that import a changed module, and what
-holds for the whole tree. Changed is what differs from where the branch left main, or from HEAD on
-main, and what git does not know yet.
+These are changed unit and property tests, those that import a changed module, and those that
+look at the whole tree. Changed files differ from the point where the branch left main (on main:
+from HEAD), or are unknown to git.
 """
 
 from __future__ import annotations

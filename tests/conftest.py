@@ -1,4 +1,4 @@
-"""Fixtures of real services, started once per pytest session when the first test asks."""
+"""Fixtures of real services, started once per pytest session, when a test first needs one."""
 
 import os
 import signal
@@ -25,30 +25,30 @@ from tests.services import (
     user_cache_dir,
 )
 
-#: Taken out of the environment: as a setting of ringhaul's it would be an unknown one.
+#: Removed from the environment, where ringhaul would refuse it as an unknown setting.
 KEPT_STATE_DIR = os.environ.pop("RINGHAUL_TEST_STATE_DIR", "")
 
-# A time limit for each generated example says nothing on shared cores.
+# A time limit for each generated example means nothing on shared cores.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
-# Read by `java`. Nodes of tests live for minutes, in which Java's second compiler takes more than
-# its code gives back: 250,000 rows into a node just started took 44 s with it, 23 s without.
+# Read by `java`. Test nodes run for minutes, in which Java's second compiler costs more than
+# its code saves: loading 250,000 rows into a new node took 44 s with it, 23 s without.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_configure() -> None:
-    """End on SIGTERM as on Ctrl-C: fixtures are torn down, no server is left behind.
+    """End on SIGTERM like on Ctrl-C: tear down fixtures, leave no server behind.
 
-    Whoever runs tests in the background of a script has Ctrl-C ignored, by every command that the
-    tests start, too; some of these are to be ended by it.
+    In the background of a script, pytest and every command that the tests start ignore Ctrl-C.
+    Restore its handler, because some tests end a command by it.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
-    """With `-n`, as `make test` runs them."""
+    """Used with `-n`, as in `make test`."""
     return ByRoom(config, log)
 
 
@@ -58,7 +58,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Outside of a test's time limit: it may have to wait for its turn."""
+    """Wait for the test's turn, outside of its time limit."""
     with turn(alone=item.get_closest_marker("alone") is not None):
         return (yield)
 
@@ -70,17 +70,17 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @pytest.fixture(autouse=True)
 def no_known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test has for a password may be an ordinary word in the messages of the next."""
+    """Forget known secrets: one test's password may be an ordinary word in another's messages."""
     monkeypatch.setattr("config.known_secrets._known", {})
     monkeypatch.setattr("config.known_secrets._pattern", None)
 
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """One Cassandra node and a Valkey, as `ringhaul local up` makes them.
+    """One Cassandra node and a Valkey, as started by `ringhaul local up`.
 
-    RINGHAUL_TEST_STATE_DIR names the state folder of a stack that runs already: a developer's
-    short cut, one start of a node less for each pytest run.
+    RINGHAUL_TEST_STATE_DIR names the state folder of a running stack, which saves a developer
+    the start of a node in each pytest run.
     """
     if KEPT_STATE_DIR:
         yield Stack(Path(KEPT_STATE_DIR), user_cache_dir())
@@ -91,7 +91,7 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def endpoints(stack: Stack) -> Endpoints:
-    """Where `stack` answers."""
+    """Addresses and ports of `stack`."""
     return stack.endpoints()
 
 
@@ -111,7 +111,7 @@ def keyspace(cassandra_session: Session) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedValkey]:
-    """A Valkey for tests alone, apart from the one of `stack`."""
+    """A Valkey separate from that of `stack`."""
     with running_valkey() as valkey:
         yield valkey
 
@@ -126,7 +126,7 @@ def broker_url(broker: EmbeddedValkey) -> str:
 
 @pytest.fixture(scope="session")
 def proxied_ring() -> Iterator[ProxiedRing]:
-    """`three_nodes`, and the proxy in front of the third."""
+    """`three_nodes` with a proxy in front of the third."""
     with running_ring() as running:
         yield running
 
@@ -134,5 +134,5 @@ def proxied_ring() -> Iterator[ProxiedRing]:
 @pytest.fixture(scope="session")
 def three_nodes(proxied_ring: ProxiedRing) -> Stack:
     """Three Cassandra nodes on 127.0.1.1 to 3: replication factor 3 works."""
-    proxied_ring.stack.up(any_port=True)  # a test of faults may have left one dead
+    proxied_ring.stack.up(any_port=True)  # restart a node that a fault test has killed
     return proxied_ring.stack

@@ -1,7 +1,7 @@
 """Every command line of the deployment's files, found by reading the files.
 
-Tests take them from here, so that a service, a probe or a step of a build that is added to a file
-is one that they have to run.
+Tests take them from here, so a service, a probe or a build step that is added to a file must be
+run by them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ IMAGE = "ringhaul"
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What somebody else's program starts, and with what around it."""
+    """A command that Docker, Kubernetes or systemd starts, with its environment."""
 
     #: `compose worker`, `compose worker health`, `docker RUN 1`, ...
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = ""
-    #: Path that the process sees -> where that comes from. `shared NAME`: a volume that others see
-    #: too. `own NAME`: one of its service, which its probes see. `repo PATH`: a file or folder of
-    #: the checkout. `config NAME`, `secret KEY...`: of Kubernetes. `credential PATH`, `etc`,
+    #: Path as the process sees it -> its source. `shared NAME`: a volume that others see
+    #: too. `own NAME`: a volume of its service, which its probes see. `repo PATH`: a file or folder
+    #: of the checkout. `config NAME`, `secret KEY...`: of Kubernetes. `credential PATH`, `etc`,
     #: `programs`: of a systemd unit.
     mounts: Mapping[str, str] = field(default_factory=dict)
     #: Seconds from SIGTERM to SIGKILL; None: it ends by itself.
@@ -62,8 +62,8 @@ class Command:
 def compose(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The compose file, with `${NAME:-default}` and `$$` filled in as Docker does.
 
-    A service's variable without a value in the file has that of `variables`; where that has none
-    either, the service does not have it.
+    A service's variable without a value in the file gets that of `variables`; if that has none
+    either, the variable is absent.
     """
     variables = variables or {}
 
@@ -103,7 +103,7 @@ def is_ours(service: Mapping[str, Any]) -> bool:
 
 
 def compose_commands(variables: Mapping[str, str] | None = None) -> Iterator[Command]:
-    """What the services run, and their health checks."""
+    """The commands of the services, and their health checks."""
     for name, service in services(variables).items():
         ours = is_ours(service)
         around: dict[str, Any] = {
@@ -111,7 +111,7 @@ def compose_commands(variables: Mapping[str, str] | None = None) -> Iterator[Com
             "cwd": service.get("working_dir", image_workdir() if ours else ""),
             "mounts": dict(compose_mounts(name, service)),
         }
-        # Images of others that are started without a word of ours have no command line here.
+        # Third-party images that run their default command have no command line here.
         entrypoint = service.get("entrypoint", ENTRYPOINTS.get(service["image"].split(":")[0], []))
         if ours:
             entrypoint = image_entrypoint()
@@ -129,7 +129,7 @@ def compose_commands(variables: Mapping[str, str] | None = None) -> Iterator[Com
             yield Command(name=f"compose {name} health", argv=argv, **around)
 
 
-#: Of images that are given arguments only. Valkey's runs what it is given.
+#: The program of images that get only arguments. Valkey's image runs its command as given.
 ENTRYPOINTS = {"prom/prometheus": ["/bin/prometheus"]}
 
 
@@ -159,13 +159,13 @@ def seconds(text: str) -> float:
 
 
 def dockerfile_instructions(name: str, text: str | None = None) -> list[str]:
-    """What follows an instruction's name, wherever it stands, lines joined."""
+    """The arguments of each such instruction, with continued lines joined."""
     joined = re.sub(r"\\\n\s*", " ", text or DOCKERFILE.read_text())
     return re.findall(rf"^{name} (.+)$", joined, flags=re.MULTILINE)
 
 
 def image_environment() -> dict[str, str]:
-    """What the last stage sets, but for what names the image's own programs and kernels."""
+    """Variables of the last stage, without those of the image's own programs and kernels."""
     pairs = shlex.split(dockerfile_instructions("ENV")[-1])
     return {
         key: value
@@ -179,7 +179,7 @@ def image_workdir() -> str:
 
 
 def image_entrypoint() -> list[str]:
-    """What with-kernels.sh runs; of itself there is tests/unit/test_deploy_kernels.py."""
+    """The program that with-kernels.sh runs; tests/unit/test_deploy_kernels.py tests the script."""
     (entrypoint,) = dockerfile_instructions("ENTRYPOINT")
     shell, script, *program = yaml.safe_load(entrypoint)
     assert (shell, Path(script).name) == ("/bin/sh", "with-kernels.sh")
@@ -187,20 +187,20 @@ def image_entrypoint() -> list[str]:
 
 
 def dockerfile_commands() -> Iterator[Command]:
-    """What the build runs, shell lines each, and what the image runs."""
+    """The shell lines of the build, and the command of the image."""
     for number, line in enumerate(dockerfile_instructions("RUN"), start=1):
         yield Command(name=f"docker RUN {number}", argv=("/bin/sh", "-c", line))
     (command,) = dockerfile_instructions("CMD")
     argv = (*image_entrypoint(), *yaml.safe_load(command))
     yield Command(name="docker CMD", argv=argv, env=image_environment())
-    assert not dockerfile_instructions("HEALTHCHECK"), "each service has one of its own"
+    assert not dockerfile_instructions("HEALTHCHECK"), "each service defines its own"
 
 
 # deploy/systemd
 
 
 def unit_settings(path: Path) -> dict[str, list[str]]:
-    """`Section.Key` -> values in their order, with comments gone and lines joined."""
+    """`Section.Key` -> values in order, without comments and with lines joined."""
     found: dict[str, list[str]] = {}
     section = ""
     for line in re.sub(r"\\\n\s*", " ", path.read_text()).splitlines():
@@ -216,7 +216,7 @@ def unit_settings(path: Path) -> dict[str, list[str]]:
     return found
 
 
-#: What stands for %S, %C, %d, ... of a system service.
+#: Values of %S, %C, %d, ... for a system service.
 SPECIFIERS = {
     "S": "/var/lib",
     "C": "/var/cache",
@@ -228,7 +228,7 @@ SPECIFIERS = {
 
 
 def unit_commands() -> Iterator[Command]:
-    """What the services run; a template stands for its instance 1."""
+    """The commands of the services; of a template, those of its instance 1."""
     for path in UNITS:
         settings = unit_settings(path)
 
@@ -269,7 +269,7 @@ def unit_commands() -> Iterator[Command]:
 
 
 def manifests() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every object of every file that is no kustomization."""
+    """Every object of every file that is not a kustomization."""
     for path in MANIFESTS:
         if path.name != "kustomization.yaml":
             for document in yaml.safe_load_all(path.read_text()):
@@ -277,7 +277,7 @@ def manifests() -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def pod_specs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """(`Deployment worker`, its pods' spec), with what the component for shared files adds."""
+    """(`Deployment worker`, its pod spec), with the additions of the shared-files component."""
     component = yaml.safe_load((DEPLOY / "k8s/shared-data/kustomization.yaml").read_text())
     (patch,) = component["patches"]
     for path, document in manifests():
@@ -297,7 +297,7 @@ def pod_specs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def manifest_commands() -> Iterator[Command]:
-    """What containers run, their probes and their hooks."""
+    """The commands of containers, their probes and their hooks."""
     for owner, spec in pod_specs():
         volumes = {volume["name"]: volume for volume in spec["volumes"]}
         for container in (*spec.get("initContainers", []), *spec["containers"]):
@@ -326,7 +326,7 @@ def manifest_commands() -> Iterator[Command]:
 
 
 def probe(name: str, handler: Mapping[str, Any], around: Mapping[str, Any]) -> Command:
-    """A probe or a hook; `GET PATH` and `connect` are those that Kubernetes has itself."""
+    """A probe or a hook; `GET PATH` and `connect` stand for those built into Kubernetes."""
     if "exec" in handler:
         return Command(name=name, argv=tuple(handler["exec"]["command"]), **around)
     if "httpGet" in handler:
@@ -349,7 +349,7 @@ def container_env(container: Mapping[str, Any]) -> dict[str, str]:
 
 
 def volume_source(volume: Mapping[str, Any], owner: str) -> str:
-    """Where a pod's volume comes from."""
+    """The source of a pod's volume, in the form of `Command.mounts`."""
     if "configMap" in volume:
         return f"config {volume['configMap']['name']}"
     if "secret" in volume:
@@ -362,14 +362,14 @@ def volume_source(volume: Mapping[str, Any], owner: str) -> str:
 
 
 def config_files() -> dict[str, list[Path]]:
-    """ConfigMap -> its files, as the kustomization makes it."""
+    """ConfigMap -> its files, as built by the kustomization."""
     base = DEPLOY / "k8s" / "base"
     generators = yaml.safe_load((base / "kustomization.yaml").read_text())["configMapGenerator"]
     return {one["name"]: [base / name for name in one["files"]] for one in generators}
 
 
 def all_commands() -> list[Command]:
-    """Everything above."""
+    """All commands above."""
     return [
         *compose_commands(),
         *dockerfile_commands(),

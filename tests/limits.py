@@ -1,4 +1,4 @@
-"""A disk that takes no more, as far as this process can tell."""
+"""A simulated full disk: a limit on file sizes of this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def files_up_to(bytes_max: int) -> Iterator[None]:
-    """Writes beyond fail while the block runs, and no longer: the tests' own log may be a file."""
+    """Make writes beyond the limit fail, only in the block: the tests' own log may be a file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, limits[1]))
     try:

@@ -38,7 +38,7 @@ def load_source(
     mapping: Sequence[tuple[str, str]] | None = None,
     start: Position = START,
 ) -> LoadSource:
-    """A source whose fields go to the columns of their names, unless `mapping` says otherwise."""
+    """A source whose fields are mapped to columns of the same names, unless `mapping` is given."""
     return LoadSource(
         file=SourceFile(path, size_bytes, whole),
         fields=tuple(fields),
@@ -65,7 +65,7 @@ def load_job(table: TableSchema, *sources: LoadSource, **options: Any) -> LoadJo
 
 
 def blocks(text: bytes, dialect: CsvDialect, *, start: Position = START) -> list[Block]:
-    """The blocks of a source that holds `text`, which stands at `start`."""
+    """The blocks of a source with `text` at position `start`."""
     return list(read_blocks(io.BytesIO(text), dialect, block_bytes=1 << 20, start=start))
 
 

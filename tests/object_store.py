@@ -1,4 +1,4 @@
-"""An object store that speaks S3 over real HTTP: moto's server, in a process of its own."""
+"""An object store that speaks S3 over real HTTP: moto's server, in a separate process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 
 from tests.acceptance.command import wait_until
 
-#: Without a password to check moto takes any.
+#: Moto accepts any credentials, because it does not check them.
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_DEFAULT_REGION": "us-east-1",
-    # Nobody asks the machine that runs the tests who it is.
+    # Do not query a metadata service of the machine that runs the tests.
     "AWS_EC2_METADATA_DISABLED": "true",
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -37,14 +37,14 @@ class ObjectStore:
 
     @property
     def env(self) -> dict[str, str]:
-        """What a host needs to use it: the credentials are the host's, the place is a setting."""
+        """Environment of a host that uses it: its credentials, and the endpoint as a setting."""
         return CREDENTIALS | {"RINGHAUL_STORAGE_S3_ENDPOINT_URL": self.endpoint_url}
 
     def url(self, key: str = "") -> str:
         return f"s3://{self.bucket}/{key}"
 
     def client(self) -> Any:
-        """S3 as others see it: the tests' own way in."""
+        """An S3 client for the tests themselves."""
         import boto3
         from botocore.config import Config
 
@@ -58,7 +58,7 @@ class ObjectStore:
         )
 
     def put(self, key: str, data: bytes) -> str:
-        """Write an object; its URL."""
+        """Write an object and return its URL."""
         self.client().put_object(Bucket=self.bucket, Key=key, Body=data)
         return self.url(key)
 
@@ -84,7 +84,7 @@ class ObjectStore:
 def running_object_store(
     folder: Path, address: str = "127.0.0.1", port: int = 0, **env: str
 ) -> Iterator[ObjectStore]:
-    """A store for the length of the block. `port`: 0 for any that is free."""
+    """Run a store during the block. `port`: 0 for any free one."""
     if not port:
         with socket.create_server((address, 0)) as taken:
             port = taken.getsockname()[1]

@@ -11,7 +11,7 @@ from ringhaul.ledger.kinds import JobKind
 
 
 def parse_options(command: str, *arguments: str) -> Any:
-    """The record that a command gets. Places are not looked at, as in a step of a schedule."""
+    """The options record of a command. Paths are not checked, as in a step of a schedule."""
     found = find_command(command)
     assert found is not None
     return job_options(JobKind(command), found.make_context(command, [*arguments], obj=AS_STEP))

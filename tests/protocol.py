@@ -1,6 +1,6 @@
-"""Frames of a server of the native protocol v4, made by hand: what `ringhaul.cql.frames` reads.
+"""Server frames of the native protocol v4, made by hand, for `ringhaul.cql.frames` to read.
 
-Written from the specification ("CQL BINARY PROTOCOL v4"), apart from the code under test.
+Written from the specification ("CQL BINARY PROTOCOL v4"), independent of the code under test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESULT, PREPARE, EXECUTE, BATCH, AUTH_CHALLENGE, AUTH_RESPONSE, AUTH_SUCCESS = (
 
 TRACING, PAYLOAD, WARNING = 0x02, 0x04, 0x08
 
-#: What follows the message in an ERROR of each code (section 9).
+#: Bytes after the message in an ERROR of each code (section 9).
 ERROR_CODES: dict[int, bytes] = {
     0x0000: b"",  # server error
     0x000A: b"",  # protocol error
@@ -65,7 +65,7 @@ def void(
     warnings: Sequence[str] | None = None,
     payload: Sequence[tuple[str, bytes | None]] | None = None,
 ) -> bytes:
-    """A VOID result, with what may stand before it."""
+    """A VOID result, with the optional extras before it."""
     flags, extras = 0, b""
     if tracing is not None:
         flags, extras = flags | TRACING, extras + tracing

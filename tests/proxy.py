@@ -1,6 +1,6 @@
-"""A TCP proxy in front of one server, for what happens to connections on their way.
+"""A TCP proxy in front of one server, for faults of connections.
 
-It forwards bytes both ways until a test asks for a fault. Two threads a connection; blocking
+It forwards bytes both ways until a test requests a fault. Two threads a connection; blocking
 sockets.
 """
 
@@ -18,13 +18,13 @@ READ_BYTES = 64 * 1024
 
 
 class _Link(NamedTuple):
-    """A client's connection and the one to the server that was made for it."""
+    """A client's connection and its connection to the server."""
 
     client: socket.socket
     server: socket.socket
 
     def end(self) -> None:
-        """End both; whoever waits on them wakes."""
+        """Shut both down, which wakes waiting threads."""
         for connection in self:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -44,13 +44,13 @@ class Proxy:
         self._start(self._accept)
 
     def cut_answers(self) -> None:
-        """Of each connection that is open now, send half of what comes next and end it."""
+        """On each open connection send half of the next answer, then close it."""
         with self._lock:
             self._doomed |= self._links
 
     def stop(self) -> None:
         """End the listener and all connections."""
-        # A listener that another thread waits on is woken by shutdown, not by close.
+        # Shutdown, unlike close, wakes the thread that waits on the listener.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
@@ -73,7 +73,7 @@ class Proxy:
                 self._start(self._serve, client)
 
     def _serve(self, client: socket.socket) -> None:
-        # A server that is not there is a connection that ends at once.
+        # If the server is down, close the client's connection at once.
         with client, suppress(OSError), socket.create_connection(self._target, 5) as server:
             server.settimeout(None)
             link = _Link(client, server)
@@ -105,7 +105,7 @@ class Proxy:
 
 @contextmanager
 def proxied(target: Address) -> Iterator[tuple[Proxy, int]]:
-    """A proxy for the length of the block, and its port at 127.0.0.1."""
+    """Run a proxy during the block; gives it and its port on 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as chosen:
         port: int = chosen.getsockname()[1]
     proxy = Proxy(("127.0.0.1", port), target)

@@ -1,4 +1,4 @@
-"""How tests are shared out among processes: a file at a time, and what is costly to start once.
+"""Distribution of tests to processes: a file at a time, with costly services started once.
 
 Tests that measure time are marked `alone`: while one runs, the other processes wait.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from xdist.scheduler import LoadFileScheduling
 
-#: Beginning of a test's path -> what it needs, which one process starts for all such tests: three
+#: Start of a test's path -> the service it needs. One process starts it for all such tests: three
 #: Cassandra nodes take half a minute and two cores to come up, a network of hosts as long.
 SHARED = {
     "tests/integration/load/test_three_nodes": "three nodes",
@@ -25,7 +25,7 @@ SHARED = {
     "tests/hosts/": "hosts",
 }
 
-#: In the command line of a process that xdist has started.
+#: Part of the command line of processes that xdist starts.
 _EXECNET = "exec(eval(sys.stdin.readline()))"
 
 
@@ -33,21 +33,22 @@ class ByRoom(LoadFileScheduling):  # type: ignore[misc]
     """The scheduler of xdist that gives whole files to processes, in their order."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
-        # Not the largest files first, as xdist would: those with the most tests are the quickest.
+        # Unlike xdist, not the largest files first: those with the most tests are the quickest.
         config.option.loadscopereorder = False
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        """The file of a test, or what it shares with others."""
+        """The file of a test, or the service that it shares with other files."""
         of = [room for path, room in SHARED.items() if nodeid.startswith(path)]
         return of[0] if of else str(super()._split_scope(nodeid))
 
 
 @contextmanager
 def turn(*, alone: bool) -> Iterator[None]:
-    """The time of one test: beside others, or alone.
+    """Hold the turn of one test: beside others, or alone.
 
-    Whoever wants to be alone stands in the door until all others are out: nobody gets in meanwhile.
+    A test that wants to be alone holds the door lock while it waits for the others to leave the
+    room, so no further test enters.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
@@ -63,7 +64,7 @@ def turn(*, alone: bool) -> Iterator[None]:
 
 
 def end_processes() -> None:
-    """Tell the processes that run tests for this one to end as on Ctrl-C: by themselves they would
+    """End the test processes of this one like on Ctrl-C: otherwise they would
     be killed, and leave their servers behind."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
@@ -74,12 +75,12 @@ def end_processes() -> None:
 
 
 def remove_locks() -> None:
-    """Called at the end of the process that has started the others."""
+    """Remove the lock files, at the end of the process that started the others."""
     for file in _locks(os.getpid()):
         file.unlink(missing_ok=True)
 
 
 def _locks(pid: int) -> tuple[Path, Path]:
-    """The door and the room of the processes that this one has started."""
+    """Paths of the door lock and the room lock, by the id of the main process."""
     stem = Path(tempfile.gettempdir(), f"ringhaul-tests-{pid}")
     return stem.with_suffix(".door"), stem.with_suffix(".room")

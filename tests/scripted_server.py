@@ -1,8 +1,8 @@
 """A server of the native protocol v4 on loopback that answers as a script says.
 
-Faults that a real node shows once in a while, and never when a test wants them: each EXECUTE is
-answered by what the script decides. The rest (STARTUP, passwords, PREPARE, OPTIONS) is answered
-as Cassandra does, unless told otherwise. One thread a connection; blocking sockets.
+For faults that a real node shows rarely, and never when a test wants them: each EXECUTE is
+answered as the script decides. The rest (STARTUP, passwords, PREPARE, OPTIONS) is answered
+as by Cassandra, unless a test changes it. One thread a connection; blocking sockets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Execute(NamedTuple):
     stream: int
     row: int  #: the first bound value, taken for a bigint
     value: bytes = b""  #: the first bound value, whole
-    batch: tuple[int, ...] = ()  #: rows of a batch; `row` and `value` are of the first of them
+    batch: tuple[int, ...] = ()  #: rows of a batch; `row` and `value` are those of the first
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ class Execute(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What to do about a request."""
+    """The reaction to a request."""
 
     data: bytes = b""  #: sent as it is
     written: bool = False  #: the row is in the table now
@@ -55,7 +55,7 @@ def error(request: Execute, code: int, message: str = "as scripted") -> Answer:
 
 
 def first_time(fault: Callable[[Execute], Answer], rows: range | set[int]) -> Script:
-    """A script by which each of these rows meets the fault once, those of a batch together."""
+    """A script in which each of these rows gets the fault once, the rows of a batch together."""
     left, lock = set(rows), threading.Lock()
 
     def script(request: Execute) -> Answer:
@@ -87,7 +87,7 @@ def read_execute(connection: int, stream: int, body: bytes) -> tuple[bytes, Exec
 
 
 def read_batch(connection: int, stream: int, body: bytes) -> tuple[bytes, Execute]:
-    """The same of an unlogged batch of one statement, taken to its last byte."""
+    """The same for an unlogged batch of one statement, checked to its last byte."""
     kind, count = struct.unpack_from(">BH", body)
     assert kind == 1 and count
     at, statements, firsts = 3, set(), []
@@ -111,11 +111,11 @@ def read_batch(connection: int, stream: int, body: bytes) -> tuple[bytes, Execut
 
 
 class ScriptedServer:
-    """See the module."""
+    """The server that the module describes."""
 
     def __init__(self, script: Script = void) -> None:
         self.script = script
-        self.password: str | None = None  #: asked for if set; the user is "loader"
+        self.password: str | None = None  #: required if set; the user is "loader"
         self.startup_answer: bytes | None = None  #: instead of READY; b"" is silence
         self.prepare_answers: list[bytes] = []  #: instead of Prepared, as long as there are any
         self.answers_options = True
@@ -123,7 +123,7 @@ class ScriptedServer:
         self.on_options: Callable[[int], bytes] = lambda number: b""
         self.known: set[bytes] = set()  #: ids of statements that need no PREPARE
         self.written: Counter[int] = Counter()  #: row -> times it was acknowledged
-        self.seen: Counter[int] = Counter()  #: row -> times it was asked for
+        self.seen: Counter[int] = Counter()  #: row -> times it was requested
         self.unprepared = self.prepares = self.options = self.connections = self.requests = 0
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -140,7 +140,7 @@ class ScriptedServer:
                     connection.shutdown(socket.SHUT_RDWR)
 
     def stop(self) -> None:
-        # A listener that another thread waits on is woken by shutdown, not by close.
+        # Shutdown, unlike close, wakes the thread that waits on the listener.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.drop_connections()
@@ -164,7 +164,7 @@ class ScriptedServer:
                 self._start(self._serve, connection, self.connections - 1)
 
     def _serve(self, connection: socket.socket, number: int) -> None:
-        # The client may be gone at any time: that is what some tests are about.
+        # The client may disconnect at any time: some tests are about that.
         with suppress(OSError), connection, connection.makefile("rb") as stream:
             while len(head := stream.read(9)) == 9:
                 version, _, stream_id, opcode, length = struct.unpack(">BBhBi", head)
@@ -230,7 +230,7 @@ class ScriptedServer:
 
 @contextmanager
 def scripted_servers(count: int = 1) -> Iterator[list[ScriptedServer]]:
-    """Servers that acknowledge everything, until a test gives them another script."""
+    """Run servers that acknowledge everything until a test sets another script."""
     servers = [ScriptedServer() for _ in range(count)]
     try:
         yield servers

@@ -1,6 +1,6 @@
 """Real services for tests: started in temporary folders on free ports, always stopped again.
 
-Nothing here is skipped when a service cannot be started: that is a failed test.
+If a service cannot be started, the test fails; nothing is skipped.
 """
 
 import os
@@ -21,12 +21,12 @@ from producer.local.stack import Endpoints, ExtraYaml, Progress, Stack
 from producer.local.valkey import EmbeddedValkey
 from tests.proxy import Proxy
 
-#: Statements of tests run on a machine that may be busy with other things.
+#: Generous: the machine may be busy with other work.
 REQUEST_TIMEOUT_S = 60
 
 
 def user_cache_dir() -> Path:
-    """The user's cache folder of ringhaul: tests share the jars that are there already."""
+    """The user's cache folder of ringhaul: tests share the downloaded jars."""
     given = os.environ.get("RINGHAUL_CACHE_DIR")
     if given:
         return Path(given)
@@ -41,8 +41,8 @@ def running_stack(
     auth: bool = False,
     extra_yaml: ExtraYaml | None = None,
 ) -> Iterator[Stack]:
-    """A stack of its own for the length of the block; its data is removed at the end."""
-    # The blank in the folder's name is there to find code that breaks on one.
+    """Run a new stack during the block; its data is removed at the end."""
+    # The blank in the folder's name is to find code that breaks on blanks.
     with tempfile.TemporaryDirectory(prefix="ringhaul state-") as folder:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
         try:
@@ -61,7 +61,7 @@ class ProxiedRing(NamedTuple):
 
 @contextmanager
 def running_ring() -> Iterator[ProxiedRing]:
-    """Three nodes for the length of the block; their data is removed at the end."""
+    """Run three nodes during the block; their data is removed at the end."""
     known_as, behind = "127.0.1.3", "127.0.2.3"
     extra_yaml = {known_as: {"rpc_address": behind, "broadcast_rpc_address": known_as}}
     proxies: list[Proxy] = []
@@ -69,7 +69,7 @@ def running_ring() -> Iterator[ProxiedRing]:
         stack = Stack(Path(folder), user_cache_dir(), extra_yaml=extra_yaml)
 
         def stand_in_front(step: Progress) -> None:
-            # The port is chosen by now, and whether the node answers is not asked yet.
+            # The port is chosen by now, but the node is not contacted yet.
             if step.text.endswith(f" at {known_as}"):
                 port = stack.nodes()[2].cql_port
                 proxies.append(Proxy((known_as, port), (behind, port)))
@@ -85,7 +85,7 @@ def running_ring() -> Iterator[ProxiedRing]:
 
 @contextmanager
 def running_valkey() -> Iterator[EmbeddedValkey]:
-    """A Valkey of its own (AOF, password) for the length of the block."""
+    """Run a new Valkey (AOF, password) during the block."""
     with (
         tempfile.TemporaryDirectory(prefix="ringhaul-valkey-") as folder,
         EmbeddedValkey(Path(folder)) as valkey,
@@ -108,7 +108,7 @@ def restart_valkey(valkey: EmbeddedValkey, number: signal.Signals = signal.SIGKI
 
 @contextmanager
 def connected(ends: Endpoints, consistency: int = ConsistencyLevel.LOCAL_ONE) -> Iterator[Session]:
-    """A driver session on a stack, with the stack's own password if it asks for one."""
+    """A driver session on a stack, with the stack's password if it needs one."""
     auth = None
     if ends.user is not None and ends.password_file is not None:
         auth = PlainTextAuthProvider(ends.user, ends.password_file.read_text())

@@ -1,4 +1,4 @@
-"""Limits that a test sets, in the place of those of a job."""
+"""Limits set by a test, in place of those of a job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ringhaul.dataplane.pacing import BOUNDLESS
 
 @dataclass
 class Limited:
-    """A `ringhaul.dataplane.pacing.Throttle` that says yes to everything, at these sizes."""
+    """A `ringhaul.dataplane.pacing.Throttle` that never waits, with these sizes."""
 
     rows_at_once: int = BOUNDLESS
     bytes_at_once: int = BOUNDLESS

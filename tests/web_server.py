@@ -1,4 +1,4 @@
-"""A web server on loopback that behaves as tests tell it: with ranges or without, with faults."""
+"""A web server on loopback, with or without ranges and with faults, as a test sets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class WebServer(ThreadingHTTPServer):
-    """Serves `files` by their names. The rest of its state tests read and set."""
+    """Serves `files` by their names. Tests read and set the other attributes."""
 
     daemon_threads = True
     block_on_close = False
@@ -23,10 +23,10 @@ class WebServer(ThreadingHTTPServer):
         self.etag = '"1"'
         self.redirects: dict[str, str] = {}
         self.statuses: dict[str, list[int]] = {}  #: name -> answers before the right one
-        self.cut_after_bytes = 0  #: break off answers; 0: none
+        self.cut_after_bytes = 0  #: cut answers after so many bytes; 0: do not
         self.cuts_left = 0
         self.tells_size = True
-        self.content_range = ""  #: said of each part, whatever was asked for; empty: what it is
+        self.content_range = ""  #: the Content-Range of each part; empty: the real one
         #: (name, Range) of each request, in the order in which they came.
         self.requests: list[tuple[str, str]] = []
         self.connections = 0
@@ -36,7 +36,7 @@ class WebServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients go away in the middle of an answer: they only wanted to know its size."""
+        """Ignore clients that disconnect in the middle of an answer: they only needed its size."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self.connections += 1
@@ -45,7 +45,7 @@ class WebServer(ThreadingHTTPServer):
 
 @contextmanager
 def running_web_server() -> Iterator[WebServer]:
-    """One for the length of the block."""
+    """Run a web server during the block."""
     server = WebServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

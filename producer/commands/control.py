@@ -1,4 +1,4 @@
-"""`ringhaul pause`, `resume`, `throttle` and `cancel`: a job under control while it runs."""
+"""`ringhaul pause`, `resume`, `throttle` and `cancel`: control a running job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from producer.startup import take_sigterm
 def pause_command(job: str, config_file: Path | None) -> int:
     """Hold a running job.
 
-    Its workers let go of it within 2 s. `resume` continues it.
+    Its workers stop working on it within 2 s. `resume` continues it.
     """
     from producer.services.ledger import reading_ledger
     from ringhaul.ledger.states import JobState
@@ -69,7 +69,7 @@ def cancel_command(job: str, config_file: Path | None) -> int:
 def resume_command(**params: Any) -> int:
     """Continue a paused job, or run the missing units of one that ended early.
 
-    It keeps the options it was made with.
+    The job keeps its original options.
     """
     from producer.run.unpause import unpause
 
@@ -114,7 +114,7 @@ def resume_command(**params: Any) -> int:
 def throttle_command(job: str, config_file: Path | None, **params: Any) -> int:
     """Limit a running job, or show its limits.
 
-    New limits hold within 2 s, in place of all that the job had.
+    New limits take effect within 2 s and replace all earlier ones.
     """
     from producer.run.throttle import run_throttle
 

@@ -1,4 +1,4 @@
-"""`ringhaul doctor`: whether the broker, the cluster and the workers are as jobs need them."""
+"""`ringhaul doctor`: check that broker, cluster and workers are ready for jobs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Commands that run a job: click's parameters become one record of options.
 
-Schedules make the records of their steps by the same function, so that a step is checked like a
-command.
+Schedules build the records of their steps with the same function, so that a step is checked like
+its command.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def job_command(kind: JobKind) -> Callable[[Callable[[Options], int]], Callable[
 
 
 def job_options(kind: JobKind, context: click.Context, *, fingerprint: str = "") -> JobOptions:
-    """Return the options of a parsed command. `kind`: of its job."""
+    """Return the options of a parsed command, for its kind of job."""
     params, given = dict(context.params), frozenset(given_options(context))
     if kind.is_load:
         params["kind"] = kind
@@ -89,8 +89,7 @@ _RECORDS: Mapping[JobKind, Callable[..., JobOptions]] = {
 
 
 def _with_values(params: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
-    """Return the parameters with those about values in their own record, and with its preset
-    applied."""
+    """Return the parameters, with those about values as one `Spelling` with its preset applied."""
     prefix = VALUES_PREFIX.replace("-", "_")
     own = {name: value for name, value in params.items() if not name.startswith(prefix)}
     values = {name.removeprefix(prefix): value for name, value in params.items() if name not in own}

@@ -40,7 +40,7 @@ def local() -> None:
     help="Ask for a password (user and password: cassandra). [default: no]",
 )
 def up(nodes: int | None, heap: str | None, auth: bool | None) -> None:
-    """Start the stack, or what is missing of it, and wait until it answers."""
+    """Start the stack, or its missing servers, and wait until it answers."""
     from producer.local.progress import step_display
 
     stack = _stack()
@@ -101,9 +101,8 @@ def env() -> None:
 
 
 def _shown(value: str) -> str:
-    """Return a value for a terminal in a form that a shell reads back. Control characters are
-    written as escapes that Bash, zsh and ksh know, so the value is exact and does not act on the
-    terminal."""
+    """Return the value as a shell reads it back. If it has control characters, use the `$'...'`
+    quotes of Bash, zsh and ksh: exact, and without effect on the terminal."""
     if value.isprintable():
         return shlex.quote(value)
     octal = "".join(

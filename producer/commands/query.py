@@ -23,7 +23,7 @@ RESULT_FORMATS = ("auto", "table", "csv", "json", "parquet")
 
 
 def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options for the format of a result, and where it goes."""
+    """Add the options for the format of a result and where it goes."""
     form = click.option(
         "--format",
         "result_format",
@@ -84,7 +84,7 @@ def query_command(options: QueryOptions) -> int:
 
     SELECT ... FROM KEYSPACE.TABLE [WHERE] [GROUP BY] [HAVING] [ORDER BY] [LIMIT].
 
-    Every worker folds its token ranges, the partial results meet in Redis, each counted once.
+    Workers aggregate token ranges; the partial results are merged, each exactly once.
     """
     from producer.services.start import start_job
 

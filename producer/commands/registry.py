@@ -10,7 +10,7 @@ import rich_click as click
 
 
 class Entry(NamedTuple):
-    """A command that is imported when it is used."""
+    """One command; its module is imported only when it is used."""
 
     place: str  #: module:attribute of the click command
     summary: str  #: first sentence of its help
@@ -144,7 +144,7 @@ COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.it
 
 
 def find_command(name: str) -> click.Command | None:
-    """Return the click command of this name; None if there is none."""
+    """Return the click command of this name; None if it does not exist."""
     entry = COMMANDS.get(name)
     if entry is None:
         return None

@@ -42,7 +42,7 @@ def cassandra_jars(cache_dir: Path, on_progress: FetchProgress | None = None) ->
 
 
 def jar_name(coordinate: str) -> str:
-    """Return a file name, unique over groups, for `group:artifact:version[:classifier]`."""
+    """Return a file name, unique across groups, for `group:artifact:version[:classifier]`."""
     group, artifact, *rest = coordinate.split(":")
     return f"{group}.{'-'.join([artifact, *rest])}.jar"
 

@@ -30,7 +30,7 @@ class Layout:
         return self.nodes[0].cql_port
 
     def with_addresses_behind(self, rpc_addresses: Mapping[str, str]) -> "Layout":
-        """Return the layout with the nodes' own CQL addresses (by public address) set."""
+        """Return the layout with each node's own CQL address, given by public address."""
         nodes = (replace(node, behind=rpc_addresses.get(node.address, "")) for node in self.nodes)
         return replace(self, nodes=tuple(nodes))
 

@@ -63,7 +63,7 @@ def doubt(notify: Notify) -> str | None:
 
 
 def send_notification(notify: Notify, document: Mapping[str, Any]) -> str:
-    """Send a notification. Return `"ok"` or what went wrong, without any address or secret."""
+    """Send the notification; return `"ok"`, or the error without the address and any secret."""
     body = json.dumps(document).encode()
     if notify.command:
         return _run(notify, body)

@@ -1,4 +1,4 @@
-"""Rows with the numbers of their keys or values, in order of arrival or of number. Pure."""
+"""Rows of responses, numbered by the keys or values that they answer, and put in order. Pure."""
 
 from __future__ import annotations
 

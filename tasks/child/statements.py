@@ -13,7 +13,7 @@ from tasks.child.unit import Attempt, Done
 
 
 def run_statements(attempt: Attempt) -> Done:
-    """One attempt of a lookup's or an exec's unit."""
+    """Run one attempt of a unit of a lookup or exec."""
     child = attempt.child
     job = cast(StatementJob, child.job(attempt.job_id))
     outcome = run_statement_unit(

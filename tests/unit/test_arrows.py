@@ -1,4 +1,4 @@
-"""Rooms import what the table allows, no modules each other, and pure rooms reach no service."""
+"""Rooms import only what the table allows, without cycles, and pure rooms reach no service."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_a_room_imports_only_rooms_that_stand_before_it() -> None:
             assert order.index(target) < order.index(room), f"{room} imports {target}"
 
 
-def test_the_table_allows_nothing_that_no_module_needs() -> None:
+def test_the_table_has_no_unused_imports() -> None:
     found = arrows(ROOT)
     for room, targets in ROOMS.items():
         assert set(targets.split()) - found.get(room, set()) == set(), room
@@ -54,7 +54,7 @@ def test_pure_rooms_reach_no_service() -> None:
 
 
 @pytest.mark.parametrize("package", ["ringhaul", "tasks", "producer"])
-def test_the_picture_in_the_docs_is_that_of_the_table(package: str) -> None:
+def test_the_picture_in_the_docs_matches_the_table(package: str) -> None:
     page = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
     wanted = f"```mermaid\n{diagram(package)}\n```"
     assert wanted in page, f"put this into docs/ARCHITECTURE.md:\n{wanted}"
@@ -68,7 +68,7 @@ def test_every_package_has_its_init() -> None:
 
 
 def plant(root: Path, path: str, text: str, **others: str) -> None:
-    """A module with this text, and others (name with dots -> text) for it to import."""
+    """Write a module with this text, and others (dotted name -> text) for it to import."""
     for module, content in {path.removesuffix(".py").replace("/", "."): text, **others}.items():
         file = root.joinpath(*module.split(".")).with_suffix(".py")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def test_a_planted_arrow_is_caught(tmp_path: Path, path: str, text: str, caught:
         ),
     ],
 )
-def test_an_arrow_of_the_table_is_none(tmp_path: Path, path: str, text: str) -> None:
+def test_an_arrow_of_the_table_is_allowed(tmp_path: Path, path: str, text: str) -> None:
     plant(tmp_path, path, text, **THERE)
     assert back_arrows(tmp_path) == []
 

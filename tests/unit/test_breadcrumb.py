@@ -1,4 +1,4 @@
-"""Where a process was, in memory that outlives it, and in words."""
+"""The place where a process was, in memory that outlives it, and as text."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ringhaul.breadcrumb import CRUMB_BYTES, Loss, Trail, mark_killed, read_crum
         ),
     ],
 )
-def test_a_loss_in_words(loss: Loss, words: str) -> None:
+def test_a_loss_as_text(loss: Loss, words: str) -> None:
     assert loss.words == words
     assert Loss.unpack(loss.pack()) == loss
 
 
-def test_a_crumb_says_where_the_process_is_until_its_unit_is_over() -> None:
+def test_a_crumb_has_the_place_of_the_process_until_its_unit_ends() -> None:
     memory, trail = bytearray(CRUMB_BYTES), Trail()
-    trail.at("read", "in.csv", 1)  # nowhere yet
+    trail.at("read", "in.csv", 1)  # not kept: there is no memory yet
     trail.keep_in(memory)
     trail.at("convert", "x" * 5000, 2, 0, 64)
     trail.column("n")

@@ -1,4 +1,4 @@
-"""Which tests `make quick` runs."""
+"""The selection of tests that `make quick` runs."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.changed import WHOLE_TREE, affected_tests
 
 
 def plant(root: Path, **files: str) -> None:
-    """Files by their path, dots for slashes."""
+    """Write files by their path, with dots for slashes."""
     for name, text in files.items():
         path = root.joinpath(*name.split(".")).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)

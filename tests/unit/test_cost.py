@@ -1,7 +1,7 @@
-"""What reads a value takes time and memory in proportion to its length: worst cases by the table.
+"""Reading a value takes time and memory in proportion to its length: a table of worst cases.
 
 Each case is run at a length and at four times that length. Linear work takes four times as long,
-work with the square of the length sixteen times; what divides and conquers lies below ten.
+quadratic work takes sixteen times as long; divide and conquer stays below ten.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ GROWTH = 4
 #: Between `GROWTH`, with room for a busy machine, and its square.
 RATIO_MAX = 10.0
 TRIES = 4
-#: Below this a time is noise.
+#: Shorter times are noise.
 LEAST_S = 0.0005
-#: What is kept meanwhile, for each character of the input.
+#: Memory that may be kept meanwhile, in bytes for each character of the input.
 BYTES_PER_CHARACTER_MAX = 60.0
 
 FORMATS = TextFormat(timestamp_formats=("%d %b %Y %H:%M:%S.%f %z",))
 
 
 class Case(NamedTuple):
-    """`run(text_of(length))` is what is measured."""
+    """One measured case: `run(text_of(length))`."""
 
     name: str
     run: Callable[[str], object]
@@ -65,7 +65,7 @@ class Case(NamedTuple):
 
 
 def _column(cql_type: str) -> Callable[[str], object]:
-    """A column with the value and with good ones, so that the slow parser reads it."""
+    """Parse a column with the value and good ones, so that the slow parser reads it."""
     return lambda text: encode_text(cql_type, binary([text]), FORMATS, null_length=-1)
 
 
@@ -102,7 +102,7 @@ def _transcoded(text: str) -> object:
 
 
 def _doubled_name(count: int) -> str:
-    """An object with so many names, the last of them twice."""
+    """A JSON object with `count` names, the last of them twice."""
     pairs = [f'"k{number}":1' for number in range(count)]
     return "{" + ",".join([*pairs, pairs[-1]]) + "}"
 
@@ -116,7 +116,7 @@ SCALARS = (
     *("varint", "decimal", "double", "float", "int", "bigint", "boolean", "timestamp", "date"),
     *("time", "duration", "uuid", "inet", "blob"),
 )
-#: Beginnings, what is repeated, and ends: what an expression may split in more than one way.
+#: (start, repeated part, end): texts that a regular expression may split in several ways.
 HOSTILE = (
     ("", "9", "x"),
     ("", "1", ""),
@@ -228,7 +228,7 @@ CASES = [
 
 
 def spent(case: Case, length: int) -> float:
-    """Seconds of the process; the work may be refused."""
+    """CPU seconds of the case; the parser may refuse the text."""
     text = case.text_of(length)
     start = time.process_time()
     with suppress(ValueError, RinghaulError, QueryError):
@@ -267,7 +267,7 @@ def test_memory_grows_with_the_length_and_no_faster(case: Case) -> None:
     [case for case in CASES if case.name.startswith("CSV record")],
     ids=lambda case: case.name,
 )
-def test_a_byte_of_a_long_record_costs_the_same_whatever_it_is(case: Case) -> None:
+def test_every_byte_of_a_long_record_costs_the_same(case: Case) -> None:
     plain = case._replace(text_of=lambda n: '"' + "a" * len(case.text_of(n)))
     few = many = float("inf")
     for _ in range(TRIES):
@@ -278,7 +278,7 @@ def test_a_byte_of_a_long_record_costs_the_same_whatever_it_is(case: Case) -> No
     pytest.fail(f"{many * 1e3:.2f} ms, and {few * 1e3:.2f} ms if they are letters")
 
 
-def test_the_measure_tells_a_square() -> None:
+def test_the_measure_detects_quadratic_work() -> None:
     def square(text: str) -> object:
         return sum(one == other for one in text for other in text)
 
@@ -287,7 +287,7 @@ def test_the_measure_tells_a_square() -> None:
         test_time_grows_with_the_length_and_no_faster(case)
 
 
-def test_long_numbers_are_what_python_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_numbers_equal_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     for bits in (1, 2000, 2001, 8 * 128, 8 * 129, 40_001, 800_000):
         value = (1 << bits) - bits
         assert integer_of(digits_of(value)) == value
@@ -300,6 +300,6 @@ def test_long_numbers_are_what_python_makes_of_them(monkeypatch: pytest.MonkeyPa
     assert product(left, right) == left * right  # in halves
 
 
-def test_every_scalar_type_is_here() -> None:
+def test_every_scalar_type_has_a_case() -> None:
     texts = {"ascii", "text", "varchar", "counter", "tinyint", "smallint", "timeuuid"}
     assert {*SCALARS, *texts} == set(types.SCALARS)

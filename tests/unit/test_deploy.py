@@ -1,4 +1,4 @@
-"""The compose file and the image say what the rest of the project knows: read, not run, here.
+"""The compose file and the image agree with the rest of the project: read, not run, here.
 
 Their commands are run by tests/acceptance/test_deploy.py. Kubernetes: test_deploy_k8s.py; systemd:
 test_deploy_systemd.py.
@@ -57,8 +57,8 @@ PROFILES = {
 }
 
 
-def test_the_compose_file_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """By the specification's own schema, and by Compose where that is installed."""
+def test_the_compose_file_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the schema of the specification, and by Compose if it is installed."""
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     done = subprocess.run([*check, str(COMPOSE_FILE)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,7 +99,7 @@ def test_each_command_of_the_deployment_is_one_that_ringhaul_knows() -> None:
     assert {"worker", "beat", "flower"} <= seen
 
 
-def test_the_arguments_of_the_house_are_options() -> None:
+def test_the_arguments_are_options() -> None:
     for name, arguments in (
         ("worker", WORKER_ARGUMENTS),
         ("beat", BEAT_ARGUMENTS),
@@ -109,7 +109,7 @@ def test_the_arguments_of_the_house_are_options() -> None:
 
 
 def options_of(name: str) -> set[str]:
-    """What a command takes; ringhaul passes what is Celery's on to it."""
+    """The options of a command, with those that ringhaul passes on to Celery."""
     if name == "flower":
         from flower.options import options
 
@@ -155,7 +155,7 @@ def test_a_cluster_of_your_own_is_two_variables() -> None:
     for name in OURS:
         environment = services(variables)[name]["environment"]
         assert variables.items() <= environment.items()
-        # The demo's node is waited for when it is there.
+        # The demo's node is waited for if it is in the profile.
         assert SERVICES[name]["depends_on"].get("cassandra", {}).get("required", False) is False
 
 
@@ -163,19 +163,19 @@ def test_a_cluster_of_your_own_is_two_variables() -> None:
     ("service", "variable", "value"),
     [("worker", "RINGHAUL_WORKER_CONCURRENCY", "3"), ("flower", "FLOWER_BASIC_AUTH", "me:secret")],
 )
-def test_what_the_readme_says_of_variables_reaches_its_service(
+def test_variables_of_the_readme_reach_their_service(
     service: str, variable: str, value: str
 ) -> None:
     assert variable in (DEPLOY / "README.md").read_text()
     assert services({variable: value})[service]["environment"][variable] == value
-    # Without one nothing is said, not even "", so that a settings file may say it.
+    # Without a value the variable is absent, not empty, so that a settings file may set it.
     assert variable not in SERVICES[service]["environment"]
-    # What all services have they still have.
+    # The variables of all services are still there.
     assert SERVICES["beat"]["environment"].items() <= SERVICES[service]["environment"].items()
 
 
-def test_the_readme_names_no_variable_that_nothing_passes_on() -> None:
-    """In `.env`, that is: not what is in its example of an override, or for the host."""
+def test_the_readme_names_only_variables_that_are_passed_on() -> None:
+    """Variables in `.env`: not those in the example of an override, or for the host."""
     text = (DEPLOY / "README.md").read_text()
     named = set(re.findall(r"\b((?:RINGHAUL|FLOWER)_[A-Z_]+)(?==|`)", text))
     named -= set(re.findall(r"export (\w+)=", text))
@@ -184,7 +184,7 @@ def test_the_readme_names_no_variable_that_nothing_passes_on() -> None:
     assert named <= {name for service in raw.values() for name in service.get("environment", {})}
 
 
-def test_the_folder_of_inputs_is_made_before_docker_makes_it_as_roots() -> None:
+def test_the_folder_of_inputs_exists_before_docker_creates_it_as_root() -> None:
     assert "./data:/data" in SERVICES["worker"]["volumes"]
     text = (DEPLOY / "README.md").read_text()
     assert text.index("$ mkdir -p data") < text.index("$ docker compose") < text.index(" data/\n")
@@ -197,7 +197,7 @@ def test_each_service_is_locked_down_and_comes_back(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert "container_name" not in service and "privileged" not in service
     for port in service.get("ports", []):
-        assert port.startswith("127.0.0.1:"), "published to this machine only"
+        assert port.startswith("127.0.0.1:"), "published on loopback only"
     # Cassandra's start script writes its configuration.
     assert service.get("read_only", False) is (name != "cassandra")
     if name == "init":
@@ -208,16 +208,16 @@ def test_each_service_is_locked_down_and_comes_back(name: str) -> None:
         assert "healthcheck" in service or name == "beat"
 
 
-def test_nothing_that_stays_runs_as_root() -> None:
+def test_no_lasting_service_runs_as_root() -> None:
     assert dockerfile_instructions("USER") == ["10001:10001"]
     users = {name: one.get("user") for name, one in SERVICES.items() if name not in OURS}
-    assert users.pop("init") == "0:0", "it gives volumes away, and ends"
+    assert users.pop("init") == "0:0", "it changes the owner of volumes, and ends"
     assert users.pop("cassandra") == "cassandra"
     assert set(users.values()) == {"10001:10001"}
     assert all("user" not in SERVICES[name] for name in OURS)
 
 
-def test_workers_can_be_many_and_beat_is_one() -> None:
+def test_there_may_be_many_workers_but_one_beat() -> None:
     assert "ports" not in SERVICES["worker"]
     for name in SERVICES:
         assert not {"scale", "deploy"} & set(SERVICES[name])
@@ -247,8 +247,8 @@ def test_a_worker_has_time_to_stop(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert command.grace_s is not None and command.grace_s >= soft_s + 30, command.name
 
 
-def test_a_workers_file_is_old_before_it_is_asked_for_and_not_too_soon() -> None:
-    """A beat every 5 s, at the latest every 60 s: `find -mmin -1` must see some of them."""
+def test_a_heartbeat_file_is_stale_at_the_check_but_not_too_soon() -> None:
+    """A beat comes every 5 s, at the latest every 60 s: `find -mmin -1` must see one."""
     check = SERVICES["worker"]["healthcheck"]
     assert SERVICES["worker"]["environment"]["RINGHAUL_WORKER_HEARTBEAT_FILE"] in check["test"][1]
     assert seconds(check["interval"]) * check["retries"] >= 60
@@ -263,21 +263,21 @@ def test_every_volume_and_every_mounted_file_exists() -> None:
         for volume in service["volumes"]:
             source = volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
             if source.startswith("./"):
-                # Made by Docker, filled by users.
+                # Created by Docker, filled by users.
                 assert source == "./data" or (ROOT / source).exists(), source
             else:
                 used.add(source)
     assert used == set(volumes)
 
 
-def test_an_empty_volume_is_not_given_back_to_the_user_of_an_image() -> None:
-    """Docker copies the owner of the image's folder to a volume that is empty, but for `nocopy`."""
+def test_an_empty_volume_keeps_its_owner() -> None:
+    """Without `nocopy` Docker copies the owner of the image's folder to an empty volume."""
     for name in ("init", "redis", "prometheus", "grafana"):
         for volume in SERVICES[name]["volumes"]:
             if isinstance(volume, dict):
                 assert volume["volume"] == {"nocopy": True}
             else:
-                assert volume.startswith(("./", "secrets:"))  # which has files when it is shared
+                assert volume.startswith(("./", "secrets:"))  # it has files when it is shared
 
 
 def test_no_password_is_written_down() -> None:
@@ -289,7 +289,7 @@ def test_no_password_is_written_down() -> None:
         assert not re.search(r"://[^/\s]*:[^/\s]*@", text), path
 
 
-def test_the_broker_keeps_what_it_is_given() -> None:
+def test_the_broker_persists_and_evicts_nothing() -> None:
     parser = configparser.RawConfigParser(delimiters=(" ",), comment_prefixes=("#",))
     parser.read_string("[valkey]\n" + (DEPLOY / "valkey.conf").read_text())
     conf = dict(parser["valkey"])
@@ -318,8 +318,8 @@ def test_each_deployment_limits_what_jobs_may_open() -> None:
         assert not {"/", "file://"} & set(roots), name
 
 
-def test_images_of_others_are_named_by_digest() -> None:
-    """A tag can be given to other bytes; a digest cannot."""
+def test_third_party_images_are_pinned_by_digest() -> None:
+    """A tag can move to another image; a digest cannot."""
     files = [ROOT / "docker-compose.yml", DOCKERFILE, *sorted((DEPLOY / "k8s").rglob("*.yaml"))]
     named = [
         image
@@ -332,17 +332,17 @@ def test_images_of_others_are_named_by_digest() -> None:
         assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
 
 
-def test_the_image_is_built_in_stages_and_names_what_it_is() -> None:
+def test_the_image_is_built_in_stages_and_labelled() -> None:
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE.read_text(), re.MULTILINE)
     assert [name for _, name in stages] == ["build", ""]
-    assert len({image for image, _ in stages}) == 1, "what was built runs on the same Python"
+    assert len({image for image, _ in stages}) == 1, "all stages have the same Python"
     assert "org.opencontainers.image.licenses" in dockerfile_instructions("LABEL")[0]
 
 
-# Prometheus and Grafana: neither program is here, so what they read is parsed.
+# Prometheus and Grafana: neither program is installed, so their files are parsed.
 
 
-def test_prometheus_asks_services_that_are_there() -> None:
+def test_prometheus_scrapes_existing_services() -> None:
     conf = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     assert set(conf) == {"global", "scrape_configs"}
     (job,) = conf["scrape_configs"]
@@ -376,7 +376,7 @@ def test_grafana_finds_prometheus_and_the_dashboard() -> None:
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
 
 
-def test_the_dashboard_asks_for_metrics_and_labels_that_flower_has() -> None:
+def test_the_dashboard_queries_metrics_and_labels_that_flower_has() -> None:
     has = {
         sample: set(metric._labelnames)
         for metric in vars(get_prometheus_metrics()).values()
@@ -389,8 +389,8 @@ def test_the_dashboard_asks_for_metrics_and_labels_that_flower_has() -> None:
             expression = target["expr"]
             for name, labels in re.findall(r"\b(flower_\w+)(?:\{([^}]*)\})?", expression):
                 assert name in has, expression
-                asked = set(re.findall(r"(\w+)=~?\"", labels))
-                assert asked <= has[name], expression
+                wanted = set(re.findall(r"(\w+)=~?\"", labels))
+                assert wanted <= has[name], expression
             for grouped in re.findall(r"\bby \(([^)]*)\)", expression):
                 assert set(re.split(r",\s*", grouped)) <= {"le", "worker", "type", "task"}
             assert expression.count("(") == expression.count(")")

@@ -1,6 +1,6 @@
-"""The Kubernetes manifests: held against the API's schemas, and against each other.
+"""The Kubernetes manifests: checked against the API's schemas, and against each other.
 
-Their commands and probes are run by tests/acceptance/test_deploy.py. No cluster has seen them here.
+tests/acceptance/test_deploy.py runs their commands and probes. No cluster is used.
 """
 
 import shutil
@@ -28,9 +28,9 @@ from tests.deployment import (
 )
 
 FOLDER = DEPLOY / "k8s"
-#: The oldest and the newest that the API is looked up in.
+#: The oldest and the newest version of the API that is checked.
 VERSIONS = ("1.29", "1.34")
-#: Of KEDA, whose schemas are not Kubernetes's own.
+#: The schemas of KEDA, which are not part of Kubernetes.
 KEDA = "keda.sh/v1alpha1"
 OBJECTS = [document for _, document in manifests()]
 LABEL = "app.kubernetes.io/name"
@@ -50,7 +50,7 @@ def test_each_object_is_one_of_the_api(version: str) -> None:
             kubernetes_validate.validate(document, version, strict=True)
 
 
-def test_the_schemas_find_what_is_wrong() -> None:
+def test_the_schemas_detect_errors() -> None:
     broken = yaml.safe_load((FOLDER / "base" / "beat.yaml").read_text())
     broken["spec"]["template"]["spec"]["containers"][0]["comand"] = ["beat"]
     with pytest.raises(kubernetes_validate.ValidationError, match="comand"):
@@ -60,7 +60,7 @@ def test_the_schemas_find_what_is_wrong() -> None:
 # Kustomize
 
 
-def test_kustomize_makes_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kustomize_builds_all_manifests(capsys: pytest.CaptureFixture[str]) -> None:
     if not shutil.which("kubectl"):
         with capsys.disabled():
             print("\nkubectl is not here: the kustomizations were read by this test alone")
@@ -81,7 +81,7 @@ def test_kustomize_makes_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     by_name = {(one["kind"], one["metadata"]["name"]): one for one in made}
     assert len(by_name) == len(made)
     worker = by_name["Deployment", "worker"]
-    assert "replicas" not in worker["spec"], "KEDA says how many"
+    assert "replicas" not in worker["spec"], "KEDA sets the number"
     for name in ("worker", "beat"):
         (container,) = by_name["Deployment", name]["spec"]["template"]["spec"]["containers"]
         assert container["image"] == "registry.example/ringhaul:0.1.0"
@@ -89,7 +89,7 @@ def test_kustomize_makes_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     (job,) = (one for one in OBJECTS if one["kind"] == "Job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example/ringhaul:0.1.0"
-    assert ("ConfigMap", "ringhaul") in by_name, "a Job can name it"
+    assert ("ConfigMap", "ringhaul") in by_name, "a Job can refer to it"
 
 
 def test_every_file_is_part_of_a_kustomization() -> None:
@@ -97,7 +97,7 @@ def test_every_file_is_part_of_a_kustomization() -> None:
         if path.name == "kustomization.yaml":
             for name in resources(path):
                 assert (path.parent / name).exists(), f"{path}: {name}"
-        elif path.name != "load.yaml":  # made by hand, for each load
+        elif path.name != "load.yaml":  # applied by hand, for each load
             assert path.name in resources(path.parent / "kustomization.yaml"), path
     for files in config_files().values():
         assert all(path.is_file() for path in files)
@@ -109,17 +109,17 @@ def resources(path: Path) -> list[str]:
     return found
 
 
-# What refers to what
+# References between manifests
 
 
-def test_what_pods_mount_is_there() -> None:
+def test_mounted_volumes_exist() -> None:
     secrets = {"ringhaul": {"redis_password", "cassandra_password"}}
     for owner, spec in pod_specs():
         volumes = {volume["name"]: volume for volume in spec["volumes"]}
         for container in spec["containers"]:
             mounted = {mount["name"] for mount in container["volumeMounts"]}
             assert mounted == set(volumes), owner
-            # What is given to be read is mounted so.
+            # Inputs are mounted read-only.
             for mount in container["volumeMounts"]:
                 given = {"configMap", "secret"} & set(volumes[mount["name"]])
                 assert bool(given) is mount.get("readOnly", False), f"{owner}: {mount}"
@@ -127,8 +127,8 @@ def test_what_pods_mount_is_there() -> None:
             if "configMap" in volume:
                 assert volume["configMap"]["name"] in config_files(), owner
             if "secret" in volume:
-                asked = {item["key"] for item in volume["secret"].get("items", [])}
-                assert asked <= secrets[volume["secret"]["secretName"]], owner
+                wanted = {item["key"] for item in volume["secret"].get("items", [])}
+                assert wanted <= secrets[volume["secret"]["secretName"]], owner
                 assert volume["secret"]["defaultMode"] == 0o440, "its group is the pod's own"
 
 
@@ -152,7 +152,7 @@ def matching(selector: Mapping[str, str], pods: Mapping[str, Mapping[str, str]])
     return {name for name, labels in pods.items() if selector.items() <= labels.items()}
 
 
-def test_the_network_lets_through_what_is_needed_and_no_more() -> None:
+def test_network_policies_allow_only_needed_traffic() -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in OBJECTS if "Policy" in one["kind"]}
     everything = policies.pop("all")
     assert everything["podSelector"] == {} and "ingress" not in everything
@@ -190,7 +190,7 @@ def test_settings_agree_with_the_manifests(monkeypatch: pytest.MonkeyPatch, tmp_
     assert port["port"] == 6379
 
 
-def test_the_broker_is_configured_as_everywhere() -> None:
+def test_the_broker_has_the_same_settings_as_in_compose() -> None:
     (file,) = config_files()["valkey"]
     assert file.read_text() == (DEPLOY / "valkey.conf").read_text()
 
@@ -204,7 +204,7 @@ def containers() -> Iterator[tuple[str, dict[str, Any]]]:
             yield owner, container
 
 
-def test_pods_are_as_restricted_as_their_namespace_asks() -> None:
+def test_pods_meet_the_restrictions_of_their_namespace() -> None:
     labels = named("Namespace", "ringhaul")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     for owner, spec in pod_specs():
@@ -214,7 +214,7 @@ def test_pods_are_as_restricted_as_their_namespace_asks() -> None:
         assert security["fsGroup"] == 10001, f"{owner} could not read its secrets"
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}, owner
         assert spec["automountServiceAccountToken"] is False, owner
-        # REDIS_PORT=tcp://... and RINGHAUL_... of services would be settings that nobody knows.
+        # REDIS_PORT=tcp://... and RINGHAUL_... variables of services would be unknown settings.
         assert spec["enableServiceLinks"] is False, owner
     for owner, container in containers():
         security = container["securityContext"]
@@ -225,7 +225,7 @@ def test_pods_are_as_restricted_as_their_namespace_asks() -> None:
         assert set(container["resources"]["requests"]) == {"cpu", "memory"}, owner
 
 
-def test_beat_is_one_and_is_gone_before_the_next_one_starts() -> None:
+def test_there_is_one_beat_and_it_ends_before_the_next_starts() -> None:
     spec = named("Deployment", "beat")["spec"]
     assert spec["replicas"] == 1
     assert spec["strategy"] == {"type": "Recreate"}
@@ -240,7 +240,7 @@ def test_beat_has_memory_for_the_runs_that_it_may_start() -> None:
     assert {"Mi": 1, "Gi": 1024}[limit[-2:]] * int(limit[:-2]) >= needed_mb
 
 
-def test_a_broker_that_is_away_is_no_reason_to_kill_workers() -> None:
+def test_workers_are_not_killed_while_the_broker_is_away() -> None:
     (container,) = named("Deployment", "worker")["spec"]["template"]["spec"]["containers"]
     ready, alive = container["readinessProbe"], container["livenessProbe"]
     assert ready["exec"] == alive["exec"]
@@ -250,7 +250,7 @@ def test_a_broker_that_is_away_is_no_reason_to_kill_workers() -> None:
     assert alive["periodSeconds"] * alive["failureThreshold"] >= 600
 
 
-def test_nodes_are_drained_without_all_workers_at_once() -> None:
+def test_a_drain_does_not_stop_all_workers_at_once() -> None:
     budget = named("PodDisruptionBudget", "worker")["spec"]
     assert budget["maxUnavailable"] == "50%"
 
@@ -283,7 +283,7 @@ def test_keda_scales_workers_by_the_open_units() -> None:
         "listLength",
         "activationListLength",
     }
-    assert all(isinstance(value, str) for value in metadata.values()), "KEDA takes texts only"
+    assert all(isinstance(value, str) for value in metadata.values()), "KEDA accepts only strings"
     assert metadata["listName"] == keys.OPEN
     assert metadata["address"] == "redis.ringhaul.svc:6379"
     (container,) = named("Deployment", "worker")["spec"]["template"]["spec"]["containers"]

@@ -1,6 +1,6 @@
-"""The image's containers, and systemd's services, load kernels that were compiled before.
+"""Containers of the image, and systemd services, load precompiled kernels.
 
-Docker is not needed: the Dockerfile's folders are made here, and its script runs.
+Docker is not needed: the tests create the Dockerfile's folders and run its script.
 """
 
 import os
@@ -26,7 +26,7 @@ from tests.deployment import (
 )
 
 SCRIPT = DEPLOY / "with-kernels.sh"
-#: Stands for all kernels, which take ten times as long.
+#: One kernel in place of all, which take ten times as long.
 KERNEL = """
 from ringhaul.cql.compiled import COUNT, kernel
 
@@ -47,23 +47,23 @@ def test_the_build_compiles_to_where_the_script_looks() -> None:
     (compiles,) = (line for line in dockerfile_instructions("RUN") if "warm_up" in line)
     assert f"NUMBA_CACHE_DIR={script.parent}/kernels " in compiles
     assert f"deploy/with-kernels.sh {script}" in dockerfile_instructions("COPY")
-    # The whole folder goes from stage to stage, and to the same path: numba's files name it.
+    # The whole folder is copied between stages, to the same path: numba's files contain it.
     assert f"--from=build {script.parent} {script.parent}" in dockerfile_instructions("COPY")
 
 
-def test_the_copy_goes_to_a_folder_that_every_container_may_write_to() -> None:
+def test_the_copy_goes_to_a_folder_that_every_container_can_write() -> None:
     where = PurePosixPath(final_environment()["NUMBA_CACHE_DIR"])
     assert where.is_relative_to("/tmp")
     for name, service in services().items():
         if is_ours(service):
             assert "/tmp" in service["tmpfs"], name
-            assert "entrypoint" not in service, f"{name} would go around the script"
+            assert "entrypoint" not in service, f"{name} would bypass the script"
     for owner, spec in pod_specs():
         for container in spec["containers"]:
             if is_ours(container):
                 mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
                 assert "/tmp" in mounts, owner
-                assert "command" not in container, f"{owner} would go around the script"
+                assert "command" not in container, f"{owner} would bypass the script"
 
 
 def test_a_container_loads_what_the_build_compiled(tmp_path: Path) -> None:
@@ -81,20 +81,20 @@ def test_a_container_loads_what_the_build_compiled(tmp_path: Path) -> None:
     first = run(*container, cache=kept)
     second = run(*program, cache=kept)
 
-    # Then both load them, from where the container may write, and nothing is compiled
+    # Then both load them from the writable folder, and nothing is compiled
     for said in (first, second):
         assert f"data loaded from '{kept}" in said
         assert "saved" not in said
         assert loaded(said) == saved(built)
     assert files(image) == before
 
-    # And on another kind of CPU what is compiled is added, and is there after a restart
+    # And on another kind of CPU newly compiled kernels are added, and stay after a restart
     assert saved(run(*container, cache=kept, NUMBA_CPU_NAME="generic"))
     assert not saved(run(*container, cache=kept, NUMBA_CPU_NAME="generic"))
     assert os.listdir(kept.parent) == ["numba"]
 
 
-def test_half_a_copy_of_a_container_that_was_killed_is_made_anew(tmp_path: Path) -> None:
+def test_an_incomplete_copy_of_a_killed_container_is_replaced(tmp_path: Path) -> None:
     image, kept = image_with(tmp_path, kernels=("one", "two")), tmp_path / "numba"
     half = tmp_path / "numba.new"
     half.mkdir()
@@ -106,11 +106,11 @@ def test_half_a_copy_of_a_container_that_was_killed_is_made_anew(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("kernels", "cache"),
-    # Below a file no folder can be made, not even by root.
+    # No folder can be created below a file, not even by root.
     [((), "numba"), (("one",), "file/numba"), (("one",), "")],
     ids=["none built", "no room", "not wanted"],
 )
-def test_the_program_starts_without_kernels_and_keeps_its_words_and_its_end(
+def test_the_program_starts_without_kernels_with_its_arguments_and_exit_code(
     tmp_path: Path, kernels: tuple[str, ...], cache: str
 ) -> None:
     image = image_with(tmp_path, kernels=kernels)
@@ -123,14 +123,14 @@ def test_the_program_starts_without_kernels_and_keeps_its_words_and_its_end(
         stdout=subprocess.PIPE,
         text=True,
     )
-    # Its process is the one that the container's runtime started, which gets the signals.
+    # The program replaces the process that the container runtime started, so it gets the signals.
     assert process.communicate(timeout=60)[0] == f"{process.pid} two  words\n"
     assert process.returncode == 7
-    assert sorted(os.listdir(tmp_path)) == ["file", "image"], "nothing is left lying about"
+    assert sorted(os.listdir(tmp_path)) == ["file", "image"], "no files are left behind"
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_a_unit_that_compiles_keeps_its_kernels_in_a_folder_of_its_own(path: Path) -> None:
+def test_a_unit_that_compiles_has_its_own_kernel_folder(path: Path) -> None:
     settings = unit_settings(path)
     named = [v for v in settings["Service.Environment"] if v.startswith("NUMBA_CACHE_DIR=")]
     if settings["Service.MemoryDenyWriteExecute"] == ["yes"]:  # it cannot run what it compiled
@@ -151,7 +151,7 @@ def image_with(tmp_path: Path, kernels: tuple[str, ...]) -> Path:
 
 
 def run(*argv: str | Path, cache: Path, **numba: str) -> str:
-    """What a command says, numba's words about its files among it."""
+    """The output of a command, with numba's messages about its files."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     environment = others | numba
     environment |= {

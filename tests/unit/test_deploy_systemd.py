@@ -1,6 +1,6 @@
-"""The systemd units: read by systemd-analyze where it is installed, and always by this file.
+"""The systemd units: checked by these tests, and by systemd-analyze if it is installed.
 
-Their commands are run by tests/acceptance/test_deploy.py.
+tests/acceptance/test_deploy.py runs their commands.
 """
 
 import re
@@ -18,7 +18,7 @@ from tests.deployment import DEPLOY, UNITS, unit_commands, unit_settings
 
 FOLDER = DEPLOY / "systemd"
 NAMES = ["ringhaul-beat.service", "ringhaul-flower.service", "ringhaul-worker@.service"]
-#: What each unit may do, beside what differs on purpose.
+#: The restrictions of each unit, except those that differ on purpose.
 LOCKED_DOWN = {
     "DynamicUser": "yes",
     "User": "ringhaul",
@@ -47,18 +47,18 @@ LOCKED_DOWN = {
 }
 
 
-def test_the_units_are_there() -> None:
+def test_the_units_exist() -> None:
     assert [path.name for path in UNITS] == NAMES
 
 
-def test_systemd_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systemd_accepts_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if not shutil.which("systemd-analyze"):
         with capsys.disabled():
             print("\nsystemd-analyze is not here: the units were read by this test alone")
         return
     programs = Path(sys.executable).parent
     for path in UNITS:
-        # It looks whether the program is there.
+        # It checks that the program exists.
         text = path.read_text().replace("/opt/ringhaul/bin", str(programs))
         (tmp_path / path.name).write_text(text)
     paths = [str(tmp_path / name.replace("@.", "@1.")) for name in NAMES]
@@ -76,13 +76,15 @@ def test_each_unit_is_locked_down_and_comes_back(path: Path) -> None:
     settings = unit_settings(path)
     for key, value in LOCKED_DOWN.items():
         assert settings[f"Service.{key}"] == [value], key
-    # Only what never compiles kernels can do without memory that is both written and run.
+    # Only programs that never compile kernels can deny memory that is writable and executable.
     compiles = path.name != "ringhaul-flower.service"
     assert settings["Service.MemoryDenyWriteExecute"] == ["no" if compiles else "yes"]
     assert settings["Service.Type"] == ["exec"]
     assert settings["Service.Restart"] == ["always"]
-    assert settings["Unit.StartLimitIntervalSec"] == ["0"], "it never gives up"
-    assert settings["Service.KillMode"] == ["mixed"], "the parent alone is told, and tells the rest"
+    assert settings["Unit.StartLimitIntervalSec"] == ["0"], "it restarts without limit"
+    assert settings["Service.KillMode"] == ["mixed"], (
+        "only the parent gets the signal, and stops the rest"
+    )
     assert settings["Service.KillSignal"] == ["SIGTERM"]
     assert settings["Install.WantedBy"] == ["multi-user.target"]
     assert not any("password" in value.lower() for value in settings["Service.ExecStart"])
@@ -119,7 +121,7 @@ def test_the_settings_of_a_host_are_settings(monkeypatch: pytest.MonkeyPatch) ->
                 monkeypatch.setenv(name, value)
     loaded = load_settings(config_file=FOLDER / "ringhaul.toml")
     assert loaded.settings.cluster.user == "ringhaul"
-    # The service's own file wins over the one that only an administrator can read.
+    # The service's own file overrides the one that only an administrator can read.
     assert str(loaded.settings.broker.password_file) == "/run/credentials/redis_password"
     assert loaded.origins["broker.password_file"] == "env RINGHAUL_BROKER_PASSWORD_FILE"
     monkeypatch.delenv("RINGHAUL_BROKER_PASSWORD_FILE")

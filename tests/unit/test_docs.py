@@ -1,6 +1,6 @@
-"""The documentation says what the code says: commands, options, settings, exit codes, links.
+"""The documentation agrees with the code: commands, options, settings, exit codes, links.
 
-What is compared is the click tree and the settings model themselves, so a new option without a
+The docs are compared with the click tree and the settings model, so a new option without a
 line in the docs fails here.
 """
 
@@ -36,7 +36,7 @@ _EXIT_ROW = re.compile(r"^\| (\d+) \| `(EXIT_[A-Z_]+)` \| (.+) \|$", re.MULTILIN
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    """(`local up`, its command) of every command below `group`."""
+    """(name, command) of every command below `group`; a name such as `local up`."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -69,7 +69,7 @@ def section(name: str) -> str:
 
 
 def rows_of(command: str, text: str) -> str:
-    """In a table of several commands, the rows of one: up to the row that names another."""
+    """The rows of one command in a table of several: up to the row that names another."""
     kept, ours = [], False
     for line in text.splitlines():
         first_cell = line.split("|")[1].strip() if line.startswith("|") else ""
@@ -94,7 +94,7 @@ def test_each_command_and_option_is_documented(name: str) -> None:
     top = name.split()[0]
     text = section(top)
     assert f"ringhaul {name}" in CLI
-    # A table that parts several commands must name each option in the rows of its command.
+    # A table of several commands must name each option in the rows of its command.
     text = rows_of(name, text) or text
     for title in SHARED:
         if f"(#{title.lower().replace(' ', '-')})" in text:
@@ -117,7 +117,7 @@ def test_no_option_is_documented_that_does_not_exist() -> None:
         for option in options(command):
             known |= {*option.opts, *option.secondary_opts}
     code = _FENCE.sub("", CLI)
-    assert documented(code) - known == {"-A"}  # of `python -m celery -A tasks worker`
+    assert documented(code) - known == {"-A"}  # in `python -m celery -A tasks worker`
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -138,7 +138,7 @@ def test_the_settings_table_lists_exactly_the_settings() -> None:
     assert len(set(listed)) == len(listed)
 
 
-def test_the_settings_table_says_the_defaults() -> None:
+def test_the_settings_table_has_the_defaults() -> None:
     fields = setting_keys()
     for key, default, meaning in _SETTING_ROW.findall(SETTINGS):
         if key in ("state_dir", "cache_dir"):
@@ -184,7 +184,7 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that headings get, as GitHub makes them."""
+    """The anchors of a page's headings, as GitHub creates them."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text()), re.MULTILINE):
         plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
@@ -193,15 +193,15 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_fences_are_ones_that_ringhaul_takes(page: Path) -> None:
-    # Other lines need not be whole: a quoted text may go on over several.
+def test_commands_in_fences_are_valid(page: Path) -> None:
+    # Other lines may be incomplete: a quoted text may span several.
     for line in shell_lines(page.read_text()):
         for arguments in ringhaul_calls(line) if "ringhaul" in line else ():
             parse(arguments)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_text_are_ones_that_ringhaul_has(page: Path) -> None:
+def test_commands_in_text_exist(page: Path) -> None:
     text = _FENCE.sub("", page.read_text())
     for span in _SPAN.findall(text):
         for match in re.findall(r"(?:^|[\s(\"$])ringhaul ([a-z]+(?: (?:up|down|env|show))?)", span):
@@ -214,7 +214,7 @@ def test_settings_and_variables_in_text_exist(page: Path) -> None:
     sections = {key.partition(".")[0] for key in setting_keys() if "." in key}
     variables = {env_name(key) for key in setting_keys()} | {"RINGHAUL_CONFIG"}
     for variable in re.findall(r"\bRINGHAUL_[A-Z0-9_]+\b", text):
-        # RINGHAUL_SECTION_NAME stands for any; a name that ends in _ is a prefix.
+        # RINGHAUL_SECTION_NAME is a placeholder; a name that ends in _ is a prefix.
         assert variable in variables | {"RINGHAUL_SECTION_NAME"} or variable.endswith("_"), variable
     for span in _SPAN.findall(text):
         if span.endswith(".toml"):
@@ -233,7 +233,7 @@ def test_targets_of_make_in_text_exist() -> None:
 
 
 def shell_lines(text: str) -> Iterator[str]:
-    """What a user types in the fences of a page, lines that end in a backslash joined."""
+    """The shell lines in the fences of a page, joined at a backslash."""
     for language, body in _FENCE.findall(text):
         joined = re.sub(r"\\\n\s*", "", body)
         for line in joined.splitlines():
@@ -259,7 +259,7 @@ def ringhaul_calls(line: str) -> Iterator[list[str]]:
 
 
 def parse(arguments: list[str]) -> None:
-    """Parse as click would, without running anything. Raises `UsageError` for what it refuses."""
+    """Parse as click would, without running anything. Raises `UsageError` if click refuses."""
     command: click.Command = cli
     context = click.Context(cli, info_name="ringhaul")
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):

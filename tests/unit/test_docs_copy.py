@@ -1,5 +1,5 @@
-"""docs/copy-from.md has a row for each option of the tools that people come from, and names no
-option of ours that is not there."""
+"""docs/copy-from.md has a row for each option of the tools that users migrate from, and names
+only existing options of ours."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_each_option_of_theirs_has_a_row(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", TABLES)
-def test_each_option_of_ours_is_one(title: str) -> None:
+def test_each_option_of_ours_exists(title: str) -> None:
     ours = [option for name in COMMANDS for option in options(COMMANDS[name])]
     known = {flag for option in ours for flag in (*option.opts, *option.secondary_opts)}
     assert documented(" ".join(row[1] for row in rows(title))) - known == set()

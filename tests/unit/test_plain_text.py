@@ -1,4 +1,4 @@
-"""Text from outside that is shown: nothing in it acts on the terminal, nothing of it is lost."""
+"""Text from outside: shown without effect on the terminal and without loss."""
 
 import io
 import json
@@ -52,23 +52,23 @@ def test_hostile_text_is_shown_as_escapes(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_other_text_stays(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert as_line(text) == as_lines(text) == text
 
 
-def test_line_ends_stay_only_where_lines_are_ours() -> None:
+def test_line_ends_stay_only_between_our_own_lines() -> None:
     assert as_lines("a\n\tb") == "a\n\tb"
     assert as_line("a\n\tb") == "a\\n\\tb"
 
 
 @given(st.text(st.characters(codec=None)))
-def test_what_is_shown_has_no_control_character(text: str) -> None:
+def test_shown_text_has_no_control_characters(text: str) -> None:
     shown = as_line(text)
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 for c in shown)
     assert as_line(shown) == shown
 
 
-def test_streams_show_it_and_rich_does_not_go_through_them(
+def test_streams_escape_text_and_rich_bypasses_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Terminal(io.StringIO):
@@ -87,10 +87,10 @@ def test_streams_show_it_and_rich_does_not_go_through_them(
     assert (sys.stdout, sys.stderr) == (out, err)
 
 
-def test_a_pipe_gets_lines_for_people_as_text_and_data_as_it_is(
+def test_a_pipe_gets_messages_escaped_and_data_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Behind it may be a pager that shows all of it on a terminal."""
+    """A pager behind the pipe may show everything on a terminal."""
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8"))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
@@ -102,7 +102,7 @@ def test_a_pipe_gets_lines_for_people_as_text_and_data_as_it_is(
 
 
 @given(st.text(st.characters(codec=None)))
-def test_json_is_exact_and_acts_on_no_terminal(text: str) -> None:
+def test_json_is_exact_and_safe_for_a_terminal(text: str) -> None:
     for shown in (
         json_text({text: [text]}),
         in_json(json.dumps({text: [text]}, ensure_ascii=False)),
@@ -140,7 +140,7 @@ def test_a_table_keeps_its_lines() -> None:
     assert "\x1b" not in drawn
 
 
-def test_json_logs_hold_escapes_and_what_was_said() -> None:
+def test_json_logs_hold_escapes_and_the_exact_message() -> None:
     said = "".join([*HOSTILE, "naïve 漢 \U0001f600 \udc9b"])
     stream = io.StringIO()
     with _logging_to(stream, "json"):
@@ -199,7 +199,7 @@ def test_no_message_of_a_command_holds_an_escape(words: list[str], tmp_path: Pat
     assert "\\x1b" in done.err
 
 
-#: Would be a message of ours if it began a line.
+#: Could be taken for our own message if it began a line.
 FORGED = "x\nerror: forged\r\n\u2028warning: forged"
 
 
@@ -226,7 +226,7 @@ FORGED = "x\nerror: forged\r\n\u2028warning: forged"
     ],
     ids=lambda words: " ".join(words)[:40].encode("ascii", "backslashreplace").decode(),
 )
-def test_no_text_of_outside_begins_a_line(
+def test_no_text_from_outside_begins_a_line(
     words: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -241,19 +241,19 @@ def test_no_text_of_outside_begins_a_line(
     monkeypatch.setattr("sys.stderr", sys.stderr)
     plain_streams.show_plain_text()
     code = run_command(lambda: cli.main(words, prog_name="ringhaul", standalone_mode=False))
-    told = capfd.readouterr()
+    output = capfd.readouterr()
     assert code != 0
-    lines = (told.out + told.err).splitlines()
-    assert told.err and "Traceback" not in told.err
+    lines = (output.out + output.err).splitlines()
+    assert output.err and "Traceback" not in output.err
     assert not [line for line in lines if line.strip().startswith(("error: forged", "warning: f"))]
 
 
 @given(st.text(st.characters(codec=None)))
-def test_a_message_of_outside_text_is_one_line(text: str) -> None:
+def test_a_message_with_text_from_outside_is_one_line(text: str) -> None:
     err = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", err)
-        print_error(f"{text}: cannot be read")  # as of a process whose streams are not wrapped
+        print_error(f"{text}: cannot be read")  # as in a process whose streams are not wrapped
         plain_streams.show_plain_text()
         print_error(f"{text}: cannot be read")
         print(f"warning: {text}", file=sys.stderr)
@@ -261,11 +261,11 @@ def test_a_message_of_outside_text_is_one_line(text: str) -> None:
         plain_streams.show_as_written()
     shown = err.getvalue()
     assert len(shown.splitlines()) == shown.count("\n")
-    # A line end that ends the text of a `print` leaves a blank line, and no more.
+    # A line end at the end of a printed text leaves one blank line.
     assert len([line for line in shown.splitlines() if line]) <= 6
 
 
-def test_settings_that_are_wrong_are_a_line_each(
+def test_each_wrong_setting_is_reported_on_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RINGHAUL_CLUSTER_PORT", "x\nerror: forged")

@@ -1,4 +1,4 @@
-"""What is imported is declared, what is declared is pinned, and pins have hashes."""
+"""Imports are declared, declared requirements are pinned, and pins have hashes."""
 
 import re
 import sys
@@ -10,14 +10,14 @@ import pytest
 
 from tests.arrows import PACKAGES, ROOT, imports
 
-#: Extras that no test has a use for: of gcsfs there is no server to test against.
+#: Extras without a test: there is no server to test gcsfs against.
 NOT_INSTALLED = {"gcs"}
 
 
 def test_third_party_imports_are_declared() -> None:
     """Nothing works only because something else happens to install it.
 
-    What the extra `local` brings is imported in `producer.local` alone, by the code that runs
+    Packages of the extra `local` are imported in `producer.local` only, by the code that runs
     Cassandra: everything else, the embedded broker too, works without any extra.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -65,7 +65,7 @@ def test_every_pin_has_the_hashes_of_its_files(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", LOCKS[1:])
-def test_what_is_pinned_twice_has_one_version(path: str) -> None:
+def test_a_package_pinned_twice_has_one_version(path: str) -> None:
     versions = {_distribution(line): _version(line) for line in _pins(ROOT / "requirements.txt")}
     for line in _pins(ROOT / path):
         assert versions.get(_distribution(line), _version(line)) == _version(line)

@@ -47,7 +47,7 @@ SLICE_ROWS_PER_REQUEST = 32
 
 
 class ConcurrentWriter:
-    """See the module; the interface is `base.Writer`."""
+    """The writer that the module describes; its interface is `base.Writer`."""
 
     def __init__(self, target: Target, options: RequestOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared

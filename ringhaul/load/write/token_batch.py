@@ -135,7 +135,7 @@ class _Flight(NamedTuple):
 
 
 class TokenBatchWriter:
-    """See the module; the interface is `base.Writer`."""
+    """The writer that the module describes; its interface is `base.Writer`."""
 
     def __init__(self, target: Target, options: RequestOptions, hooks: WriterHooks) -> None:
         session, prepared = target.session, target.prepared
@@ -182,7 +182,7 @@ class TokenBatchWriter:
             self._take_answer()
 
     def close(self) -> None:
-        """Leave late answers in this writer's own queue, which is no longer read."""
+        """Do nothing: late answers stay in this writer's queue, which is no longer read."""
 
     def _entries(self, rows: EncodedRows, order: NDArray[np.int64]) -> _Entries:
         """Return the batch entries of some rows, one after the other."""
@@ -194,7 +194,7 @@ class TokenBatchWriter:
         return _Entries(offsets_of(entries), entries.buffers()[2])
 
     def _as_repeated(self, request: _Request) -> _Request:
-        """Return the request to repeat, dated later if it must not be written twice at one time."""
+        """Return the request for a retry, with later timestamps if its rows need them."""
         rows, group = request.rows.later(request.tries), request.group
         if rows is request.rows:
             return request
@@ -251,7 +251,7 @@ class TokenBatchWriter:
         return min(nearest, key=lambda host: self._per_host.get(host, 0))
 
     def _take_answer(self) -> None:
-        """Handle one answer, or repeat what is due, or wait a moment."""
+        """Handle one answer, or send a retry that is due; wait up to `TICK_S` for either."""
         now = time.monotonic()
         if now - self._ticked_at >= TICK_S:
             self._ticked_at = now
@@ -282,8 +282,8 @@ class TokenBatchWriter:
     def _answer_lost(self) -> None:
         """Time out requests that the driver forgot.
 
-        On a node that stops answering, the driver's own time-out has been seen not to come, and the
-        unit would wait for ever.
+        After a node stopped answering, the driver's own time-out was seen not to come; the
+        unit would then wait forever.
         """
         overdue_at = time.perf_counter() - self._options.request_timeout_s - LATE_S
         for number, flight in self._flights.items():
@@ -343,7 +343,7 @@ class TokenBatchWriter:
             self._again(again._replace(group=row), 0.0)
 
     def _convicted(self, request: _Request, suspect: Suspect, cause: Cause, reason: str) -> bool:
-        """Return whether a row that was refused again is to blame. Raises if the cluster is."""
+        """Return whether a row that failed again is to blame. Raises if the cluster is."""
         row, replica_set = int(request.order[request.group.first]), request.group.replica_set
 
         def control() -> bool | None:

@@ -1,6 +1,6 @@
-"""Values of every type that Cassandra can be given: the extremes of each scalar, and strategies.
+"""Values of every type that Cassandra accepts: the extremes of each scalar, and strategies.
 
-Unlike those of `pages`, which need to be good for a reader only, a server takes them all.
+A server accepts them all, unlike those of `pages`, which are made for a reader only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Empty:
         return "EMPTY"
 
 
-#: A value of no bytes, of a type that is no text: see `ringhaul.cql.empties`.
+#: A value without bytes, of a type other than text: see `ringhaul.cql.empties`.
 EMPTY: Final = _Empty()
 TEXTS = [
     *("", " ", "\t", "null", "NULL", "\\N", "NaN", "{}", "[1,2]", "a,b", '"', '""', "'"),
@@ -92,7 +92,7 @@ EXTREMES: dict[str, list[Any]] = {
 
 
 def short(value: Any) -> bool:
-    """Not one of the extremes that are there for their length."""
+    """Whether the value is none of the long extremes."""
     if isinstance(value, str | bytes):
         return len(value) < 1000
     return not isinstance(value, int) or value.bit_length() < 1000
@@ -143,12 +143,12 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 for _name, _values in SCALARS.items():
     SCALARS[_name] = _values | st.sampled_from([v for v in EXTREMES[_name] if short(v)])
 
-#: Names of fields that files and statements may stumble over.
+#: Names of fields that are difficult in files and statements.
 UDT_FIELDS = ["x", "Y z", 'u"v', "w,", "é", "token", "0", "\\"]
 
 
 def _containers(inner: st.SearchStrategy[CqlType], keyable: bool) -> st.SearchStrategy[CqlType]:
-    """Types with `inner` in them. No duration is in a set or the key of a map: CQL has it so."""
+    """Types that contain `inner`. CQL allows no duration in a set or in the key of a map."""
     ordered = inner if keyable else inner.filter(lambda kind: not _has_duration(kind))
     names = st.lists(st.sampled_from(UDT_FIELDS), min_size=1, max_size=3, unique=True)
     return st.one_of(
@@ -170,12 +170,12 @@ def _has_duration(kind: CqlType) -> bool:
 
 
 def types(keyable: bool = False, depth_max: int = 2) -> st.SearchStrategy[CqlType]:
-    """Scalars and containers of them up to a depth; `keyable`: what a key may have."""
+    """Scalars and containers of them up to a depth; `keyable`: only types that a key may have."""
     found = st.sampled_from([name for name in SCALARS if not (keyable and name == "duration")])
     by_depth = [found.map(CqlType)]
     for _ in range(depth_max):
         by_depth.append(_containers(st.sampled_from(by_depth[:]).flatmap(_itself), keyable))
-    # A scalar as often as a container: a key is one, most of the time.
+    # A scalar as often as a container: most keys are scalars.
     return st.sampled_from([by_depth[0]] * depth_max + by_depth[1:]).flatmap(_itself)
 
 
@@ -186,10 +186,10 @@ def _itself(found: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def values(
     kind: CqlType, empties: Collection[str] = (), *, bound: bool = False
 ) -> st.SearchStrategy[Any]:
-    """Values as the driver binds them. Null is only where Cassandra takes it.
+    """Values as the driver binds them. Nulls are only where Cassandra accepts them.
 
-    `empties`: the types of which some are `EMPTY`; `bound`: but not those that a list holds itself,
-    which the server does not take so.
+    `empties`: the types with some `EMPTY` values; `bound`: except direct elements of a list,
+    which the server refuses.
     """
 
     def inner(place: int) -> st.SearchStrategy[Any]:

@@ -49,7 +49,7 @@ def _durations(draw: st.DrawFn) -> dict[str, int]:
     return {"months": sign * months, "days": sign * days, "nanoseconds": sign * nanoseconds}
 
 
-#: What trips CSV and JSON.
+#: Characters that are special in CSV and JSON.
 TORTURE = st.text(
     st.sampled_from(list(",;\"'\\\t\r\n\0 \ufeff\x1f\x7f|:{}[]NUL01.eé\u2028\U0001f600")),
     max_size=6,
@@ -79,14 +79,14 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "timeuuid": UUIDS.map(lambda value: value[:6] + bytes([value[6] & 0x0F | 0x10]) + value[7:]),
     "blob": st.binary(max_size=8),
 }
-#: Arrow takes these from their numbers only through the type of the numbers.
+#: Arrow builds these from numbers only through an array of the number type.
 _STORED = {"timestamp": pa.int64(), "date": pa.int32(), "time": pa.int64()}
-#: Types that a key of a map may have without frozen user types; floats but for NaN.
+#: Key types of maps, without frozen user types; floats without NaN.
 _KEYS = ("text", "int", "bigint", "boolean", "timestamp", "uuid", "blob", "inet", "double")
 
 
 def values_of(cql_type: CqlType) -> st.SearchStrategy[Any]:
-    """Values that `column` takes, none of them null at the top."""
+    """Values for `column`, none of them null at the top level."""
     inner = [st.none() | values_of(of) for of in cql_type.of]
     match cql_type.name:
         case "list" | "set":
@@ -166,7 +166,7 @@ def _built(cql_type: CqlType, values: Sequence[Any]) -> pa.Array:
 
 
 def _flattened(values: Sequence[Any]) -> tuple[list[int | None], list[Any]]:
-    """Offsets as Arrow takes them (null where the list is null), and the items of all lists."""
+    """Offsets in Arrow's form (null where the list is null), and the items of all lists."""
     offsets: list[int | None] = []
     flat: list[Any] = []
     for value in values:
@@ -176,7 +176,7 @@ def _flattened(values: Sequence[Any]) -> tuple[list[int | None], list[Any]]:
 
 
 def plain(cql_type: CqlType, value: Any, text: Callable[[CqlType, Any], str]) -> Any:
-    """What `json.loads` gives for a value, written out by hand; `text` spells a scalar."""
+    """The expected result of `json.loads` for a value; `text` spells a scalar."""
     if value is None:
         return None
     match cql_type.name:

@@ -1,4 +1,4 @@
-"""What the properties of the CQL columns share: text in, wire bytes out, row by row."""
+"""Helpers of the property tests of CQL columns: text in, wire bytes out, row by row."""
 
 from collections.abc import Sequence
 

@@ -1,9 +1,9 @@
 """Garbled pages of every type by the thousand: a script, to run with numba's own bounds checks.
 
 `NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=NEW_FOLDER python -m tests.property.cql.mutated 12000` prints
-how many pages were decoded and how many refused; in a folder that is not new there may be kernels
-that were compiled without checks. What was decoded is spelled and its rows put together, which has
-kernels too. Any error but `HostilePage` ends it.
+how many pages were decoded and how many refused; an existing folder may have kernels
+compiled without checks. Decoded pages are also spelled and joined into rows, which runs more
+kernels. Any error other than `HostilePage` ends the script.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INTERESTING = [-(2**31), -(2**16), -2, -1, 0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 255, 
 REPLACEMENTS = [struct.pack(">i", number) for number in INTERESTING]
 REPLACEMENTS += [bytes([number]) for number in (0, 1, 2, 0x7F, 0x80, 0xC3, 0xF0, 0xFE, 0xFF)]
 
-#: What the last value ends with: the first bytes of numbers that go on.
+#: Ends of the last value: first bytes of numbers that continue.
 TAILS = [b"", b"", b"\0\0", b"\x80", b"\xc0\1", b"\xe0", b"\xff\1", b"\0\xf0"]
 
 NESTED = [
@@ -41,7 +41,7 @@ NESTED = [
 
 
 def decode_or_refuse(decoder: PageDecoder, body: bytes) -> pa.RecordBatch | None:
-    """What was decoded, if it was; it holds to Arrow's own rules then."""
+    """The decoded page, validated by Arrow, or None if it was refused."""
     try:
         batch = decoder.decode(body)
     except HostilePage:
@@ -51,7 +51,7 @@ def decode_or_refuse(decoder: PageDecoder, body: bytes) -> pa.RecordBatch | None
 
 
 def value(cql_type: CqlType, rng: random.Random) -> bytes | None:
-    """A cell of about this type."""
+    """A cell of roughly this type."""
     of = cql_type.of
     if rng.random() < 0.1:
         return None
@@ -77,7 +77,7 @@ def value(cql_type: CqlType, rng: random.Random) -> bytes | None:
             return rng.randbytes(rng.randrange(1, 16))
         case "time":
             return struct.pack(">q", rng.randrange(86_400 * 10**9))
-        case "double" if rng.random() < 0.7:  # with few decimals, as most are
+        case "double" if rng.random() < 0.7:  # few decimals, like most real values
             return struct.pack(">d", rng.randrange(-(10**15), 10**15) / 10 ** rng.randrange(7))
         case "boolean" | "tinyint":
             return rng.randbytes(1)

@@ -1,4 +1,4 @@
-"""CQL types to any depth, their values, the JSON of them, and the driver's serialisers for them."""
+"""CQL types of any depth, with values, their JSON, and the driver's serialisers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCALARS: dict[str, Case] = CASES | {
 }
 #: Scalars whose JSON may be a number as well as a string.
 NUMBERS = {"tinyint", "smallint", "int", "bigint", "varint", "float", "double", "decimal"}
-#: ... and keys that are told apart by their text.
+#: ... and keys that differ by their text.
 KEYS = ["ascii", "text", "int", "bigint", "uuid", "boolean", "date", "blob"]
 
 scalar_types = st.sampled_from(sorted(SCALARS)).map(CqlType)
@@ -67,7 +67,7 @@ def values(kind: CqlType) -> st.SearchStrategy[Any]:
         return st.lists(values(kind.of[0]), max_size=3)
     if kind.name == "map":
         pairs = st.lists(st.tuples(values(kind.of[0]), values(kind.of[1])), max_size=3)
-        # One key twice is no map.
+        # A map has no key twice.
         return pairs.map(lambda found: list({repr(key): (key, v) for key, v in found}.values()))
     if kind.name == "vector":
         return st.lists(values(kind.of[0]), min_size=kind.size, max_size=kind.size)
@@ -75,7 +75,7 @@ def values(kind: CqlType) -> st.SearchStrategy[Any]:
 
 
 def to_json(kind: CqlType, value: Any, *, as_object: bool = True, as_number: bool = False) -> Any:
-    """The JSON form; numbers are made by `spelt`, so that their digits are ours."""
+    """The JSON form; `spelt` writes numbers, so that their digits are kept."""
 
     def inner(of: CqlType, item: Any) -> Any:
         return to_json(of, item, as_object=as_object, as_number=as_number)
@@ -87,7 +87,7 @@ def to_json(kind: CqlType, value: Any, *, as_object: bool = True, as_number: boo
         if kind.name == "boolean":
             return value
         if kind.name in NUMBERS and as_number and text[-1].isdigit():
-            # A decimal such as 1E+3 is a JSON number too; inf and nan are none.
+            # A decimal such as 1E+3 is a JSON number, too; inf and nan are not.
             return Number(text)
         return text
     if kind.name in ("list", "set", "vector"):
@@ -113,11 +113,11 @@ def to_json(kind: CqlType, value: Any, *, as_object: bool = True, as_number: boo
 
 
 class Number(str):
-    """Digits that stand in JSON without quotes."""
+    """Digits that are written into JSON without quotes."""
 
 
 def spelt(value: Any) -> str:
-    """JSON text; `json.dumps` would make Python's numbers of ours."""
+    """JSON text that keeps the digits of `Number`; `json.dumps` would not."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):
@@ -132,7 +132,7 @@ def spelt(value: Any) -> str:
 
 
 def to_literal(kind: CqlType, value: Any, *, bare: bool = False) -> str:
-    """The CQL literal. `bare`: scalars but texts without quotes, nulls as nothing, as by COPY."""
+    """The CQL literal. `bare`: like COPY, with quotes only for texts, and nulls empty."""
 
     def inner(of: CqlType, item: Any) -> str:
         return to_literal(of, item, bare=bare)
@@ -159,7 +159,7 @@ def to_literal(kind: CqlType, value: Any, *, bare: bool = False) -> str:
 
 
 def driver_bytes(kind: CqlType, value: Any) -> bytes:
-    """What the driver sends."""
+    """The bytes that the driver sends for a value."""
     return bytes(driver_type(kind).to_binary(driver_value(kind, value), PROTOCOL))
 
 
@@ -171,7 +171,7 @@ def driver_type(kind: CqlType) -> Any:
         attributes = {"vector_size": kind.size, "subtype": of[0]}
         return type("Vector", (cqltypes.VectorType,), attributes)
     if kind.name == "udt":
-        # By the tuple: the driver's own class for the type needs names that Python can have.
+        # As a tuple: the driver's class for the type needs names that are Python identifiers.
         return cqltypes.TupleType.apply_parameters(of)
     classes = {
         "list": cqltypes.ListType,
@@ -195,7 +195,7 @@ def driver_value(kind: CqlType, value: Any) -> Any:
 
 
 class Pairs(list):  # type: ignore[type-arg]
-    """A map as the driver's serialiser takes one, with keys that need not be hashable."""
+    """A map for the driver's serialiser, with keys that need not be hashable."""
 
     def items(self) -> Pairs:
         return self

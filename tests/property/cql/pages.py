@@ -1,4 +1,4 @@
-"""Result pages made by hand, of values that the driver's own serialisers wrote."""
+"""Result pages built from values that the driver's own serialisers wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_METADATA = 4
 
 
 class Milliseconds(cqltypes.DateType):
-    """The driver's timestamp without its datetime, which is bounded and goes through a float."""
+    """The driver's timestamp as milliseconds: its datetime has a range and goes through a float."""
 
     @staticmethod
     def deserialize(data: bytes, protocol_version: int) -> int:
@@ -35,11 +35,11 @@ class Milliseconds(cqltypes.DateType):
 
 
 class Sequential(cqltypes.ListType):
-    """The driver's set in the order of the wire: its own sorts, which not all values can be."""
+    """The driver's set in wire order: its own sorts, and not all values are sortable."""
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """What the driver takes for a map: keys that need not be hashable, nor differ."""
+    """A map for the driver, with keys that need be neither hashable nor distinct."""
 
     def items(self) -> list[tuple[Any, Any]]:
         return self
@@ -111,7 +111,7 @@ decimals = st.builds(
 )
 addresses = st.one_of(
     st.ip_addresses().map(str),
-    # Groups of zeros in all places.
+    # Groups of zeros at all places.
     st.lists(st.sampled_from([0, 0, 0, 1, 0xFF0, 0xFFFF]), min_size=8, max_size=8).map(
         lambda groups: ":".join(f"{group:x}" for group in groups)
     ),
@@ -143,7 +143,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 scalar_types = st.sampled_from(sorted(VALUES)).map(CqlType)
-#: A counter is nothing but a column.
+#: A counter is never inside another type.
 _inner_types = st.sampled_from(sorted(VALUES.keys() - {"counter"})).map(CqlType)
 
 
@@ -168,7 +168,7 @@ types = st.one_of(
 
 
 def values(cql_type: CqlType) -> st.SearchStrategy[Any]:
-    """Values without nulls, but for the fields of tuples and user-defined types."""
+    """Values without nulls, except fields of tuples and user-defined types."""
     of = [values(inner) for inner in cql_type.of]
     match cql_type.name:
         case "list" | "set":
@@ -183,11 +183,11 @@ def values(cql_type: CqlType) -> st.SearchStrategy[Any]:
             return VALUES[cql_type.name]
 
 
-# --- what comes out
+# --- decoded values
 
 
 def plain_driver(cql_type: CqlType, value: Any) -> Any:
-    """A value that the driver has read, in the form in which both sides are compared."""
+    """A value read by the driver, in the form in which both sides are compared."""
     if value is None:
         return None
     match cql_type.name:
@@ -217,14 +217,14 @@ def plain_driver(cql_type: CqlType, value: Any) -> Any:
             return value.bytes
         case "float" | "double":
             return struct.pack(">d", value)
-        case "timestamp" if isinstance(value, datetime):  # of whole milliseconds
+        case "timestamp" if isinstance(value, datetime):  # whole milliseconds
             return (value - datetime(1970, 1, 1)) // timedelta(milliseconds=1)
         case _:
             return value
 
 
 def address_form(text: str) -> str:
-    """As ipaddress writes it in Python 3.11; the driver's mixes both forms, newer Pythons too."""
+    """An address as ipaddress writes it in Python 3.11; the driver and newer Pythons mix forms."""
     head, _, tail = text.rpartition(":")
     if head and "." in tail:
         high, low = struct.unpack(">HH", bytes(map(int, tail.split("."))))
@@ -266,7 +266,7 @@ def cell(value: bytes | None) -> bytes:
 def page(
     columns: Sequence[Sequence[bytes | None]], head: bytes | None = None, rows: int | None = None
 ) -> bytes:
-    """A Rows result of these cells; without metadata unless there is a `head`."""
+    """A Rows result with these cells; without metadata unless `head` is given."""
     if head is None:
         head = struct.pack(">iii", 2, NO_METADATA, len(columns))
     count = len(columns[0]) if rows is None else rows

@@ -1,4 +1,4 @@
-"""Every scalar type: our cells are the bytes that the driver's own serialisers write."""
+"""For every scalar type our cells are the bytes that the driver's serialisers write."""
 
 import ipaddress
 import math
@@ -35,7 +35,7 @@ decimals = st.builds(
     st.integers(0, 1),
     st.one_of(st.integers(-20, 20), st.integers(-(2**31) + 50, 2**31 - 50)),
 )
-# The driver goes through float seconds: whole milliseconds of near years come out right.
+# The driver goes through float seconds: only whole milliseconds near today are exact.
 moments = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)).map(
     lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 )
@@ -116,7 +116,7 @@ def test_the_driver_reads_the_value_back(cql_type: str, data: st.DataObject) -> 
     (cell,) = encode(cql_type, [spell(value)])
 
     assert isinstance(cell, bytes)
-    if cell:  # the driver reads an empty value as None unless told that it may be empty
+    if cell:  # the driver reads an empty value as None by default
         assert driver_type.from_binary(cell, PROTOCOL) == driver_value(value)
 
 
@@ -145,7 +145,7 @@ def test_the_driver_reads_dates_back(day: Any) -> None:
 
 
 @pytest.mark.parametrize("cql_type", ["float", "double"])
-def test_words_for_what_is_no_number(cql_type: str) -> None:
+def test_spellings_of_nan_and_infinity(cql_type: str) -> None:
     driver_type = CASES[cql_type][2]
     texts = ["NaN", "nan", "Infinity", "inf", "+Inf", "-Infinity", "-inf"]
     values = [math.nan, math.nan, math.inf, math.inf, math.inf, -math.inf, -math.inf]

@@ -42,7 +42,7 @@ INT, TEXT = CqlType("int"), CqlType("text")
 
 
 def decode(cql_type: CqlType, cells: list[bytes | None]) -> pa.Array:
-    """One column, held to Arrow's own rules."""
+    """Decode one column and validate it by Arrow's rules."""
     batch = PageDecoder(["c"], [cql_type]).decode(page([cells]))
     batch.validate(full=True)
     assert batch.schema == pa.schema([("c", cql_type.arrow())])
@@ -161,11 +161,11 @@ def test_elements_may_be_null_and_later_fields_missing() -> None:
         None,
         {"0": None, "1": None},
     ]
-    # A user-defined type has got a field since its schema was read.
+    # A field was added to the user-defined type after its schema was read.
     assert decode(CqlType("udt", (INT,), ("f",)), [cell(one) + cell(two)]).to_pylist() == [{"f": 1}]
 
 
-def test_counts_of_elements_that_are_a_lie_allocate_nothing() -> None:
+def test_false_counts_of_elements_allocate_nothing() -> None:
     cells: list[bytes | None] = [struct.pack(">i", 2**31 - 1)] * 3000
     with pytest.raises(HostilePage, match="value 0 is not a list"):
         decode(CqlType("list", (INT,)), cells)
@@ -209,7 +209,7 @@ def test_counts_of_elements_that_are_a_lie_allocate_nothing() -> None:
         ("text", b"\xed\xa0\x80"),
     ],
 )
-def test_a_value_that_cannot_be_is_named_with_its_column(cql_type: str, value: bytes) -> None:
+def test_an_invalid_value_is_reported_with_its_column(cql_type: str, value: bytes) -> None:
     assert refused(parse_type(cql_type), value).startswith("column c: ")
 
 
@@ -248,9 +248,9 @@ SPECS = [
 
 
 @pytest.mark.parametrize("global_table", [True, False])
-@pytest.mark.parametrize("state", [None, b"where it goes on"])
+@pytest.mark.parametrize("state", [None, b"the next page"])
 @pytest.mark.parametrize("changed", [False, True])
-def test_metadata_is_passed_over(global_table: bool, state: bytes | None, changed: bool) -> None:
+def test_metadata_is_skipped(global_table: bool, state: bytes | None, changed: bool) -> None:
     table = string("ks") + string("t")
     flags, parts = 0, []
     if state is not None:
@@ -270,7 +270,7 @@ def test_metadata_is_passed_over(global_table: bool, state: bytes | None, change
     assert batch.num_rows == 2
     assert [column.null_count for column in batch.columns] == [2] * len(SPECS)
     assert paging_state(body) == state
-    # Wherever it is cut, nothing beyond is read.
+    # Wherever it is cut, nothing beyond the end is read.
     for end in range(len(body)):
         with pytest.raises(HostilePage):
             decoder.decode(body[:end])
@@ -297,12 +297,12 @@ def test_metadata_is_passed_over(global_table: bool, state: bytes | None, change
         (b"", "ends in its head"),
     ],
 )
-def test_a_head_that_cannot_be(body: bytes, reason: str) -> None:
+def test_an_invalid_head_is_refused(body: bytes, reason: str) -> None:
     with pytest.raises(HostilePage, match=reason):
         PageDecoder(["c"], [INT]).decode(body)
 
 
-def test_what_stands_before_a_result_is_taken_off() -> None:
+def test_the_extras_before_a_result_are_removed() -> None:
     body = page([[struct.pack(">i", 7)]])
     trace = bytes(range(16))
     warnings = struct.pack(">H", 2) + string("many tombstones") + string("é")
@@ -334,7 +334,7 @@ def test_many_pages_are_one_batch(pages: list[list[tuple[int, str]]]) -> None:
     assert found == [row for rows in pages for row in rows]
 
 
-def test_a_page_does_not_go_on_in_the_next() -> None:
+def test_a_page_does_not_continue_in_the_next() -> None:
     decoder = PageDecoder(["n"], [INT])
     whole = page([[struct.pack(">i", 7)]])
     with pytest.raises(HostilePage, match="a page ends in row 0"):
@@ -345,7 +345,7 @@ def test_a_page_does_not_go_on_in_the_next() -> None:
 
 
 @given(st.data())
-def test_a_garbled_page_is_refused_or_decoded_to_something_valid(data: st.DataObject) -> None:
+def test_a_garbled_page_is_refused_or_decoded_to_valid_data(data: st.DataObject) -> None:
     columns_types = data.draw(st.lists(types, min_size=1, max_size=2))
     columns = []
     for cql_type in columns_types:
@@ -366,7 +366,7 @@ def test_a_garbled_page_is_refused_or_decoded_to_something_valid(data: st.DataOb
 
 
 def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path: Path) -> None:
-    """Compiled with checks of every index, the kernels find nothing to complain of."""
+    """Kernels compiled with bounds checks raise no index error."""
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", mutated.__name__, "12000"],
@@ -380,11 +380,11 @@ def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path: Path) -> None:
     assert counts["decoded"] > 100 and counts["refused"] > 100
 
 
-# --- how kernels are kept
+# --- the cache of compiled kernels
 
 
-def test_kernels_compile_where_nothing_can_be_written() -> None:
-    """As in a read-only installation, for a user without a home."""
+def test_kernels_compile_without_a_writable_folder() -> None:
+    """As in a read-only installation, with a user without a home."""
     done = python(
         "import numba.core.caching as caching\n"
         "def nowhere(self): raise OSError('read-only')\n"
@@ -398,16 +398,16 @@ def test_kernels_compile_where_nothing_can_be_written() -> None:
 
 
 def test_processes_may_compile_at_once_and_find_broken_files(tmp_path: Path) -> None:
-    # Given processes that all find nothing
+    # Given processes that all start with an empty cache
     script = "import ringhaul.cql.decode.gather; print('loaded')"
     together = [python(script, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
     assert [done.communicate(timeout=120) for done in together] == [("loaded\n", "")] * 3
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(kept) > 8
-    # When what they have kept is cut short
+    # When the cached files are truncated
     for path in kept:
         os.truncate(path, path.stat().st_size // 2)
-    # Then the next one does without
+    # Then the next process works without them
     alone = python(script, NUMBA_CACHE_DIR=str(tmp_path))
     assert alone.communicate(timeout=120) == ("loaded\n", "")
 

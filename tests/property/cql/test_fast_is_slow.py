@@ -1,4 +1,4 @@
-"""The fast pass over a column reads each value exactly as the slow parser of one value does."""
+"""The fast pass over a column reads each value exactly like the slow parser of one value."""
 
 import re
 import struct
@@ -107,7 +107,7 @@ def slow(parse: Callable[[str], bytes], text: str) -> bytes | None:
 def assert_same(
     cql_type: str, texts: list[str], parse: Callable[[str], bytes], fmt: TextFormat
 ) -> None:
-    """Whole, and each value alone, so that a bad neighbour does not decide which path it takes."""
+    """Check the whole column and each value alone, so a bad neighbour does not choose the path."""
     expected = [slow(parse, text) for text in texts]
     whole = encode(cql_type, texts, fmt)
     alone = [encode(cql_type, [text], fmt)[0] for text in texts]
@@ -148,7 +148,7 @@ def test_fast_and_slow_agree_on_patterns_and_zones(texts: list[str]) -> None:
     assert_same("timestamp", texts, parse, FORMATTED)
 
 
-#: Patterns with digits of their own, and texts as they write them.
+#: Timestamp patterns that contain digits, and texts that they write.
 OWN_DIGITS = {
     "%d.%m.%Y 00:00:00": "31.01.2024 00:00:00",
     "20%y-%m-%d": "2024-01-02",
@@ -163,7 +163,7 @@ OWN_DIGITS = {
 
 
 @st.composite
-def texts_of_own_digits(draw: st.DrawFn) -> tuple[TextFormat, list[str]]:
+def texts_of_patterns_with_digits(draw: st.DrawFn) -> tuple[TextFormat, list[str]]:
     patterns = draw(st.lists(st.sampled_from(sorted(OWN_DIGITS)), min_size=1, max_size=2))
     texts = []
     for _ in range(draw(st.integers(1, 6))):
@@ -175,12 +175,12 @@ def texts_of_own_digits(draw: st.DrawFn) -> tuple[TextFormat, list[str]]:
     return TextFormat(timestamp_formats=tuple(patterns), epoch_unit="s"), texts
 
 
-@given(texts_of_own_digits())
+@given(texts_of_patterns_with_digits())
 @example((TextFormat(timestamp_formats=("%d.%m.%Y 00:00:00",)),
           ["31.01.2024 10:30:00", "31.01.2024 00:00:00", "30.01.2024 23:59:59"]))  # fmt: skip
 @example((TextFormat(timestamp_formats=("%Y-%m-%d%z3%f",)),
           ["2024-01-02+0131300", "2024-01-02+0131200"]))  # fmt: skip
-def test_fast_and_slow_agree_on_patterns_with_digits_of_their_own(
+def test_fast_and_slow_agree_on_patterns_that_contain_digits(
     column: tuple[TextFormat, list[str]],
 ) -> None:
     fmt, texts = column
@@ -201,7 +201,7 @@ def test_zones_with_changing_clocks(text: str) -> None:
 
 @given(st.integers(0, 0x7F7FFFFE), st.sampled_from(["at", "above", "below"]), st.booleans())
 def test_a_float_is_rounded_once(bits: int, where: str, negative: bool) -> None:
-    """Texts at and a hair beside the middle of two neighbouring float32s go to the nearest."""
+    """Texts at the middle of two adjacent float32s, or just beside it, go to the nearest one."""
     low, high = (struct.unpack(">f", struct.pack(">I", b))[0] for b in (bits, bits + 1))
     with localcontext(prec=400):  # a float32 has at most 149 digits after the point
         middle = (Decimal(low) + Decimal(high)) / 2

@@ -1,4 +1,4 @@
-"""Frames are, byte for byte, what the driver sends; answers mean what they mean to the driver."""
+"""Frames equal those of the driver byte for byte; answers are read like by the driver."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def driver_frame(message: Any, stream: int = 0) -> bytes:
 def test_every_frame_is_what_the_driver_sends(
     rows: list[list[Any]], query_id: bytes, consistency: int, data: st.DataObject
 ) -> None:
-    # Given rows of any values, of which a slice is encoded
+    # Given rows of any values, and a slice of them encoded
     streams = data.draw(st.lists(STREAMS, min_size=len(rows), max_size=len(rows)))
     first = data.draw(st.integers(0, len(rows) - 1))
     joined = join_rows([cells(list(column)) for column in zip(*rows, strict=True)])
     made = execute_frames(joined.slice(first), query_id, consistency, len(rows[0]))
     rows, streams = rows[first:], streams[first:]
-    # When they get their stream ids, some now and some later
+    # When they get their stream ids in two steps
     middle = data.draw(st.integers(0, len(rows)))
     sent = bytes(made.set_streams(0, middle, np.array(streams[:middle], np.int64)))
     sent += bytes(made.set_streams(middle, len(rows), np.array(streams[middle:], np.int64)))
@@ -94,7 +94,7 @@ def test_every_frame_is_what_the_driver_sends(
 
 
 @given(st.integers(1, 3).flatmap(rows_of), st.data())
-def test_frames_taken_to_be_sent_again_are_the_same(
+def test_frames_that_are_taken_for_a_retry_are_the_same(
     rows: list[list[Any]], data: st.DataObject
 ) -> None:
     joined = join_rows([cells(list(column)) for column in zip(*rows, strict=True)])
@@ -111,7 +111,7 @@ def test_frames_taken_to_be_sent_again_are_the_same(
 def test_every_batch_is_what_the_driver_sends_and_can_be_taken_apart(
     rows: list[list[Any]], query_id: bytes, consistency: int, data: st.DataObject
 ) -> None:
-    # Given rows of any values, of which a slice is cut into batches anywhere
+    # Given rows of any values, and a slice of them cut into batches anywhere
     first = data.draw(st.integers(0, len(rows) - 1))
     joined = join_rows([cells(list(column)) for column in zip(*rows, strict=True)]).slice(first)
     rows = rows[first:]
@@ -147,7 +147,7 @@ def test_other_requests_are_what_the_driver_sends(
     assert frame(Opcode.PREPARE, prepare_body(statement), stream) == driver_frame(
         PrepareMessage(statement), stream
     )
-    if token is not None:  # the driver has no way to send none
+    if token is not None:  # the driver cannot send an absent token
         assert frame(Opcode.AUTH_RESPONSE, auth_response_body(token), stream) == driver_frame(
             AuthResponseMessage(token), stream
         )
@@ -163,7 +163,7 @@ voids = st.builds(
     payload=st.none() | st.lists(st.tuples(TEXTS, st.none() | st.binary(max_size=9)), max_size=2),
 )
 plain_voids = st.builds(protocol.void, STREAMS)
-#: A code of which the driver knows nothing is answered by the base class there.
+#: For an unknown code the driver uses its base class.
 errors = st.builds(protocol.error, STREAMS, st.sampled_from([*protocol.ERROR_CODES, 0x7777]), TEXTS)
 handshakes = st.builds(
     protocol.reply,
@@ -192,7 +192,7 @@ def driver_message(data: bytes) -> Any:
 
 
 def outcome(reply: frames.Reply) -> tuple[Any, ...]:
-    """What an answer says, in the words of `driver_outcome`."""
+    """The content of an answer, in the form of `driver_outcome`."""
     if reply.is_void:
         return (reply.stream, "void")
     match reply.opcode:
@@ -227,13 +227,13 @@ def driver_outcome(data: bytes) -> tuple[Any, ...]:
 
 
 def outcomes(parsed: frames.Parsed) -> list[tuple[Any, ...]]:
-    """What the answers say, apart from their order."""
+    """The contents of the answers, without their order."""
     plain = [(stream, "void") for stream in parsed.voids.tolist()]
     return sorted(plain + [outcome(reply) for reply in parsed.others], key=repr)
 
 
 @given(answers)
-def test_answers_mean_what_the_driver_takes_from_them(replies: list[bytes]) -> None:
+def test_answers_are_read_like_by_the_driver(replies: list[bytes]) -> None:
     expected = sorted((driver_outcome(data) for data in replies), key=repr)
     for data in (b"".join(replies), bytearray(b"".join(replies))):
         parsed = parse_replies(data)
@@ -258,7 +258,7 @@ def test_a_cut_at_any_byte_changes_nothing(replies: list[bytes]) -> None:
     for cut in range(len(data) + 1):
         # When the buffer comes in two parts
         before = parse_replies(data[:cut])
-        # Then exactly the answers that are whole are taken
+        # Then exactly the complete answers are taken
         assert before.consumed_bytes == max(end for end in ends if end <= cut)
         after = parse_replies(data[before.consumed_bytes :])
         assert before.consumed_bytes + after.consumed_bytes == len(data)
@@ -267,13 +267,13 @@ def test_a_cut_at_any_byte_changes_nothing(replies: list[bytes]) -> None:
 
 @given(st.binary(max_size=200))
 def test_garbage_is_refused_or_waited_for(data: bytes) -> None:
-    # Given bytes that nobody chose, alone and after answers that are good
+    # Given random bytes, alone and after valid answers
     for prefix in (b"", protocol.void(3), protocol.error(4, 0x1001, "busy")):
         try:
             parsed = parse_replies(prefix + data)
         except FrameError:
             continue
-        # Then no more is taken than there is
+        # Then no more bytes are consumed than there are
         assert 0 <= parsed.consumed_bytes <= len(prefix) + len(data)
 
 
@@ -348,7 +348,7 @@ def test_frames_of_reads_and_their_further_pages_are_the_drivers(
         assert ours == driver_frame(message)
         if timestamp is not None:
             continue
-        # Each page is asked for by the frame that asked for the one before it
+        # Each page is requested by the frame that requested the previous one
         for state in states:
             page = next_page_frame(ours, state)
             ours = page.buffer[page.offsets[0] : page.offsets[1]].tobytes()

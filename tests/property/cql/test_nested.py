@@ -1,4 +1,4 @@
-"""Nested values from JSON: our cells are the bytes that the driver's serialisers write."""
+"""For nested values from JSON our cells are the bytes that the driver's serialisers write."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_any_type_can_be_the_value_of_a_json_object(column: tuple[CqlType, list[
     assert wire(cells) == [None if row is None else driver_bytes(kind, row) for row in rows]
 
 
-#: JSON that fits no type, whatever else it is.
+#: JSON that is valid for no type.
 MISFITS = st.sampled_from(["[[[[[[]]]]]]", '{"no such": 1}', "[", '"\\ud800"', "[null]", "tru"])
 
 
 @given(columns(nested_types), MISFITS, st.data())
-def test_a_bad_value_costs_its_row_alone(
+def test_a_bad_value_rejects_only_its_row(
     column: tuple[CqlType, list[Any]], misfit: str, data: st.DataObject
 ) -> None:
     kind, rows = column

@@ -1,4 +1,4 @@
-"""Spelled values load as the same cells; nested ones are JSON that others read the same."""
+"""Spelled values load as the same cells; nested ones are JSON that other readers accept."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from ringhaul.cql.types import CqlType
 from tests.property.cql.arrow_values import SCALARS, TEXTS, column, plain, types, values_of
 from tests.property.cql.columns import encode
 
-warm_up()  # else few doubles are spelt without the kernels
+warm_up()  # otherwise short columns of doubles are spelled without the kernels
 
 
 def big_endian(form: str) -> Callable[[Any], bytes]:
@@ -45,7 +45,7 @@ WIRE: dict[str, Callable[[Any], bytes]] = {
 
 
 def sliced(array: pa.Array, drawn: int) -> pa.Array:
-    """The same values at some place inside a longer array."""
+    """The same values as a slice of a longer array."""
     return pa.concat_arrays([array[:drawn], array, array[drawn:]])[drawn : drawn + len(array)]
 
 
@@ -88,7 +88,7 @@ def test_whole_numbers_at_every_count_of_digits(name: str) -> None:
     assert texts.to_pylist() == [*map(str, values), None]
 
 
-#: Doubles that were decimals once, at and beyond the bounds of what is spelled by the kernel.
+#: Doubles made from decimals, at and beyond the bounds of what the kernel spells.
 DECIMALS = st.builds(
     lambda digits, scale: float(f"{digits}e-{scale}"),
     st.integers(-(10**16), 10**16),
@@ -134,7 +134,7 @@ def test_durations_read_as_cassandra_reads_them(values: list[dict[str, int]]) ->
 
 
 def parsed_duration(text: str) -> tuple[int, int, int]:
-    """The grammar of Cassandra's own form: units in order, each at most once."""
+    """The grammar of Cassandra's format: units in order, each at most once."""
     sizes = {"y": (0, 12), "mo": (0, 1), "d": (1, 1)}
     scale = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
     sizes |= {unit: (2, size) for unit, size in scale.items()}

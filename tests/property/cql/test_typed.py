@@ -1,4 +1,4 @@
-"""Typed columns: their cells are those of the same values as text, and as the driver sends them."""
+"""Cells of typed columns equal those of the same values as text, and those of the driver."""
 
 from __future__ import annotations
 

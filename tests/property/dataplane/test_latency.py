@@ -1,4 +1,4 @@
-"""Any latency: its bucket holds it, and percentiles err by at most an eighth, upwards only."""
+"""Any latency lies in its bucket; percentiles are too high by at most an eighth."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A window against a model that is a dict: every request comes back once, no bound is passed."""
+"""A window against a dict as model: every request returns once, no bound is exceeded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WindowMachine(RuleBasedStateMachine):
         self.outcomes: dict[tuple[int, int], int] = {}
 
     def settle(self, stream: int) -> tuple[int, int]:
-        """Take a request out of the model; it is not to be seen again."""
+        """Remove a request from the model; it must not be seen again."""
         request = self.waiting.pop(stream)
         self.outcomes[request] = self.outcomes.get(request, 0) + 1
         if all(work != request[0] for work, _ in self.waiting.values()):
@@ -61,12 +61,12 @@ class WindowMachine(RuleBasedStateMachine):
             assert 0 <= room <= BLOCK_REQUESTS
             if not room:
                 return
-            # As the writer does: as many as fit in the bytes, at least one
+            # Like the writer: as many as fit in the bytes, at least one
             count = max(1, min(int(room * share), self.window.bytes_room // each_bytes))
             work, self.next_work = self.next_work, self.next_work + 1
             size = count * each_bytes
             streams = self.window.sent(work, first, count, size, self.now_s).tolist()
-            # Then the ids are new ones, below the one that is kept for control
+            # Then the ids are unused, and below the one that is reserved for control
             assert len(set(streams)) == count
             assert not set(streams) & self.waiting.keys()
             assert all(0 <= stream < 32767 for stream in streams)
@@ -95,8 +95,8 @@ class WindowMachine(RuleBasedStateMachine):
             assert self.window.limit <= limit
 
     @rule(data=st.data(), stream=st.integers(-(2**15), 2**15 - 1))
-    def an_answer_comes_that_nobody_waits_for(self, data: st.DataObject, stream: int) -> None:
-        """Unknown, duplicate or late; alone or among good ones. All stays as it was."""
+    def an_unexpected_answer_comes(self, data: st.DataObject, stream: int) -> None:
+        """Unknown, duplicate or late; alone or among valid ones. Nothing changes."""
         good = data.draw(
             st.lists(st.sampled_from(sorted(self.waiting)), unique=True, max_size=5)
             if self.waiting
@@ -135,11 +135,11 @@ class WindowMachine(RuleBasedStateMachine):
         assert self.window.oldest_sent_at_s() == oldest
 
     @invariant()
-    def no_bound_is_passed(self) -> None:
+    def no_bound_is_exceeded(self) -> None:
         assert self.window.bytes_count < self.bytes_max + max(self.largest, 1)
         ceiling = self.requests_max
         assert min(LIMIT_FLOOR, ceiling) <= self.window.limit <= ceiling
-        # A bound that shrank is passed by what was sent before, and by nothing more
+        # A bound that shrank is exceeded only by what was sent before
         assert len(self.waiting) <= ceiling
         if self.window.requests >= self.window.limit:
             assert self.window.room() == 0

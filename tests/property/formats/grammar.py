@@ -1,4 +1,4 @@
-"""The CSV grammar once more, as plainly as it can be said: the oracle of the property tests."""
+"""A plain second implementation of the CSV grammar: the oracle of the property tests."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ringhaul.formats.dialect import CsvDialect
 
-#: Every dialect that makes the scanner take another path.
+#: One dialect for each code path of the scanner.
 DIALECTS = [
     CsvDialect(),
     CsvDialect(quote=None),
@@ -28,14 +28,14 @@ DIALECTS = [
 class Record(NamedTuple):
     start: int
     end: int
-    #: Where the next line begins.
+    #: Offset of the next line.
     next: int
     #: The quote that is open at the end of the text.
     open_quote: int | None
 
 
 def records(text: bytes, dialect: CsvDialect, *, final: bool = True) -> list[Record]:
-    """All records; the last one may lack its line end, or have a quote open."""
+    """All records; the last one may lack its line end, or have an open quote."""
     found = []
     at = 0
     while at < len(text):
@@ -96,7 +96,7 @@ def _record(text: bytes, start: int, dialect: CsvDialect) -> Record:
 
 
 def texts(dialect: CsvDialect, *, wild: bool = True) -> st.SearchStrategy[bytes]:
-    """Texts dense in what matters to `dialect`; `wild` adds bytes that are no UTF-8, and NUL."""
+    """Texts with many special characters of `dialect`; `wild` adds invalid UTF-8 and NUL."""
     special = [c for c in (dialect.delimiter, dialect.quote, dialect.escape, dialect.comment) if c]
     quote = dialect.quote or "x"
     tokens = [c.encode() for c in special]
@@ -113,7 +113,7 @@ def texts(dialect: CsvDialect, *, wild: bool = True) -> st.SearchStrategy[bytes]
 
 
 def quoted_texts(dialect: CsvDialect) -> st.SearchStrategy[bytes]:
-    """Well-formed texts: each field is quoted, if at all, as a whole."""
+    """Well-formed texts: a field is quoted as a whole or not at all."""
     quote = (dialect.quote or "x").encode()
     inner = st.lists(st.sampled_from([b"a", b"\n", b"\r\n", quote * 2, b",", b"#"]), max_size=5)
     field = st.one_of(

@@ -1,4 +1,4 @@
-"""Dumps that are made by the rules of other programs, and what is written for them, read back."""
+"""Dumps by the rules of other programs are read, and files written for them are read back."""
 
 import io
 from typing import Any
@@ -18,7 +18,7 @@ from ringhaul.formats.split import START, Position, read_blocks, split_units
 from ringhaul.formats.write import OutputFormat, open_writer
 
 NAMES = ["id", "flag", "note"]
-#: Whatever has a meaning somewhere, and what would be read as null.
+#: Characters that are special in some dialect, and texts that could be read as null.
 values = st.none() | st.one_of(
     st.sampled_from(
         ["", "N", "Y", "\\N", "\\\\N", "NULL", "\\", "\\.", "\ufeffx", '"\\N"', "\\x41"]
@@ -40,7 +40,7 @@ def dialect_of(name: str, **given: Any) -> tuple[CsvDialect, bool]:
 
 
 def rows_in(data: bytes, dialect: CsvDialect, header: bool, unit_bytes: int) -> list[Row]:
-    """Through units of `unit_bytes`, each read by itself."""
+    """The rows, read in units of `unit_bytes`, each by itself."""
     start = START
     if header:
         names, start = read_header(io.BytesIO(data), dialect)
@@ -64,7 +64,7 @@ def rows_in(data: bytes, dialect: CsvDialect, header: bool, unit_bytes: int) -> 
 
 
 def mysql(rows: list[Row], enclosed: bool) -> bytes:
-    """As SELECT ... INTO OUTFILE writes texts: an escape before itself, NUL as 0, the first
+    """Texts as SELECT ... INTO OUTFILE writes them: an escape before itself, NUL as 0, the first
     character of the line's end, and that of the field's end, or the quote where there is one."""
 
     def spelt(value: str | None) -> str:
@@ -78,7 +78,7 @@ def mysql(rows: list[Row], enclosed: bool) -> bytes:
 
 
 def postgresql(rows: list[Row]) -> bytes:
-    """As COPY TO writes texts, which hold no NUL there."""
+    """Texts as COPY TO writes them; PostgreSQL's texts hold no NUL."""
     letters = {8: "b", 12: "f", 10: "n", 13: "r", 9: "t", 11: "v", 92: "\\"}
     table = {code: f"\\{letter}" for code, letter in letters.items()}
     lines = ("\t".join("\\N" if v is None else v.translate(table) for v in row) for row in rows)
@@ -98,7 +98,7 @@ def written(rows: list[Row], fmt: OutputFormat) -> bytes:
 @given(tables, st.booleans(), st.integers(1, 30))
 @example([("1", "N", "one\ttwo"), ("2", "Y", None), ("3", "\\N", "a\r\nb")], False, 1)
 def test_dumps_of_mysql(rows: list[Row], enclosed: bool, unit_bytes: int) -> None:
-    # A byte order mark at the beginning of a file is none of its texts.
+    # A byte order mark at the start of a file is not part of a text.
     rows = [("1", *row[1:]) for row in rows]
     dialect, header = dialect_of("mysql", **({"quote": '"'} if enclosed else {}))
     assert rows_in(mysql(rows, enclosed), dialect, header, unit_bytes) == rows
@@ -131,7 +131,7 @@ def test_dumps_of_postgresql(rows: list[Row], unit_bytes: int, old: bool) -> Non
         ("mysql", {"escape": "", "quote": "'"}),
     ],
 )
-def test_what_is_written_by_a_preset_reads_back_by_it(
+def test_files_written_by_a_preset_are_read_back_by_it(
     name: str, options: dict[str, str], rows: list[Row], unit_bytes: int
 ) -> None:
     fmt = OutputFormat(**output_options(name, options))
@@ -142,7 +142,7 @@ def test_what_is_written_by_a_preset_reads_back_by_it(
         given["null_strings"] = (options["null"],)  # type: ignore[assignment]
     dialect, header = dialect_of(name, **given, allow_nul=True)
     assert rows_in(data, dialect, header, unit_bytes) == rows
-    # As a manifest has it, too.
+    # The same from a manifest.
     assert rows_in(data, fmt.dialect, header, unit_bytes) == rows
 
 
@@ -172,9 +172,7 @@ def test_hive_without_an_escape_refuses_what_it_cannot_hold(rows: list[Row]) -> 
         ({"escape_style": "d"}, "escape_style: 'd' is not one of plain, c, mysql"),
     ],
 )
-def test_combinations_that_cannot_be_right_are_refused(
-    options: dict[str, object], words: str
-) -> None:
+def test_contradictory_options_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         CsvDialect(**options)  # type: ignore[arg-type]
 
@@ -193,12 +191,14 @@ def test_combinations_that_cannot_be_right_are_refused(
         ),
     ],
 )
-def test_so_are_those_of_an_output(options: dict[str, str], words: str) -> None:
+def test_contradictory_options_of_an_output_are_refused(
+    options: dict[str, str], words: str
+) -> None:
     with pytest.raises(UsageError, match=words):
         OutputFormat(**options)
 
 
-def test_presets_have_the_marks_of_their_programs() -> None:
+def test_presets_have_the_delimiters_of_their_programs() -> None:
     assert {name: preset.delimiter for name, preset in PRESETS.items()} == {
         **{"mysql": "\t", "postgresql": "\t", "hive": "\x01", "excel": ","}
     }

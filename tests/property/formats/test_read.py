@@ -21,7 +21,7 @@ from ringhaul.formats.records import scan_records
 from ringhaul.formats.split import START, Position, read_blocks
 from tests.property.formats import grammar
 
-#: What letters stand for behind the escape character, and whether numbers do.
+#: Meaning of letters after the escape character, and whether digits have one.
 LETTERS: dict[str, tuple[dict[bytes, bytes], bool]] = {
     "plain": ({}, False),
     "hive": ({b"n": b"\n", b"r": b"\r"}, False),
@@ -40,13 +40,13 @@ OCTAL, HEX = re.compile(rb"[0-7]{1,3}"), re.compile(rb"x([0-9A-Fa-f]{1,2})")
 
 class Field(NamedTuple):
     text: bytes
-    #: As it stands in the record, quotes and escapes included.
+    #: The field as in the record, with quotes and escapes.
     raw: bytes
     quoted: bool
 
 
 def unescaped(record: bytes, at: int, style: str) -> tuple[bytes, int]:
-    """What stands behind an escape character, and where it ends."""
+    """The bytes that an escape sequence stands for, and its end."""
     letters, numbers = LETTERS[style]
     if numbers and (octal := OCTAL.match(record, at)):
         return bytes([int(octal.group(), 8) % 256]), octal.end()
@@ -57,7 +57,7 @@ def unescaped(record: bytes, at: int, style: str) -> tuple[bytes, int]:
 
 
 def fields_of(record: bytes, dialect: CsvDialect) -> list[Field]:
-    """The grammar once more."""
+    """The fields of a record by a plain second implementation of the grammar."""
     quote, escape, delimiter = (
         -1 if c is None else ord(c) for c in (dialect.quote, dialect.escape, dialect.delimiter)
     )
@@ -91,7 +91,7 @@ def fields_of(record: bytes, dialect: CsvDialect) -> list[Field]:
 
 
 def value_of(field: Field, dialect: CsvDialect) -> bytes | None:
-    """None where the field, as it stands, is one that means null."""
+    """The value of a field, or None if it spells null."""
     nulls = [null.encode() for null in dialect.null_strings]
     if dialect.escape_style == "mysql" and b"\\N" in nulls:
         nulls.append(b'"\\N"')
@@ -141,7 +141,7 @@ def test_each_record_becomes_its_fields_or_one_reject(
 
 @settings(max_examples=300, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 4), st.data())
-def test_some_columns_in_any_order_are_those_columns_of_all(
+def test_selected_columns_in_any_order_equal_those_of_all(
     case: tuple[CsvDialect, bytes], fields_count: int, data: st.DataObject
 ) -> None:
     dialect, text = case
@@ -160,9 +160,7 @@ def test_some_columns_in_any_order_are_those_columns_of_all(
 
 @settings(max_examples=200, deadline=None)
 @given(grammar.dialect_texts(), st.integers(1, 3))
-def test_a_nul_costs_its_record_and_no_other(
-    case: tuple[CsvDialect, bytes], fields_count: int
-) -> None:
+def test_a_nul_rejects_only_its_record(case: tuple[CsvDialect, bytes], fields_count: int) -> None:
     dialect, text = case
     names = [f"f{i}" for i in range(fields_count)]
     allowing = CsvDialect.from_json(dialect.to_json() | {"allow_nul": True})
@@ -170,7 +168,7 @@ def test_a_nul_costs_its_record_and_no_other(
         if block.defect is None:
             every = as_rows(read_block(block, allowing, names, names))
             strict = read_block(block, dialect, names, names)
-            # Written as an escape it is meant, and costs nothing.
+            # A NUL written as an escape is intended, and is no fault.
             holding = {
                 record
                 for record, row in every.items()
@@ -182,8 +180,8 @@ def test_a_nul_costs_its_record_and_no_other(
                 if value is not None and b"\0" in field.raw
             }
             assert as_rows(strict) == {r: v for r, v in every.items() if r not in holding}
-            told = {reject.record for reject in strict.rejects if "NUL" in reject.reason}
-            assert told == holding
+            with_nul = {reject.record for reject in strict.rejects if "NUL" in reject.reason}
+            assert with_nul == holding
 
 
 cells = st.text(st.sampled_from('ab,"\n\r#\\ é\ufeff€😀'), max_size=6)

@@ -1,4 +1,4 @@
-"""The state machine finds the records of the grammar, however small its windows are."""
+"""The state machine finds the records of the grammar with windows of any size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.property.formats import grammar
 
 
 def first_of_grammar(text: bytes, dialect: CsvDialect, *, final: bool) -> FirstRecord:
-    """What `first_record` is to find, byte by byte."""
+    """The expected result of `first_record`, found byte by byte."""
     if not final and dialect.line_end == "any":
         text = text.removesuffix(b"\r")
     if not text:
@@ -46,7 +46,7 @@ def windows(window_bytes: int, compiled_bytes_min: int) -> Iterator[None]:
     st.booleans(),
     st.none() | st.integers(0, 60),
 )
-def test_a_first_record_is_that_of_the_grammar_whatever_the_windows(
+def test_a_first_record_is_that_of_the_grammar_with_any_windows(
     case: tuple[CsvDialect, bytes], window: int, compiled_min: int, final: bool, size: int | None
 ) -> None:
     dialect, text = case
@@ -62,7 +62,7 @@ def test_a_first_record_is_that_of_the_grammar_whatever_the_windows(
 
 
 def void(_: object) -> None:
-    """Drop what a call returns."""
+    """Discard the result of a call."""
 
 
 @settings(max_examples=500, deadline=None)
@@ -96,6 +96,6 @@ def test_a_dense_buffer_has_the_same_records(case: tuple[CsvDialect, bytes], fin
     assert dense[2:] == expected[2:]
 
 
-def test_what_is_compiled_is_loaded_once() -> None:
+def test_compiled_kernels_are_loaded_once() -> None:
     warm_up()
     assert record_end._compiled() is record_end._compiled()

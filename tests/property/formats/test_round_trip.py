@@ -1,4 +1,4 @@
-"""Cells of every type, decoded, written to a file and read again, are the same cells."""
+"""Cells of every type that are decoded, written to a file and read again stay the same."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def read_parquet(
 
 
 def read_parquet_in_parts(data: bytes, kinds: Sequence[CqlType]) -> list[list[Cell]]:
-    """With blocks of one or a few rows, which are slices as often as not."""
+    """Read with blocks of one or a few rows, which are often slices."""
     return read_parquet(data, kinds, block_bytes=8)
 
 
-#: Types whose empty values have a place in a format.
+#: Format -> types whose empty values it can hold.
 EMPTIES: dict[str, Collection[str]] = {
     "csv": EMPTIABLE,
     "jsonl": EMPTIABLE,
@@ -111,7 +111,7 @@ def cells(column: Column) -> list[Cell]:
 def assert_comes_back(
     form: str, kinds: Sequence[CqlType], wanted: Sequence[Sequence[Cell]], cuts: Sequence[int]
 ) -> None:
-    """`wanted`: the cells of each column. The rows are written in the pieces of `cuts`."""
+    """Check the round trip of `wanted`, cells by column; `cuts`: where the writes are cut."""
     names = [f"c{place}" for place in range(len(kinds))]
     batch = PageDecoder(names, kinds, marks=True).decode(page(wanted))
     marked = [marked_column(batch, name) for name in names]
@@ -129,7 +129,7 @@ def assert_comes_back(
 @given(st.data())
 def test_cells_come_back(form: str, data: st.DataObject) -> None:
     kinds = data.draw(st.lists(types(depth_max=3), min_size=1, max_size=3))
-    # A row of one null is a blank line in CSV, which is no record.
+    # A row of one null is a blank line in CSV, which is not a record.
     kinds.append(CqlType("int"))
     rows = data.draw(
         st.lists(
@@ -163,13 +163,13 @@ def test_extremes_come_back(form: str, name: str) -> None:
     ]
     wanted = []
     for of, column in zip(kinds, columns, strict=True):
-        # By the driver, so that `cell_of` is held against it.
+        # Serialised by the driver, which also checks `cell_of`.
         wanted.append([driver_type(of).to_binary(value, PROTOCOL) for value in column])
         assert [cell_of(of, value) for value in column] == wanted[-1]
     assert_comes_back(form, kinds, wanted, [])
 
 
-#: What is worst to spell, or to find the end of, in one format or another: 2 MiB each.
+#: Worst cases for spelling a value or finding its end in some format: 2 MiB each.
 LARGE = [
     ("\0\x01" * MIB).encode(),
     (",\"\n\r\n'\\\t" * (MIB // 4)).encode(),

@@ -1,4 +1,4 @@
-"""The scanner finds the records that the grammar defines, whichever of its ways it takes."""
+"""The scanner finds the records of the grammar on each of its code paths."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ def test_prefix_scan_finds_the_whole_records_and_no_others(
     assert spans(scan) == [
         (r.start, r.end)
         for r in expected
-        # Whole: its line end is in the prefix, and not a CR that an LF may follow.
+        # A record is whole if its line end is in the prefix and is not a CR before a possible LF.
         if r.end < r.next <= cut and not (r.next == cut and prefix.endswith(b"\r"))
     ]
     rest = scan_records(text[scan.consumed_bytes :], dialect, final=True)
@@ -95,13 +95,11 @@ cells = st.text(st.sampled_from('ab,"\n\r#\\ é'), max_size=6)
 @given(
     st.lists(st.lists(cells, min_size=1, max_size=4), max_size=8), st.sampled_from(["\n", "\r\n"])
 )
-def test_what_pythons_csv_module_writes_is_found_record_by_record(
-    rows: list[list[str]], line_end: str
-) -> None:
+def test_records_of_pythons_csv_module_are_found(rows: list[list[str]], line_end: str) -> None:
     written = []
     for row in rows:
         out = io.StringIO(newline="")
-        # It leaves a lone CR unquoted unless told to quote, so it would not read it back either.
+        # Python leaves a lone CR unquoted by default, so it could not read it back either.
         csv.writer(out, lineterminator=line_end, quoting=csv.QUOTE_ALL).writerow(row)
         written.append(out.getvalue().encode())
     text = b"".join(written)

@@ -1,4 +1,4 @@
-"""However a source is cut, its records, their ordinals, lines and defects are the same."""
+"""Records, ordinals, lines and defects of a source do not depend on how it is cut."""
 
 import io
 from itertools import pairwise
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class Dribble:
-    """A stream that gives less than it is asked for."""
+    """A stream whose reads return less than requested."""
 
     def __init__(self, text: bytes) -> None:
         self.inner = io.BytesIO(text)
@@ -50,7 +50,7 @@ def seen(
 
 
 def expected(text: bytes, dialect: CsvDialect) -> list[Seen]:
-    """By the grammar, and the definition of defects in pieces.py, one record at a time."""
+    """Expected records, by the grammar and the definition of defects in pieces.py."""
     found: list[Seen] = []
     base = len(BOM) if text.startswith(BOM) else 0
     longest = dialect.record_bytes_max
@@ -122,7 +122,7 @@ def test_units_of_any_size_read_in_blocks_of_any_size_hold_the_same_records(
             (record,) = [s for s in whole if s.position == start]
             assert record.defect == unit.defect
             assert data.rstrip(b"\r\n") == record.data.rstrip(b"\r\n")
-            # Read by itself it is the same defect, though its end may now be the input's.
+            # Read by itself it has the same defect, although its end may now be the input's.
             (again,) = seen(io.BytesIO(data), dialect, block_bytes, start)
             assert again.defect is not None
             assert (again.position, again.data) == (record.position, record.data)

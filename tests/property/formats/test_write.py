@@ -75,7 +75,7 @@ def tables(
 
 
 def clean(text: str) -> str:
-    """A name as the reader of a header keeps it."""
+    """A name as the header reader returns it."""
     return "n" + text.replace("\0", "").rstrip()
 
 
@@ -98,7 +98,7 @@ def test_rows_of_kernels_are_those_of_arrow(data: st.DataObject) -> None:
 @given(st.data())
 def test_csv_is_read_back_as_the_same_texts(data: st.DataObject) -> None:
     fmt = OutputFormat(**data.draw(FORMATS))
-    # A row of one null is an empty line, which is no record.
+    # A row of one null is an empty line, which is not a record.
     cql_types, _, batches = data.draw(tables(columns_min=1 if fmt.null else 2))
     text = OPENERS[fmt.compression](written(fmt, cql_types, batches))
     expected = [
@@ -160,14 +160,14 @@ def test_parquet_is_read_back_as_the_same_columns(table: Any, compression: str) 
             assert values.type == pa.uuid()
             values = values.cast(pa.binary(16))
         assert values.type == before.type
-        # As text: NaNs are equal there, and some dates are beyond Python's.
+        # Compare as text: NaNs are equal there, and some dates are beyond Python's range.
         assert [text_of(cql_type, chunk).to_pylist() for chunk in (values.combine_chunks(),)] == [
             text_of(cql_type, pa.concat_arrays(before.chunks)).to_pylist()
         ]
 
 
 def test_an_empty_text_beside_a_null_with_bytes_beneath_is_quoted() -> None:
-    """As a transform may give them: what is beneath a null is nobody's business."""
+    """A transform may return nulls with bytes beneath, which must be ignored."""
     buffers = [
         pa.py_buffer(b"\x02"),
         pa.py_buffer(np.array([0, 1, 1], np.int32)),
@@ -181,7 +181,7 @@ def test_an_empty_text_beside_a_null_with_bytes_beneath_is_quoted() -> None:
 
 
 def test_parquet_has_dictionaries_where_values_repeat() -> None:
-    """Of a column whose values all differ a dictionary costs time and makes the file larger."""
+    """If all values differ, a dictionary takes time and makes the file larger."""
     columns = {
         "key": (CqlType("uuid"), [uuid.uuid4().bytes for _ in range(3000)]),
         "number": (CqlType("bigint"), list(range(3000))),
@@ -209,10 +209,10 @@ def test_parquet_has_dictionaries_where_values_repeat() -> None:
 
 @pytest.mark.parametrize("name", ["int", "bigint", "timestamp", "date", "time"])
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_parquet_has_differences_of_whole_numbers_that_hardly_repeat(
+def test_parquet_has_delta_encoding_for_whole_numbers_that_rarely_repeat(
     name: str, compression: str
 ) -> None:
-    """Over the whole range, where a difference is larger than the type, and with nulls between."""
+    """Across the whole range, where a delta exceeds the type, and with nulls in between."""
     arrow = CqlType(name).arrow()
     draw = np.random.default_rng(7)
     width = arrow.bit_width

@@ -1,4 +1,4 @@
-"""Batches that are encoded by column are, byte for byte, what the driver would have sent."""
+"""Batches encoded by column equal those of the driver byte for byte."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_batch_is_what_the_driver_sends(
     assert ours == theirs
 
 
-def test_other_messages_go_the_drivers_way() -> None:
+def test_other_messages_are_encoded_by_the_driver() -> None:
     message = BatchMessage(BatchType.LOGGED, [(False, "SELECT 1", [])], ConsistencyLevel.ONE)
     assert EncodedBatchHandler.encode_message(
         message, 7, 5, None, False

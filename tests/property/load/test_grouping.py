@@ -1,4 +1,4 @@
-"""Any rows: groups tile them, have one replica set each, and stay below the server's bounds."""
+"""Groups tile any rows, have one replica set each, and stay below the server's bounds."""
 
 from itertools import pairwise
 from typing import Any
@@ -47,16 +47,16 @@ def test_groups_tile_the_rows_within_the_servers_bounds(rows: Rows) -> None:
     assert cuts == sorted(set(cuts))
     for first, last in pairwise(cuts):
         part = slice(first, last)
-        # One replica set takes all of it
+        # Each group has one replica set
         assert len(set(sets[part].tolist())) == 1
-        # The server warns of neither its partitions nor its size
+        # The server warns about neither its partitions nor its size
         assert len(set(tokens[part].tolist())) <= BATCH_PARTITIONS_MAX
         assert sizes[part].sum() <= BATCH_BYTES_MAX or last - first == 1
         assert last - first <= BATCH_ROWS_MAX
 
 
 @given(st.one_of(ROWS, WIDE))
-def test_groups_are_no_smaller_than_the_bounds_make_them(rows: Rows) -> None:
+def test_groups_are_as_large_as_the_bounds_allow(rows: Rows) -> None:
     sets, tokens, sizes = ordered(rows)
     for first, following in pairwise(group_rows(sets, tokens, sizes).tolist()):
         if following == len(rows) or sets[first] != sets[following]:
@@ -71,7 +71,7 @@ def test_groups_are_no_smaller_than_the_bounds_make_them(rows: Rows) -> None:
 
 @given(st.one_of(ROWS, WIDE))
 def test_rows_in_the_order_of_their_file_stay_within_the_bounds_too(rows: Rows) -> None:
-    # Given rows of which only those of one replica set stand together
+    # Given rows that are ordered by replica set only
     rows = sorted(rows, key=lambda row: row[0])
     sets, tokens, sizes = (np.array([row[i] for row in rows], np.int64) for i in range(3))
     for first, last in pairwise(group_rows(sets.astype(np.int32), tokens, sizes).tolist()):
@@ -81,7 +81,7 @@ def test_rows_in_the_order_of_their_file_stay_within_the_bounds_too(rows: Rows) 
 
 
 @given(ROWS)
-def test_rows_of_one_partition_stand_together(rows: Rows) -> None:
+def test_rows_of_one_partition_are_adjacent(rows: Rows) -> None:
     sets, tokens, _ = ordered(rows)
     places = list(zip(sets.tolist(), tokens.tolist(), strict=True))
     assert places == sorted(places)
@@ -94,8 +94,8 @@ def test_interleaved_batches_are_the_same_batches(rows: Rows) -> None:
     if not len(sets):
         return
     order, cuts_then = interleave(cuts, sets)
-    # Each holds the rows that it held
+    # Each batch has the same rows
     found = [order[first:last].tolist() for first, last in pairwise(cuts_then.tolist())]
     assert sorted(found) == [list(range(*batch)) for batch in pairwise(cuts.tolist())]
-    # And those of a replica set stand where they stood
+    # And each replica set keeps its place
     assert sets[order].tolist() == sets.tolist()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.query.tables import ORDERS, batch_of
 
-#: Ours -> DuckDB's type. Decimals have three digits after the point at most.
+#: Our type -> DuckDB's type. Decimals have at most three digits after the point.
 COLUMNS = {
     "id": "BIGINT",
     "total": "BIGINT",
@@ -32,7 +32,7 @@ moments = st.integers(-(10**12), 10**12) | st.integers(-2, 2)
 
 
 def price_text(value: Decimal) -> str:
-    """As Cassandra's text of it: some zeros at the end are part of the value."""
+    """The text as in Cassandra, where trailing zeros are part of the value."""
     return str(value)
 
 

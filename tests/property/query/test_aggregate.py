@@ -1,4 +1,4 @@
-"""Aggregates against DuckDB and Python, however rows are split and parts are merged."""
+"""Aggregates against DuckDB and Python, for any split of rows and any order of merging."""
 
 import math
 import statistics
@@ -42,7 +42,7 @@ NEAR = ["avg(total)", "avg(small)", "stddev(small)", "stddev_pop(small)", "var_p
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value as both sides have it."""
+    """A value in the form in which both sides are compared."""
     if value is None:
         return None
     if name == "weight" or name in ("min(weight)", "max(weight)"):
@@ -84,7 +84,9 @@ def test_exact_aggregates_are_those_of_duckdb(
 
 @settings(max_examples=60)
 @given(oracle.rows, st.sampled_from(NEAR))
-def test_near_aggregates_are_those_of_duckdb(table: list[tuple[Any, ...]], expression: str) -> None:
+def test_approximate_aggregates_are_those_of_duckdb(
+    table: list[tuple[Any, ...]], expression: str
+) -> None:
     sql = f"SELECT id, {expression} AS x FROM shop.orders GROUP BY id ORDER BY id"
     batch = oracle.our_batch(table)
     ours = answer(sql, batch.slice(0, 5), batch.slice(5, 5), batch.slice(10))
@@ -135,7 +137,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e290, max_
 
 
 @given(st.lists(finite | st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(1, 10))
-def test_sums_of_floats_are_as_near_as_stated(values: list[float], size: int) -> None:
+def test_sums_of_floats_have_the_stated_error(values: list[float], size: int) -> None:
     batch = batch_of(ORDERS, weight=values)
     pieces = [batch.slice(start, size) for start in range(0, len(values), size)]
     (row,) = answer("select sum(weight) s from shop.orders", *pieces)
@@ -144,7 +146,9 @@ def test_sums_of_floats_are_as_near_as_stated(values: list[float], size: int) ->
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40), st.integers(1, 10))
-def test_sums_of_floats_of_one_size_are_the_nearest(values: list[float], size: int) -> None:
+def test_sums_of_floats_of_one_magnitude_are_correctly_rounded(
+    values: list[float], size: int
+) -> None:
     batch = batch_of(ORDERS, weight=values)
     pieces = [batch.slice(start, size) for start in range(0, len(values), size)]
     (row,) = answer("select sum(weight) s from shop.orders", *pieces)
@@ -156,7 +160,7 @@ def test_sums_of_floats_of_one_size_are_the_nearest(values: list[float], size: i
     st.sampled_from([0.0, 1e3, 1e6]),
     st.integers(1, 10),
 )
-def test_spreads_are_as_near_as_stated(differences: list[float], centre: float, size: int) -> None:
+def test_spreads_have_the_stated_error(differences: list[float], centre: float, size: int) -> None:
     values = [centre + difference for difference in differences]
     batch = batch_of(ORDERS, weight=values)
     pieces = [batch.slice(start, size) for start in range(0, len(values), size)]
@@ -194,7 +198,7 @@ def test_sums_of_varints_are_exact(values: list[int]) -> None:
 
 @settings(max_examples=30)
 @given(st.integers(1, 2000), st.integers(0, 2**32))
-def test_what_is_packed_is_small_and_whole(groups: int, seed: int) -> None:
+def test_packed_partials_are_small_and_complete(groups: int, seed: int) -> None:
     values = [(seed + n * 7919) % 10**9 for n in range(groups * 3)]
     batch = batch_of(
         ORDERS, region=[f"region-{n % groups}" for n in range(groups * 3)], total=values

@@ -1,4 +1,4 @@
-"""Three-valued logic and comparisons are those of DuckDB."""
+"""Three-valued logic and comparisons agree with DuckDB."""
 
 from decimal import Decimal
 from typing import Any
@@ -82,11 +82,11 @@ conditions = st.recursive(
         ["", ";", " ALLOW FILTERING", " allow filtering ;", " -- why */ not", " /* x */"]
     ),
 )
-def test_a_condition_is_spelt_as_it_was_read(condition: str, end: str) -> None:
+def test_a_condition_is_spelled_as_it_was_read(condition: str, end: str) -> None:
     tree = parse_condition(condition + end)
     assert tree is not None
     assert parse_condition(spelt(tree)) == tree
-    # And something may follow it.
+    # Other text may follow it.
     assert (
         parse_statement(f"SELECT 1 FROM t WHERE {spelt(tree)} LIMIT 1").args["where"].this == tree
     )
@@ -117,7 +117,7 @@ def test_the_rows_are_those_of_duckdb(table: list[tuple[Any, ...]], found: list[
     ),
     OPERATIONS,
 )
-def test_exact_numbers_compare_by_worth(values: list[Decimal], operation: str) -> None:
+def test_exact_numbers_compare_by_value(values: list[Decimal], operation: str) -> None:
     wanted = values[0]
     compare = OPERATORS[operation.replace("<>", "!=")]
     assert kept(f"price {operation} '{wanted}'", price=[str(v) for v in values]) == [

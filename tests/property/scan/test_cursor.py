@@ -1,4 +1,4 @@
-"""Cursors are text and back; the token of a paging state; page sizes."""
+"""Cursors survive packing; tokens of paging states; adaptive page sizes."""
 
 import pyarrow as pa
 import pytest
@@ -22,7 +22,7 @@ def test_a_cursor_unpacks_to_what_was_packed(given_rests: list[Rest]) -> None:
 
 
 @pytest.mark.parametrize("packed", ["1:2@", "1:2@*", "1:2@AA=", "@AAAA", "1:2@AAAA;", "x"])
-def test_what_is_no_cursor(packed: str) -> None:
+def test_an_invalid_cursor_is_refused(packed: str) -> None:
     if packed == "1:2@":
         assert unpack_cursor(packed) == [Rest(TokenRange(1, 2), b"")]
         return
@@ -44,12 +44,12 @@ def test_the_token_of_a_paging_state(key: bytes, rest: bytes) -> None:
 
 
 @given(st.binary(max_size=30))
-def test_no_state_is_too_strange(state: bytes) -> None:
+def test_any_bytes_as_a_state_are_handled(state: bytes) -> None:
     token = token_reached(state)
     assert token is None or MIN_TOKEN < token <= MAX_TOKEN
 
 
-def test_a_state_that_is_cut_off_has_no_token() -> None:
+def test_a_truncated_state_has_no_token() -> None:
     state = state_of(b"x" * 300, b"")
     assert all(token_reached(state[:length]) is None for length in range(len(state)))
 
@@ -75,7 +75,7 @@ def test_page_size_shrinks_at_once_and_grows_by_steps() -> None:
     assert size.rows == 100
 
 
-def test_a_brake_is_let_go_more_slowly_each_time_it_was_too_soon() -> None:
+def test_a_brake_is_released_more_slowly_after_each_early_release() -> None:
     brake = Brake()
     assert brake.least(1000) == 1000
     pages = []
@@ -89,7 +89,7 @@ def test_a_brake_is_let_go_more_slowly_each_time_it_was_too_soon() -> None:
     assert pages == [PATIENCE, 16, 64, 256, PATIENCE_MAX, PATIENCE_MAX, PATIENCE_MAX]
 
 
-def test_one_hold_up_is_one_however_many_time_outs_it_has() -> None:
+def test_several_time_outs_at_once_count_as_one() -> None:
     brake = Brake()
     for rows in (500, 250, 125):
         brake.too_much(brake.least(1000))
@@ -100,7 +100,7 @@ def test_one_hold_up_is_one_however_many_time_outs_it_has() -> None:
     assert not brake.rows
 
 
-def test_a_length_that_was_good_is_tried_once_more() -> None:
+def test_a_page_size_that_worked_is_retried_once() -> None:
     brake = Brake()
     for _ in range(PATIENCE):
         brake.good(1000)
@@ -111,7 +111,7 @@ def test_a_length_that_was_good_is_tried_once_more() -> None:
 
 
 @given(st.integers(1, 10**6))
-def test_a_brake_stops_at_some_rows(rows: int) -> None:
+def test_a_brake_keeps_a_minimum_of_rows(rows: int) -> None:
     brake = Brake()
     for _ in range(30):
         brake.too_much(brake.least(rows))

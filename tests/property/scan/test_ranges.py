@@ -1,4 +1,4 @@
-"""Units cover the ring once, in order, whatever the ring and the estimates are."""
+"""Units cover the ring once, in order, for any ring and any estimates."""
 
 from itertools import pairwise
 
@@ -46,7 +46,7 @@ bounds = st.one_of(
 
 
 def own_estimates(ring: list[RingToken], sizes: list[int]) -> list[SizeEstimate]:
-    """What each node of a ring would say of its ranges."""
+    """The size estimates of each node of a ring for its ranges."""
     before = [ring[-1], *ring[:-1]]
     return [
         SizeEstimate(lo.token, hi.token, size, 100)
@@ -82,7 +82,7 @@ def test_units_cover_the_ring_once_in_order(
     total_per_unit: int,
     whole: TokenRange,
 ) -> None:
-    # Not more units than a test can look at.
+    # Bound the number of units that the test checks.
     total = sum(size.bytes for size in sizes)
     bytes_per_unit = max(total_per_unit, total // 100, 1)
     units = plan_ranges(
@@ -114,7 +114,7 @@ def test_without_estimates_the_ring_is_cut_evenly(ring: list[RingToken], units_m
 
 
 def test_estimates_make_the_work_even() -> None:
-    """All of the data is in a hundredth of the ring: most units are there."""
+    """If all data is in a hundredth of the ring, most units are there."""
     ring = [RingToken(0, "a", ("a",)), RingToken(2**57, "b", ("b",)), RingToken(2**60, "a", ("a",))]
     sizes = own_estimates(ring, [0, 10**6, 0])
     units = plan_ranges(ring, sizes, units_min=2, bytes_per_unit=10**6)
@@ -125,8 +125,8 @@ def test_estimates_make_the_work_even() -> None:
     assert max(unit.bytes for unit in units) < 1.5e6
 
 
-def test_what_has_no_estimate_is_taken_for_the_mean() -> None:
-    """One of two nodes says nothing."""
+def test_a_range_without_an_estimate_counts_as_the_mean() -> None:
+    """One of two nodes has no estimates."""
     ring = [RingToken(-1, "a", ("a",)), RingToken(MAX_TOKEN, "b", ("b",))]
     sizes = [SizeEstimate(-1, MAX_TOKEN, 10**6, 100)]
     units = plan_ranges(ring, sizes, units_min=1, bytes_per_unit=10**7)
@@ -142,7 +142,7 @@ def test_a_cut_moves_to_the_end_of_a_range_of_the_ring() -> None:
 
 
 def test_vnodes_are_merged_to_units() -> None:
-    """1536 ranges in which six nodes take turns, two copies each."""
+    """1536 ranges of six nodes in turn, with two replicas each."""
     ring = []
     for number in range(1536):
         token = MIN_TOKEN + (number + 1) * (2**64 // 1537)
@@ -154,7 +154,7 @@ def test_vnodes_are_merged_to_units() -> None:
 
 
 def test_one_node_one_token() -> None:
-    """The range of a ring's only token is the whole ring, in one piece for one unit."""
+    """The range of a ring's only token is the whole ring: one range for one unit."""
     ring = [RingToken(42, "a", ("a",))]
     sizes = [SizeEstimate(42, 42, 1000, 1000)]
     assert plan_ranges(ring, sizes, units_min=1, bytes_per_unit=10**6) == [
@@ -211,7 +211,7 @@ def test_ranges_are_spread_by_halves(ends: list[int], count: int) -> None:
     assert sum(one.hi - one.lo for one in spread) == covered
     assert all(before.hi <= after.lo for before, after in pairwise(spread))
     assert all(any(of.lo <= one.lo < one.hi <= of.hi for of in ranges) for one in spread)
-    # What is cut was the longest: no range is longer than both halves of another.
+    # The longest range is cut first: no range is longer than two halves of another.
     longest = max((one.hi - one.lo for one in spread), default=0)
     assert all(longest <= 2 * (one.hi - one.lo) + 1 for one in spread if one not in ranges)
 
@@ -222,13 +222,13 @@ def test_a_spec_unpacks_to_what_was_packed(ring: list[RingToken]) -> None:
         assert unpack_ranges(pack_ranges(unit.ranges)) == list(unit.ranges)
 
 
-def test_a_spec_of_nothing() -> None:
+def test_an_empty_spec() -> None:
     assert unpack_ranges(pack_ranges([])) == []
 
 
 @pytest.mark.parametrize(
     "packed", ["1", "1:", "2:1", "1:1", "a:b", "1:2;", f"0:{2**63}", f"{-(2**63) - 1}:0"]
 )
-def test_what_is_no_spec(packed: str) -> None:
+def test_an_invalid_spec_is_refused(packed: str) -> None:
     with pytest.raises(ValueError):
         unpack_ranges(packed)

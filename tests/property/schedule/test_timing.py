@@ -1,4 +1,4 @@
-"""Due times against an oracle that knows no arithmetic: it walks the minutes of a few days."""
+"""Due times against an oracle without arithmetic: it walks through the minutes of some days."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -11,7 +11,7 @@ from ringhaul.schedule.timing import Timing
 from ringhaul.schedule.windows import Window
 
 MINUTE_MS = 60_000
-#: Each with a jump of its clocks in the days that are walked, but for the last.
+#: Each has a clock change in the walked days, except the last.
 STARTS = {
     "Europe/Berlin": ("2026-03-28", "2026-10-24"),
     "America/Havana": ("2024-03-09", "2024-11-02"),  # at midnight
@@ -40,7 +40,7 @@ def walked(cron: Cron, zone: ZoneInfo, start_ms: int, end_ms: int) -> list[int]:
     before = wall_at(start_ms - 300 * MINUTE_MS, zone)
     for ms in range(start_ms - 299 * MINUTE_MS, end_ms + 1, MINUTE_MS):
         now = wall_at(ms, zone)
-        # What the clock shows now, and what it jumped over to get here
+        # The time that the clock shows now, and the times that it skipped
         shown, at = {now}, before + timedelta(minutes=1)
         while at < now:
             shown.add(at)
@@ -61,7 +61,7 @@ def wall_at(ms: int, zone: ZoneInfo) -> datetime:
 
 @settings(max_examples=60, deadline=None)
 @given(place=places, text=crons)
-def test_cron_in_any_zone_is_what_its_clock_shows(place: tuple[str, str], text: str) -> None:
+def test_cron_in_any_zone_follows_its_clock(place: tuple[str, str], text: str) -> None:
     zone = ZoneInfo(place[0])
     start_ms = int(datetime.fromisoformat(place[1]).replace(tzinfo=UTC).timestamp()) * 1000
     end_ms = start_ms + 2 * 24 * 60 * MINUTE_MS
@@ -74,7 +74,7 @@ def test_cron_in_any_zone_is_what_its_clock_shows(place: tuple[str, str], text: 
         found.append(due)
         at = due
     assert found == expected
-    # and the last due time of any stretch is the last of those
+    # and the last due time of any interval is the last of those
     for cut in range(0, 48, 7):
         until = start_ms + cut * 60 * MINUTE_MS
         before = [due for due in expected if due <= until]
@@ -101,7 +101,8 @@ def test_cron_within_a_window_is_due_when_a_run_may_start(
 
     found = dues(within)
     assert all(within.in_window(due) for due in found)
-    # None is left out but for the window, by the clock (if not put to a jump) or by the moment
+    # Only times outside of the window are left out: by the clock, unless moved by a clock change,
+    # or by the moment
     for due in set(dues(without)) - set(found):
         shown = wall_at(due, zone).time()
         put = shown.hour not in cron.hours or shown.minute not in cron.minutes
@@ -130,10 +131,10 @@ def test_intervals_within_a_window(
     assert due is not None and due > at
     assert due % (every_s * 1000) == 0
     assert timing.in_window(due)
-    # It is the first: none of the multiples before it is in the window
+    # It is the first: no earlier multiple is in the window
     step = every_s * 1000
     between = range((at // step + 1) * step, due, step)
     assert not any(timing.in_window(ms) for ms in between[-200:])
-    # and the last one, looked for from behind, is the same
+    # and the last one, searched backwards, is the same
     assert timing.due_last(at, due) == due
     assert timing.due_last(at, due - 1) is None

@@ -1,4 +1,4 @@
-"""A value and what the server makes of it: the same, in whatever order a file has its parts."""
+"""A value equals what the server stores of it, in any order of its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.property.cql.nested_types import driver_bytes, types, values
 
 
 def turned(kind: CqlType, value: Any) -> Any:
-    """The value with its sets and maps the other way round, which is the same to the server."""
+    """The value with its sets and maps in reverse order, which are the same to the server."""
     if value is None or not kind.of:
         return value
     match kind.name:
@@ -42,14 +42,14 @@ def is_other(kind: CqlType, left: bytes, right: bytes) -> bool:
 
 
 @given(st.data())
-def test_the_order_of_a_set_and_of_a_map_means_nothing(data: st.DataObject) -> None:
+def test_the_order_of_sets_and_maps_does_not_matter(data: st.DataObject) -> None:
     kind = data.draw(types)
     value = data.draw(values(kind))
     assert not is_other(kind, driver_bytes(kind, value), driver_bytes(kind, turned(kind, value)))
 
 
 def meant(kind: CqlType, value: Any) -> Any:
-    """The value as Python has it: the same of values that are the same to the server."""
+    """The value in a Python form that is equal for values that are equal to the server."""
     if value is None or kind.name == "vector" or not kind.of:
         return value if value is None else driver_bytes(kind, value)
     match kind.name:

@@ -1,4 +1,4 @@
-"""Frames in a buffer: the compiled pass finds what a plain one finds, however the buffer is cut."""
+"""The compiled search for frames finds the same as a plain one, wherever the buffer is cut."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests import protocol
 
 COLUMNS = 3
 
-# Compiling counts as nobody's test.
+# Compile before the tests, so that no test's time includes it.
 warm_up()
 Row = Sequence[bytes | None]
 
@@ -40,7 +40,7 @@ rows_of_three = st.lists(st.tuples(cells, cells, cells), max_size=5)
 
 
 class Sent(NamedTuple):
-    """A frame, and what is to be found in it."""
+    """A frame and its expected content."""
 
     data: bytes
     kind: int
@@ -80,7 +80,7 @@ frames = st.one_of(
     st.builds(lambda s, w: Sent(protocol.void(s, warnings=w), VOID, s), streams, warnings),
     st.builds(lambda s: Sent(protocol.void(s, tracing=b"t" * 16), OTHER, s), streams),
     st.builds(lambda s, m: Sent(protocol.error(s, 0x1001, m), OTHER, s), streams, st.text()),
-    # An answer with another number of columns than is known
+    # An answer with another number of columns than expected
     st.builds(
         lambda s: Sent(protocol.reply(8, rows_body([(b"",)], 1), s), OTHER, s),
         streams,
@@ -135,7 +135,9 @@ def test_rows_of_many_answers_become_one_page(sent: list[Sent]) -> None:
 
 
 @given(st.lists(frames, min_size=1, max_size=4), st.data())
-def test_bytes_that_are_not_true_lead_nowhere(sent: list[Sent], data: st.DataObject) -> None:
+def test_wrong_bytes_lead_to_no_read_outside_the_buffer(
+    sent: list[Sent], data: st.DataObject
+) -> None:
     whole = bytearray(b"".join(frame.data for frame in sent))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(whole) - 1))
@@ -155,7 +157,7 @@ def test_bytes_that_are_not_true_lead_nowhere(sent: list[Sent], data: st.DataObj
         body = page([piece_of(bytes(whole), found)], COLUMNS)
     except FrameError:
         return
-    # What is left is a page: its cells end where it ends.
+    # The rest is a valid page: its cells end where it ends.
     at, (count,) = 16, struct.unpack_from(">i", body, 12)
     for _ in range(count * COLUMNS):
         (length,) = struct.unpack_from(">i", body, at)
@@ -172,7 +174,7 @@ def test_bytes_that_are_not_true_lead_nowhere(sent: list[Sent], data: st.DataObj
         (struct.pack(">BBhBi", 0x84, 0, 5, 8, 256 * 2**20 + 1), "length 268435457"),
     ],
 )
-def test_what_is_no_frame_is_found_out(data: bytes, words: str) -> None:
+def test_an_invalid_frame_is_detected(data: bytes, words: str) -> None:
     for before in (b"", protocol.void(1) * 20):
         with pytest.raises(FrameError, match=words):
             scan(before + data, COLUMNS)
@@ -205,7 +207,7 @@ def test_rows_find_their_keys(distinct: list[bytes], data: st.DataObject) -> Non
     assert set(np.flatnonzero(lists.found).tolist()) == set(expected)
 
 
-def test_a_row_of_a_key_that_nobody_asked_for_is_an_error() -> None:
+def test_a_row_of_a_key_that_was_not_requested_is_an_error() -> None:
     lists = KeyLists(
         np.array([0, 1, 2], np.int32), np.frombuffer(b"ab", np.uint8), np.zeros(2, np.bool_)
     )

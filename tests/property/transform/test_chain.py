@@ -1,4 +1,4 @@
-"""Whatever a function raises on, leaves out or multiplies, every record is accounted for."""
+"""Every record is accounted for, whether a function raises, drops or multiplies it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from ringhaul.transform import RECORD
 from ringhaul.transform.chain import FIRST_RECORDS, Chain, Transform
 
-#: Rows that a record becomes; None: the function raises.
+#: Number of rows of a record; None: the function raises.
 FATES = st.none() | st.integers(0, 4)
 
 
 def function_of(column: str) -> Any:
-    """Gives each row as often as its column says, in an order that mixes the records."""
+    """Return each row as often as its column says, in an order that mixes the records."""
 
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
         fates = batch.column(column).to_pylist()
@@ -34,7 +34,7 @@ def test_rows_and_errors_are_those_of_each_record_by_itself(
     fates: list[tuple[int | None, int | None]], drops_numbers: bool
 ) -> None:
     def last(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # As many rows as came in: by place, or by number.
+        # As many rows as in the input: by position, or by record number.
         return batch.drop_columns([RECORD]) if drops_numbers else batch
 
     functions = [function_of("first"), function_of("second"), last]
@@ -55,7 +55,7 @@ def test_rows_and_errors_are_those_of_each_record_by_itself(
         end = applied.end
         errors |= applied.errors
         for piece in applied.pieces:
-            # A row is of the record that its values are of.
+            # A row belongs to the record of its values.
             assert piece.columns["n"].to_pylist() == piece.rows.tolist()
             rows += piece.rows.tolist()
 

@@ -1,4 +1,4 @@
-"""A command's cost is its own, and its failure is told with its words."""
+"""Cost of a command with its children, and the report of one that fails."""
 
 import os
 import sys
@@ -22,8 +22,8 @@ def test_cost_is_that_of_the_command_and_its_children() -> None:
     assert 10**8 < done.rss_bytes_max < 2 * 10**8
 
 
-def test_cpu_of_what_the_command_killed_and_did_not_wait_for_counts() -> None:
-    # The child tells that it has worked; its parent kills it and ends.
+def test_cpu_of_a_killed_child_counts_without_a_wait() -> None:
+    # The child signals that it has worked; its parent kills it and ends.
     child = "'sum(range(10**7)); print(1, flush=True); import time; time.sleep(60)'"
     begin = f"import subprocess, sys, os; p = subprocess.Popen([sys.executable, '-c', {child}], "
     end = "stdout=subprocess.PIPE); p.stdout.readline(); p.kill(); os._exit(0)"
@@ -37,7 +37,7 @@ def test_memory_of_the_bench_itself_is_not_counted() -> None:
     assert run_command(python("pass"), os.environ).rss_bytes_max < len(ballast) / 2
 
 
-def test_a_command_that_fails_is_told_with_what_it_said() -> None:
+def test_a_failing_command_is_reported_with_its_output() -> None:
     failing = python("import sys; print('half of it'); sys.exit('no such table')")
 
     with pytest.raises(RuntimeError, match=r"(?s)ended 1:.*half of it.*no such table"):

@@ -1,4 +1,4 @@
-"""Files that were unloaded are compared with the file that was loaded: every row, every value."""
+"""Unloaded files are compared with the loaded file: every row, every value."""
 
 from pathlib import Path
 

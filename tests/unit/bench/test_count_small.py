@@ -1,4 +1,4 @@
-"""A peer whose one request is too long for the server is left out; any other failure is not."""
+"""A peer is left out if its single request times out; any other failure counts."""
 
 import pytest
 
@@ -21,7 +21,9 @@ def test_a_peer_that_answers_takes_part() -> None:
     assert [one.name for one in _if_it_answers(system(None))] == ["cqlsh"]
 
 
-def test_a_peer_that_times_out_is_left_out_aloud(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peer_that_times_out_is_left_out_with_a_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert _if_it_answers(system("ended 2: ReadTimeout: Error from server")) == []
     assert "left out: cqlsh" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The files of the benches are what their descriptions say."""
+"""The benches' data files match their descriptions."""
 
 import csv
 import itertools
@@ -26,7 +26,7 @@ def test_a_file_has_its_header_and_rows_and_is_the_same_everywhere(
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_rows_of_1_kb_have_keys_of_their_own() -> None:
+def test_rows_of_1_kb_have_distinct_keys() -> None:
     lines = list(KB1.lines(500, random.Random(1)))
 
     assert 900 <= sum(map(len, lines)) / len(lines) <= 1100

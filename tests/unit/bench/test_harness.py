@@ -1,4 +1,4 @@
-"""What the benches make of their runs: medians, ratios, the table and the picture."""
+"""Results of the benches: medians, ratios, the table and the chart."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_medians_are_over_the_rounds_of_one_system() -> None:
     assert mine.path_us_per_row == pytest.approx(2.0)
 
 
-def test_only_ours_tell_the_cpu_of_the_worker_path() -> None:
+def test_only_our_systems_report_the_cpu_of_the_worker_path() -> None:
     copy = medians(SYSTEMS, RUNS)[2]
 
     with pytest.raises(ValueError, match="copy 1 does not tell"):
@@ -87,7 +87,7 @@ def test_ratios_are_to_the_limit_and_to_the_best_of_a_family() -> None:
     assert times_best(lines, mine, DRIVER) == pytest.approx(8.0)
 
 
-def test_of_two_limits_the_better_counts() -> None:
+def test_the_better_of_two_limits_counts() -> None:
     lines = medians(SYSTEMS, RUNS)
     slower = replace(lines[0], name="slower limit", rows_s=lines[0].rows_s / 2)
 

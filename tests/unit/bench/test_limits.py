@@ -1,4 +1,4 @@
-"""The programs that tell the server's limits ask for all rows, and count what comes."""
+"""The programs that measure the server's limits request all rows and count the answers."""
 
 import itertools
 import struct
@@ -39,7 +39,7 @@ def test_slices_cover_the_ring_once(count: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=20), st.data())
-def test_answers_are_counted_however_they_are_cut(
+def test_answers_are_counted_wherever_the_buffer_is_cut(
     results: list[tuple[int, bool]], data: st.DataObject
 ) -> None:
     sent = b"".join(answer(rows, metadata=metadata) for rows, metadata in results)
@@ -70,7 +70,7 @@ def test_void_results_are_counted_when_they_are_whole() -> None:
     assert voids(void[:12]) == (0, 0)
 
 
-def test_a_page_is_asked_for_by_range_and_state() -> None:
+def test_a_page_is_requested_by_range_and_paging_state() -> None:
     first = page_request(QUERY_ID, (-5, 9), None)
     next_one = page_request(QUERY_ID, (-5, 9), b"state")
 
@@ -83,7 +83,7 @@ def test_a_page_is_asked_for_by_range_and_state() -> None:
     assert (first[29], next_one[29]) == (0x01 | 0x02 | 0x04, 0x01 | 0x02 | 0x04 | 0x08)
 
 
-def test_keys_are_asked_for_one_by_one_or_in_lists() -> None:
+def test_keys_are_requested_one_by_one_or_in_lists() -> None:
     keys = [b"a", b"bc", b""]
 
     assert values_of(keys, 1) == keys
@@ -104,7 +104,7 @@ def test_frames_of_keys_hold_statement_and_value() -> None:
 
 
 def test_rows_are_replayed_one_by_one_or_in_batches() -> None:
-    # Given five rows of two values, which came in two blocks
+    # Given five rows of two values, in two blocks
     rows = [struct.pack(">i1si1s", 1, b"k", 1, bytes([i])) for i in range(5)]
     bound = Bound(QUERY_ID, 2, [pa.array(rows[:3], pa.binary()), pa.array(rows[3:], pa.binary())])
 

@@ -1,4 +1,4 @@
-"""Results of the benches' query are compared exactly, but for averages of floats."""
+"""The benches' query results are compared exactly, except averages of floats."""
 
 from pathlib import Path
 

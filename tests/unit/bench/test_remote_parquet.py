@@ -11,7 +11,7 @@ from ringhaul.storage.access import Access, access, set_access
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting; what may be read is as before afterwards."""
+    """Skip the simulated delay of each request."""
     monkeypatch.setattr(remote_parquet, "DELAY_S", 0.0)
 
 

@@ -1,24 +1,24 @@
-"""The benches understand what the peers print at their ends."""
+"""The benches parse the summaries that the peers print."""
 
 import pytest
 
 from bench.tools import BULK_LOADED, COPIED, counted, summary_of
 
 
-def test_copy_tells_rows_and_time() -> None:
+def test_rows_and_time_are_read_from_copy() -> None:
     said = (
         "Processed: 1000000 rows; Rate:   19093 rows/s; Avg. rate:   36271 rows/s\n"
         "1000000 rows imported from 1 files in 0 day, 0 hour, 1 minute, and 27.583 seconds "
         "(0 skipped).\n"
     )
 
-    told = COPIED.search(said)
+    match = COPIED.search(said)
 
-    assert told is not None
-    assert told.groups() == ("1000000", "1", "27.583")
+    assert match is not None
+    assert match.groups() == ("1000000", "1", "27.583")
 
 
-def test_copy_to_tells_rows_and_time_below_a_second_in_other_words() -> None:
+def test_rows_and_time_are_read_from_copy_to_below_a_second() -> None:
     whole = COPIED.search(
         "5000000 rows exported to 1 files in 0 day, 0 hour, 1 minute, and 2.001 seconds."
     )
@@ -36,11 +36,11 @@ def test_copy_to_tells_rows_and_time_below_a_second_in_other_words() -> None:
     ],
     ids=["cqlsh", "ringhaul"],
 )
-def test_counts_are_found_in_what_each_tool_prints(said: str) -> None:
+def test_counts_are_read_from_each_tools_output(said: str) -> None:
     assert counted(said) == 1_000_000
 
 
-def test_the_summary_is_found_among_other_output() -> None:
+def test_the_summary_is_found_between_other_output() -> None:
     said = (
         'count\n5\n{"message_type": "status", "rows": 1}\n{"message_type": "summary", "rows": 5}\n'
     )
@@ -48,7 +48,7 @@ def test_the_summary_is_found_among_other_output() -> None:
     assert summary_of(said) == {"message_type": "summary", "rows": 5}
 
 
-def test_bulk_loader_tells_its_totals_last() -> None:
+def test_totals_are_read_from_the_bulk_loaders_last_lines() -> None:
     head = " total | failed | rows/s | p50ms |  p99ms | p999ms | batches"
     said = "\n".join(
         [

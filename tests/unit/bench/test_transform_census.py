@@ -31,7 +31,7 @@ def test_both_functions_give_the_same_rows(tmp_path: Path) -> None:
 def test_a_core_makes_more_rows_than_are_claimed(tmp_path: Path) -> None:
     path = data_file(tmp_path, CENSUS, rows=300)
     function = by_column(dictionary_file(tmp_path))
-    client_work(path, function)  # what is done once in a process is not what is measured
+    client_work(path, function)  # warm up: the first call's one-time work is not measured
     work = min((client_work(path, function) for _ in range(3)), key=lambda work: work.cpu_s)
     assert work.rows == 300 * len(FIELDS)
     assert work.rows / work.cpu_s > ROWS_S_MIN

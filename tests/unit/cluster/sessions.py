@@ -1,4 +1,4 @@
-"""Sessions that know a keyspace `shop` and no server."""
+"""Driver sessions without a server, whose metadata has a keyspace `shop`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.policies import HostDistance
 
 
 def strategy(name: str, **options: str) -> object:
-    """As the driver has it from the schema's text."""
+    """A replication strategy as the driver parses it from the schema."""
     return ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
 
 
@@ -25,7 +25,7 @@ def by_dc(**factors: str) -> object:
 
 
 def session(level: str, found: object, *dcs: str) -> Session:
-    """Of a cluster with a node in each of `dcs`, the first of which is the local one."""
+    """A session on a cluster with a node in each of `dcs`; the first is the local one."""
     hosts = [SimpleNamespace(datacenter=dc) for dc in dcs]
 
     def distance(host: Any) -> int:

@@ -1,4 +1,4 @@
-"""Levels that a keyspace can never give are told from those that it can."""
+"""Consistency levels that a keyspace can never meet are refused; others are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = ("ONE", "TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL")
 LOCAL = ("LOCAL_ONE", "LOCAL_QUORUM")
 LEVELS = ("ANY", *WHOLE, *LOCAL)
 READS, WRITES = Use(writes=False), Use(writes=True)
-#: Enough of them for every test that is not about them.
+#: Enough nodes for every test that is not about their number.
 MANY = {"dc1": 9, "dc2": 9, "dc3": 9}
 
 
@@ -30,7 +30,7 @@ def words(level: str, found: object, local_dc: str = "dc1", nodes: Mapping[str, 
     replication = Replication.of("shop", found, nodes)
     assert replication is not None
     few, far = too_few(level, replication), too_far(level, replication, local_dc)
-    assert not (few and far), "one reason is told"
+    assert not (few and far), "only one reason is given"
     return few or far
 
 
@@ -41,7 +41,7 @@ def words(level: str, found: object, local_dc: str = "dc1", nodes: Mapping[str, 
         (simple("2"), "dc1", {"THREE"}),
         (simple("3"), "dc1", set()),
         (simple("0"), "dc1", {*WHOLE, *LOCAL}),
-        # Of three replicas one is transient: the server counts three
+        # One of three replicas is transient: the server counts three
         (simple("3/1"), "dc1", set()),
         (by_dc(dc1="3/2"), "dc1", set()),
         # The replicas of all data centres are counted together
@@ -53,7 +53,9 @@ def words(level: str, found: object, local_dc: str = "dc1", nodes: Mapping[str, 
         (by_dc(), "dc1", {*WHOLE, *LOCAL}),
     ],
 )
-def test_what_replication_can_never_give(found: object, local_dc: str, never: set[str]) -> None:
+def test_levels_that_the_replication_can_never_meet(
+    found: object, local_dc: str, never: set[str]
+) -> None:
     assert {level for level in LEVELS if words(level, found, local_dc)} == never
 
 
@@ -62,7 +64,7 @@ def test_what_replication_can_never_give(found: object, local_dc: str, never: se
     [
         strategy("LocalStrategy"),
         strategy("EverywhereStrategy"),
-        strategy("SimpleStrategy", replication_factor="some"),  # nothing that the driver can read
+        strategy("SimpleStrategy", replication_factor="some"),  # the driver cannot parse it
         None,
     ],
 )
@@ -88,22 +90,22 @@ QUORUMS = {"QUORUM", "EACH_QUORUM", "LOCAL_QUORUM"}
         (by_dc(dc1="3", dc2="1"), {"dc1": 1, "dc2": 9}, {*QUORUMS, "THREE", "ALL"}),
         (by_dc(dc1="3", dc2="3"), {"dc1": 1, "dc2": 3}, {"EACH_QUORUM", "LOCAL_QUORUM", "ALL"}),
         (by_dc(dc1="3", dc2="3"), {"dc1": 3, "dc2": 1}, {"EACH_QUORUM", "ALL"}),
-        # A data centre that is not there, by a slip of the pen or before it is built
+        # A data centre that does not exist, because of a typo or because it is not built yet
         (by_dc(dc1="1", dc9="1"), {"dc1": 3}, {"TWO", "THREE", "QUORUM", "EACH_QUORUM", "ALL"}),
         (by_dc(dc9="1"), {"dc1": 3}, {*WHOLE, *LOCAL}),
-        # Nobody knows
+        # Unknown
         (simple("3"), {}, set()),
         (by_dc(dc1="3"), {}, set()),
     ],
 )
-def test_what_too_few_nodes_can_never_give(
+def test_levels_that_too_few_nodes_can_never_meet(
     found: object, nodes: Mapping[str, int], never: set[str]
 ) -> None:
 
     assert {level for level in LEVELS if words(level, found, nodes=nodes)} == never
 
 
-def test_the_words_tell_of_nodes_and_what_to_do() -> None:
+def test_the_message_names_the_nodes_and_what_to_do() -> None:
     assert words("QUORUM", simple("3"), nodes={"dc1": 1}) == (
         "consistency QUORUM needs 2 nodes, as keyspace shop has replication factor 3 "
         "(SimpleStrategy), and the cluster knows of 1 node that can hold its rows: "
@@ -125,26 +127,26 @@ def test_the_words_tell_of_nodes_and_what_to_do() -> None:
 
 
 def test_conditions_are_decided_by_a_quorum_whatever_the_level() -> None:
-    def told(level: str, found: object, nodes: Mapping[str, int] = MANY) -> str:
+    def message(level: str, found: object, nodes: Mapping[str, int] = MANY) -> str:
         replication = Replication.of("shop", found, nodes)
         assert replication is not None
         assert refused(level, replication, WRITES) == ""
         return refused(level, replication, Use(writes=True, conditional=True))
 
-    assert told("EACH_QUORUM", simple("3")) == (
+    assert message("EACH_QUORUM", simple("3")) == (
         "consistency EACH_QUORUM goes with conditions (IF) only in keyspaces of "
         "NetworkTopologyStrategy, keyspace shop is of SimpleStrategy: choose another "
         "--consistency, such as QUORUM"
     )
-    assert told("EACH_QUORUM", by_dc(dc1="3")) == told("ANY", simple("3")) == ""
-    assert told("ANY", simple("3"), {"dc1": 1}) == (
+    assert message("EACH_QUORUM", by_dc(dc1="3")) == message("ANY", simple("3")) == ""
+    assert message("ANY", simple("3"), {"dc1": 1}) == (
         "a condition (IF) needs 2 nodes, as keyspace shop has replication factor 3 "
         "(SimpleStrategy), and the cluster knows of 1 node that can hold its rows: "
         "add nodes, or lower the replication factor"
     )
 
 
-def test_the_words_say_what_is_needed_what_is_there_and_what_to_do() -> None:
+def test_the_message_says_what_is_needed_what_exists_and_what_to_do() -> None:
     assert words("TWO", simple("1")) == (
         "consistency TWO needs 2 replicas, keyspace shop has 1 (SimpleStrategy); "
         "lower --consistency or raise the replication"
@@ -163,23 +165,23 @@ def test_the_words_say_what_is_needed_what_is_there_and_what_to_do() -> None:
     )
 
 
-def test_any_is_for_writes() -> None:
-    asked = session("ANY", simple("1"), "dc1")
-    check_consistency(asked, "shop", WRITES)
+def test_any_is_for_writes_only() -> None:
+    client = session("ANY", simple("1"), "dc1")
+    check_consistency(client, "shop", WRITES)
     for keyspace in ("shop", None):
         with pytest.raises(UsageError, match="consistency ANY is for writes only"):
-            check_consistency(asked, keyspace, READS)
+            check_consistency(client, keyspace, READS)
         with pytest.raises(UsageError, match="consistency ANY is not for counters"):
-            check_consistency(asked, keyspace, Use(writes=True, counters=True))
+            check_consistency(client, keyspace, Use(writes=True, counters=True))
 
 
 def test_replicas_are_looked_up_in_the_keyspace() -> None:
-    asked = session("TWO", simple("1"), "dc1")
+    client = session("TWO", simple("1"), "dc1")
     for use in (WRITES, READS):
         with pytest.raises(UsageError, match="consistency TWO needs 2 replicas, keyspace shop"):
-            check_consistency(asked, "shop", use)
-        check_consistency(asked, None, use)
-        check_consistency(asked, "gone", use)
+            check_consistency(client, "shop", use)
+        check_consistency(client, None, use)
+        check_consistency(client, "gone", use)
 
 
 def test_nodes_are_counted_by_data_centre() -> None:
@@ -192,10 +194,10 @@ def test_nodes_are_counted_by_data_centre() -> None:
         check_consistency(session("ONE", rows, "dc1", "dc2"), "shop", conditional)
 
 
-def test_only_who_asks_from_a_data_centre_is_far_from_the_rows() -> None:
+def test_only_a_local_level_in_another_data_centre_is_far_from_the_rows() -> None:
     far = session("LOCAL_QUORUM", by_dc(dc1="3"), "dc2", "dc1", "dc1")
     check_consistency(far, "shop", WRITES)
-    # What is too few is told once, and before the workers are known
+    # Too few nodes are reported once, and before the workers are known
     assert far_from_rows(session("TWO", simple("1"), "dc1"), "shop") == ""
     assert "choose --local-dc dc1 or --consistency QUORUM" in far_from_rows(far, "shop")
     assert far_from_rows(far, None) == ""

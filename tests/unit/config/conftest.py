@@ -1,4 +1,4 @@
-"""Each test of settings starts with none: no variables of ours, an own home and folder."""
+"""Each test of settings starts clean: no RINGHAUL variables, an empty home and folder."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder that the test runs in; its home is `home` in there."""
+    """The test's current folder; the home folder is `home` in it."""
     for name in list(os.environ):
         if name.startswith(("RINGHAUL_", "XDG_")):
             monkeypatch.delenv(name)

@@ -1,4 +1,4 @@
-"""Settings that are refused, in words."""
+"""The message with which settings are refused."""
 
 from pathlib import Path
 from typing import Any

@@ -77,7 +77,7 @@ def test_tls_verifies_the_server(clean: Path) -> None:
     }
 
 
-def test_a_missing_tls_file_is_told(clean: Path) -> None:
+def test_a_missing_tls_file_is_reported(clean: Path) -> None:
     with pytest.raises(ConfigError, match=r"broker.tls_ca: no such file: .*/ca\.pem"):
         broker_tls(with_broker(url="rediss://h", tls_ca="ca.pem").broker)
 
@@ -132,7 +132,7 @@ def test_mask(text: str, masked: str) -> None:
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=1))
 def test_no_password_of_a_setting_is_shown(password: str) -> None:
-    """As a value, whatever is in it; in a sentence, if no line ends in it and it has an end."""
+    """A URL as a value, with any password; and a URL within a sentence, on one line."""
     masked = "redis://u:***@h:1/0"
     assert mask_value(f"redis://u:{password}@h:1/0") == masked
     if not re.search(r"\s|://", password):

@@ -1,4 +1,4 @@
-"""The settings that reliability hangs on, read back from a Celery application that has them."""
+"""The settings that reliability depends on, read back from a Celery application."""
 
 from pathlib import Path
 

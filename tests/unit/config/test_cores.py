@@ -1,4 +1,4 @@
-"""Cores that may be used: texts as kernels write them, and folders as they are mounted."""
+"""Usable cores, from cgroup files as kernels write them and mount tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCKER_V1 = """\
 3:cpu,cpuacct:/docker/4f1c
 1:name=systemd:/docker/4f1c
 """
-#: Of a service of systemd where v2 is beside v1, which has the controllers.
+#: A systemd service on a host with v2 beside v1, which has the controllers.
 HYBRID = """\
 4:cpu,cpuacct:/system.slice
 2:cpuset:/
@@ -149,7 +149,7 @@ def test_quotas_are_read_where_they_are_mounted(
 
 
 @pytest.mark.parametrize(("count", "usable"), [(7, 7), (None, 1)])
-def test_where_no_cores_can_be_shut_out_all_are_used(
+def test_all_cores_are_used_where_affinity_is_not_supported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int | None, usable: int
 ) -> None:
     """As on macOS."""

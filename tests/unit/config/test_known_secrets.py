@@ -1,4 +1,4 @@
-"""A secret that was read is in nothing that is shown, whatever it holds, however it is spelled."""
+"""A secret that was read is masked in all output, in each of its spellings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from config.secrets import mask, read_secret
 from config.sections import LoggingSettings
 from config.settings import ConfigError, load_settings
 
-#: Without the asterisk: what is left beside a `***` could be taken for a password that has some.
+#: No asterisk: a password with asterisks could be mistaken for the `***` of a mask.
 ALPHABET = string.printable.replace("*", "") + "é漢\N{SNOWMAN}\U0001f600\x9b\u2028"
 PASSWORDS = st.text(st.sampled_from(ALPHABET + "@:/%# \n\\" * 4), min_size=SECRET_CHARS_MIN).filter(
     lambda password: not password.isspace() and password not in known_secrets._NO_SECRETS
@@ -53,7 +53,7 @@ def spellings(password: str) -> set[str]:
 def test_no_spelling_of_a_password_is_shown(password: str) -> None:
     known_secrets._known.clear()
     remember(password)
-    # A short word is hidden where it stands by itself.
+    # A short word is hidden only as a whole word.
     beside = " " if len(password) <= 8 and password.isascii() and password.isalnum() else "x"
     for spelled in spellings(password):
         for text in (
@@ -69,16 +69,16 @@ def test_no_spelling_of_a_password_is_shown(password: str) -> None:
 @given(PASSWORDS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 def test_no_password_of_a_broker_is_shown(password: str) -> None:
-    """By log lines and tracebacks, from the moment its URL is read, be it of use or not."""
+    """In log lines and tracebacks, as soon as its URL is read, even if the URL is refused."""
     with pytest.MonkeyPatch.context() as patch:
         for spelled in {password, quote(password), quote(password, safe="")}:
             known_secrets._known.clear()
             patch.setenv("RINGHAUL_BROKER_URL", f"redis://u:{spelled}@host:1/0")
-            told = ""
+            output = ""
             try:
                 load_settings()
             except ConfigError as error:
-                told = str(error)
+                output = str(error)
             stream = io.StringIO()
             root = logging.getLogger()
             before, level = root.handlers[:], root.level
@@ -88,14 +88,14 @@ def test_no_password_of_a_broker_is_shown(password: str) -> None:
                     raise OSError(f"{password} of redis://u:{spelled}@host:1/0")
                 except OSError:
                     logging.exception("no %s", password, extra={"deep": {password: [spelled]}})
-                    told += mask(traceback.format_exc())
+                    output += mask(traceback.format_exc())
             finally:
                 root.handlers[:] = before
                 root.setLevel(level)
-            told += stream.getvalue()
-            assert "OSError" in told
-            assert password not in told
-            assert spelled not in told
+            output += stream.getvalue()
+            assert "OSError" in output
+            assert password not in output
+            assert spelled not in output
 
 
 def test_a_password_of_a_file_is_known_when_it_was_read(tmp_path: Path) -> None:
@@ -105,13 +105,13 @@ def test_a_password_of_a_file_is_known_when_it_was_read(tmp_path: Path) -> None:
     assert mask("hunter2 not this") == "*** not this"
 
 
-def test_of_two_secrets_the_longer_is_hidden() -> None:
+def test_the_longer_of_two_secrets_is_hidden() -> None:
     remember("hunter")
     remember("hunter2000")
     assert hide("hunter2000 and hunter") == "*** and ***"
 
 
-def test_short_texts_and_well_known_ones_are_no_secrets() -> None:
+def test_short_and_well_known_texts_are_not_secrets() -> None:
     for text in ("", "abc", "    ", "cassandra"):
         remember(text)
     assert hide("abc      cassandra") == "abc      cassandra"
@@ -134,7 +134,7 @@ def test_the_password_of_a_url(url: str, text: str, shown: str) -> None:
     assert hide(text) == shown
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_the_number_of_kept_secrets_is_bounded() -> None:
     for number in range(1000):
         remember(f"secret {number}")
     assert len(known_secrets._known) == known_secrets._SECRETS_MAX
@@ -156,7 +156,7 @@ def test_looking_for_secrets_takes_linear_time(unit: str) -> None:
     assert time.process_time() - started < 5
 
 
-def test_a_short_word_is_hidden_where_it_stands_by_itself() -> None:
+def test_a_short_word_is_hidden_as_a_whole_word() -> None:
     known_secrets.remember("test")
     assert known_secrets.hide("redis://:test@host, 'test' in test.") == (
         f"redis://:{HIDDEN}@host, '{HIDDEN}' in {HIDDEN}."

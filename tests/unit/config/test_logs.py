@@ -31,7 +31,7 @@ def logged(stream: io.StringIO, **settings: str) -> str:
     return stream.getvalue()
 
 
-def test_json_lines_where_no_terminal_is() -> None:
+def test_json_lines_without_a_terminal() -> None:
     record = json.loads(logged(io.StringIO()))
     assert record.pop("timestamp").endswith("Z")
     assert record == {
@@ -70,7 +70,7 @@ def test_passwords_are_masked_in_fields_and_tracebacks(form: str) -> None:
     assert "ValueError" in stream.getvalue()
 
 
-def test_setting_up_again_replaces_what_was_there() -> None:
+def test_setting_up_again_replaces_the_handler() -> None:
     first, second = io.StringIO(), io.StringIO()
     logged(first)
     assert logged(second, level="warning") == ""

@@ -138,7 +138,7 @@ def test_unknown_names_are_errors_that_suggest_the_nearest(
     )
 
 
-def test_a_section_alone_is_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_alone_is_not_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGHAUL_CLUSTER", '{"port": 1}')
     assert refused().startswith("the environment variable RINGHAUL_CLUSTER is not a setting")
 
@@ -179,7 +179,7 @@ def test_a_variable_counts_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
         ("logging.level", "LOUD", "expected 'DEBUG', 'INFO'"),
     ],
 )
-def test_a_bad_value_is_told_with_key_value_and_origin(
+def test_a_bad_value_is_reported_with_key_value_and_origin(
     monkeypatch: pytest.MonkeyPatch, key: str, value: str, expected: str
 ) -> None:
     monkeypatch.setenv(env_name(key), value)
@@ -206,12 +206,12 @@ def test_sizes_and_limits_have_several_spellings(key: str, value: str, taken: in
     assert getattr(getattr(settings, section), name) == taken
 
 
-def test_all_bad_values_are_told_at_once() -> None:
+def test_all_bad_values_are_reported_at_once() -> None:
     lines = refused({"cluster.port": 0, "worker.concurrency": -1}).splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["cluster.port", "worker.concurrency"]
 
 
-def test_bad_names_and_bad_values_of_all_layers_are_told_at_once(
+def test_bad_names_and_values_of_all_layers_are_reported_at_once(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = clean / "ringhaul.toml"
@@ -240,7 +240,7 @@ def test_bad_names_and_bad_values_of_all_layers_are_told_at_once(
         ({"worker.sweep_s": 60}, "worker.sweep_s must be below worker.lease_s"),
     ],
 )
-def test_settings_that_do_not_agree(flags: dict[str, Any], message: str) -> None:
+def test_conflicting_settings_are_refused(flags: dict[str, Any], message: str) -> None:
     assert message in refused(flags)
 
 
@@ -279,7 +279,7 @@ def test_the_local_stack_does_not_mix_with_another_cluster(clean: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", "[]", ""])
-def test_a_spoilt_local_stack_file_is_told(clean: Path, content: str) -> None:
+def test_a_damaged_local_stack_file_is_reported(clean: Path, content: str) -> None:
     (clean / "local.json").write_text(content)
     assert str(clean / "local.json") in refused({"state_dir": clean})
 
@@ -305,7 +305,7 @@ def test_describe_shows_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "url", ["amqp://:S3cret@h", "redis://u:S3c/ret@h", "redis://u:S3c@ret@h:x", "redis://:S3cret@"]
 )
-def test_a_refused_url_is_told_without_its_password(
+def test_a_refused_url_is_shown_without_its_password(
     monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv("RINGHAUL_BROKER_URL", url)
@@ -314,7 +314,7 @@ def test_a_refused_url_is_told_without_its_password(
     assert "S3c" not in message and "ret@" not in message
 
 
-def test_the_librarys_own_words_hold_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_the_settings_library_hold_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGHAUL_BROKER_URL", "amqp://:S3cret@h")
     with pytest.raises(ValueError, match=r"broker\.url") as error:
         Settings()
@@ -331,7 +331,7 @@ def test_settings_cannot_be_changed_once_read() -> None:
             setattr(getattr(settings, section) if section else settings, name, None)
 
 
-def test_reading_makes_nothing(clean: Path) -> None:
+def test_reading_settings_creates_no_files(clean: Path) -> None:
     load_settings()
     assert list(clean.iterdir()) == []
     assert stat.S_ISDIR(clean.stat().st_mode)

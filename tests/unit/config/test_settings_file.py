@@ -1,4 +1,4 @@
-"""The settings file: where it is looked for, and what is told of a bad one."""
+"""The settings file: where it is searched, and the errors of a bad one."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_the_file_is_found_here_then_in_the_users_folder(
     assert load_settings(config_file=Path("given.toml")).settings.cluster.port == 4
 
 
-def test_a_file_asked_for_has_to_be_there(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_named_must_exist(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(file=Path("none.toml")) == (
         f"no such settings file: {clean / 'none.toml'} (named by --config)"
     )
@@ -83,15 +83,13 @@ def test_the_example_lists_every_setting_with_its_default() -> None:
          " true or false"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_file_is_told_with_its_place(
-    clean: Path, text: str, message: str
-) -> None:
+def test_a_fault_in_a_file_is_reported_with_its_place(clean: Path, text: str, message: str) -> None:
     file = clean / "ringhaul.toml"
     file.write_text(text)
     assert refused() == message.replace("FILE", str(file))
 
 
-def test_a_section_that_is_none_is_told_even_under_a_variable(
+def test_a_value_in_place_of_a_section_is_reported_even_under_a_variable(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (clean / "ringhaul.toml").write_text("cluster = 5\n")
@@ -111,14 +109,14 @@ def test_a_file_may_begin_with_a_byte_order_mark(clean: Path) -> None:
     assert loaded.origins["cluster.port"] == f"file {clean / 'ringhaul.toml'}"
 
 
-def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
+def test_a_binary_or_unreadable_file_is_refused(clean: Path) -> None:
     file = clean / "ringhaul.toml"
     file.write_bytes(b"\xff\xfe")
     assert refused() == f"{file} is not UTF-8 text (byte 0)"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("x = " + "[" * 5000 + "]" * 5000, "nested hundreds deep"),
         ("x = " + "{a = " * 2000 + "1" + "}" * 2000, "nested hundreds deep"),
@@ -128,10 +126,10 @@ def test_a_file_that_is_no_text_or_cannot_be_read(clean: Path) -> None:
     ],
     ids=["arrays", "tables", "digits", "hexadecimal", "text"],
 )
-def test_traps_in_a_file_are_told_in_a_short_line(clean: Path, text: str, told: str) -> None:
+def test_traps_in_a_file_are_reported_in_a_short_line(clean: Path, text: str, message: str) -> None:
     file = clean / "trap.toml"
     file.write_text(text)
     words = refused(file=file)
-    assert told in words
+    assert message in words
     assert len(words) < 600
     assert "\n" not in words

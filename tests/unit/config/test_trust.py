@@ -1,4 +1,4 @@
-"""Files of the current folder that nobody named: whose are taken."""
+"""Settings files found in the current folder: which owners and modes are trusted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from config.trust import doubt
     [
         (0o644, 0o755, None),
         (0o600, 0o700, None),
-        (0o644, 0o1777, None),  # as /tmp: others cannot replace it
-        (0o664, 0o755, None),  # of a group that is the user's alone, as many systems have it
+        (0o644, 0o1777, None),  # like /tmp: others cannot replace the file
+        (0o664, 0o755, None),  # group-writable by the user's private group
         (0o644, 0o775, None),
         (0o646, 0o755, "other users can change it"),
         (0o644, 0o777, "other users can replace it"),
@@ -43,12 +43,12 @@ def test_a_file_that_others_can_change_is_not_read(
         clean.chmod(0o700)
     assert loaded.settings.cluster.port == (2 if why is None else 9042)
     assert loaded.config_file == (file if why is None else None)
-    told = capsys.readouterr().err
+    warning = capsys.readouterr().err
     if why is None:
-        assert told == ""
+        assert warning == ""
     else:
-        assert told.startswith(f"warning: {file} is not read: {why}; ")
-        assert "--config" in told and told.count("\n") == 1, "once, with what to do"
+        assert warning.startswith(f"warning: {file} is not read: {why}; ")
+        assert "--config" in warning and warning.count("\n") == 1, "one line, with what to do"
 
 
 def test_a_file_of_another_user_is_not_read(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,14 +60,14 @@ def test_a_file_of_another_user_is_not_read(clean: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr("os.geteuid", lambda: 12345)
     assert doubt(file) == "it belongs to another user"
     assert load_settings().config_file is None
-    assert load_settings(config_file=file).settings.cluster.port == 2, "named, it is read"
+    assert load_settings(config_file=file).settings.cluster.port == 2, "a named file is read"
 
 
 @pytest.mark.parametrize(
     ("primary", "name", "members"),
     [
-        (False, "me", []),  # a group that the user has beside another
-        (True, "users", []),  # the first one of all users, as some systems have it
+        (False, "me", []),  # a second group of the user
+        (True, "users", []),  # the primary group of all users, as on some systems
         (True, "me", ["me", "mallory"]),
     ],
 )
@@ -88,14 +88,14 @@ def test_a_file_that_a_group_can_change_is_not_read(
     clean.chmod(0o1770)
     assert doubt(file) is None
     file.chmod(0o664)
-    monkeypatch.setattr("config.trust.grp.getgrgid", _nobody)
-    assert doubt(file) == "other users can change it", "of a group that has no name"
+    monkeypatch.setattr("config.trust.grp.getgrgid", _unknown_group)
+    assert doubt(file) == "other users can change it", "a group without a name"
 
 
 def test_a_folder_of_another_user_has_no_settings_for_us(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its owner can put any file of ours there that is elsewhere, sticky or not."""
+    """Its owner can hard-link any file of ours into it, sticky or not."""
     file = clean / "ringhaul.toml"
     file.write_text("")
     clean.chmod(0o1755)
@@ -112,7 +112,7 @@ def test_a_folder_of_another_user_has_no_settings_for_us(
     assert load_settings().config_file is None
 
 
-def test_a_link_is_as_good_as_where_it_leads(clean: Path) -> None:
+def test_a_link_is_trusted_as_its_target(clean: Path) -> None:
     (clean / "open").mkdir()
     (clean / "open" / "real.toml").write_text("")
     (clean / "ringhaul.toml").symlink_to("open/real.toml")
@@ -158,13 +158,13 @@ def test_a_named_file_that_others_can_change_is_read_with_a_warning(
     file.chmod(file_mode)
     file.parent.chmod(folder_mode)
     assert load_settings(config_file=file).settings.cluster.port == 3
-    told = capsys.readouterr().err
-    assert told == (f"warning: {warned.format(file=file)}\n" if warned else "")
+    warning = capsys.readouterr().err
+    assert warning == (f"warning: {warned.format(file=file)}\n" if warned else "")
 
 
 @pytest.fixture
 def private_group(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This user has a group of the same name, as many systems have it."""
+    """Give the user a private group of the same name, as many systems do."""
     _as_user(monkeypatch, clean.stat().st_gid, "me", ["me"])
 
 
@@ -177,7 +177,7 @@ def _as_user(monkeypatch: pytest.MonkeyPatch, gid: int, group: str, members: lis
     )
 
 
-def _nobody(gid: int) -> None:
+def _unknown_group(gid: int) -> None:
     raise KeyError(gid)
 
 
@@ -188,5 +188,5 @@ def test_a_named_file_that_everybody_can_change_is_read_with_a_warning(
     file.write_text("[cluster]\nport = 3\n")
     file.chmod(0o646)
     assert load_settings(config_file=file).settings.cluster.port == 3
-    told = f"warning: every user of this host can change {file}: `chmod o-w` it\n"
-    assert capsys.readouterr().err == told
+    warning = f"warning: every user of this host can change {file}: `chmod o-w` it\n"
+    assert capsys.readouterr().err == warning

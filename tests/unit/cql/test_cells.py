@@ -1,4 +1,4 @@
-"""Bounds and edges of cells that the properties do not reach."""
+"""Bounds and edge cases of cells that the property tests do not reach."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ def test_rows_of_numbers_alone_need_no_glue() -> None:
     assert rows.to_pylist() == [one + two, one + two]
 
 
-def test_rows_that_pass_the_bound_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_above_the_bound_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     column = Cells.variable(pa.array([b"x" * 60, b"y" * 60], pa.binary()))
     monkeypatch.setattr(cells_module, "JOINED_BYTES_MAX", 127)
 

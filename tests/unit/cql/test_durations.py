@@ -1,4 +1,4 @@
-"""The spellings of durations: the server's own, and what is none."""
+"""Spellings of durations: those that the server accepts, and those that it does not."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_forms(text: str, expected: Duration) -> None:
         *("P1D2M", "P1W1D", "PT1.5S", "P1-02-03T04:05:06", "\N{ARABIC-INDIC DIGIT ONE}d"),
     ],
 )
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
 
@@ -68,6 +68,6 @@ def test_what_is_no_duration(text: str) -> None:
         "9" * 10_000 + "d",
     ],
 )
-def test_what_a_duration_cannot_hold(text: str) -> None:
+def test_durations_out_of_range_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="has more than"):
         parse_duration(text)

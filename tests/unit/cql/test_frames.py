@@ -1,4 +1,4 @@
-"""Frames that no server should send, and edges of those that it does."""
+"""Invalid frames, and edge cases of valid ones."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def built() -> frames.Frames:
         (protocol.reply(protocol.RESULT, b"", 5, flags=0x04), "2 bytes at 0 of a body of 0"),
     ],
 )
-def test_what_is_no_answer_is_found_out(data: bytes, what: str) -> None:
+def test_an_invalid_answer_is_detected(data: bytes, what: str) -> None:
     with pytest.raises(FrameError, match=what):
         parse_replies(data)
-    # And what stands before it does not hide it
+    # Also after a valid answer
     with pytest.raises(FrameError, match=what):
         parse_replies(protocol.void(1) * 50 + data)
 
 
-def test_a_length_that_may_be_true_is_waited_for() -> None:
+def test_a_frame_with_a_possible_length_is_waited_for() -> None:
     head = struct.pack(">BBhBi", 0x84, 0, 5, 8, 256 * 2**20)
     assert parse_replies(head).consumed_bytes == 0
     assert parse_replies(protocol.void(7) + head + b"\0" * 100).consumed_bytes == 13
 
 
 @pytest.mark.parametrize("cut", range(len(b"\0\0\x22\0\0\5wrong")))
-def test_an_error_that_is_cut_short_is_no_error(cut: int) -> None:
+def test_a_truncated_error_body_is_refused(cut: int) -> None:
     with pytest.raises(FrameError, match="of a body of"):
         read_error(b"\0\0\x22\0\0\5wrong"[:cut])
 
@@ -84,7 +84,7 @@ def test_stream_ids_are_set_in_place() -> None:
     before = made.buffer.tobytes()
     # When two frames in the middle get ids
     sent = made.set_streams(1, 3, np.array([0x1234, 0x7FFE]))
-    # Then what is to be sent is those two frames with their ids, all else as it was
+    # Then exactly those two frames are sent, with only their ids changed
     first, second = made.offsets[1:3].tolist()
     expected = bytearray(before)
     expected[first + 2 : first + 4] = b"\x12\x34"
@@ -117,8 +117,8 @@ def test_as_many_frames_as_fit_but_at_least_one() -> None:
     assert made.fit(2, 4, sizes[2] + sizes[3]) == 2
 
 
-def test_errors_among_answers_cost_no_more_than_their_share() -> None:
-    # Given answers of which every other one is an error: the worst case for runs of VOID
+def test_errors_between_answers_take_linear_time() -> None:
+    # Given answers with an error at every other place: the worst case for runs of VOID
     pair = protocol.void(1) + protocol.error(2, 0x1001, "busy")
     few, many = pair * 500, pair * 8000
     parse_replies(few)

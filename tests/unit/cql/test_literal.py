@@ -79,17 +79,19 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), WRITTEN_BY_COPY + OTHERS)
-def test_what_a_literal_says(kind: CqlType, text: str, value: Value) -> None:
+def test_literals_are_parsed(kind: CqlType, text: str, value: Value) -> None:
     assert parse_literal(kind, text) == value
 
 
-@pytest.mark.parametrize(("kind", "text", "told"), REFUSED)
-def test_what_is_no_literal_is_told_with_its_place(kind: CqlType, text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=rf"not a CQL literal: .*{told.lstrip('[')}"):
+@pytest.mark.parametrize(("kind", "text", "message"), REFUSED)
+def test_an_invalid_literal_is_reported_with_its_place(
+    kind: CqlType, text: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"not a CQL literal: .*{message.lstrip('[')}"):
         parse_literal(kind, text)
 
 
-def test_a_literal_that_is_too_deep() -> None:
+def test_a_literal_nested_too_deeply_is_refused() -> None:
     kind = INT
     for _ in range(5000):
         kind = of("list", kind)

@@ -26,6 +26,6 @@ def test_names_are_lower_case_unless_quoted(
 
 
 @pytest.mark.parametrize("text", ['id,"Total', 'To"tal"', '""', '"a"b"'])
-def test_quotes_that_are_not_around_a_name_are_told(text: str) -> None:
+def test_misplaced_quotes_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"--columns .*: double quotes must be around"):
         read_names(text, "--columns")

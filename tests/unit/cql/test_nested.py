@@ -1,4 +1,4 @@
-"""Nested values from JSON: what is refused, and how it is told."""
+"""Nested values from JSON: what is refused, and with which message."""
 
 from __future__ import annotations
 
@@ -75,24 +75,24 @@ def reason(cql: str, text: bytes, fmt: TextFormat = FORMAT) -> str | None:
         ),
     ],
 )
-def test_a_bad_element_is_told_by_its_path(cql: str, text: bytes, expected: str) -> None:
+def test_a_bad_element_is_reported_by_its_path(cql: str, text: bytes, expected: str) -> None:
     assert reason(cql, text) == expected
 
 
 @pytest.mark.parametrize("parse", [parse_json, parse_spelt])
-def test_a_name_that_stands_twice_in_an_object_is_refused(parse: Callable[[bytes], Any]) -> None:
+def test_a_duplicate_name_in_an_object_is_refused(parse: Callable[[bytes], Any]) -> None:
     assert parse(b'{"a": {"a": 1}, "b": null}') == {"a": {"a": "1"}, "b": None}
     for text in (b'{"id": 3, "total": 1, "id": 4}', b'[{"a": {"id": 1, "id": 1}}]'):
         with pytest.raises(ValueError, match='the name "id" occurs twice in an object'):
             parse(text)
 
 
-def test_json_that_is_nested_too_deeply_is_refused_and_no_error() -> None:
+def test_json_nested_too_deeply_is_refused_without_an_exception() -> None:
     deep = b"[" * 200_000
     assert "nesting is too deep" in str(reason("list<int>", deep))
 
 
-def test_one_bad_row_leaves_the_others_as_they_are() -> None:
+def test_one_bad_row_leaves_the_others_unchanged() -> None:
     texts = [b"[1,2]", b'["x"]', None, b"[]", b"[3]"]
     cells, bad = encode_column(
         parse_type("list<int>"), pa.array(texts, pa.binary()), FORMAT, null_length=-2
@@ -107,7 +107,7 @@ def test_one_bad_row_leaves_the_others_as_they_are() -> None:
     assert cells.lengths[2] == -2
 
 
-def test_what_is_said_of_numbers_and_words_in_csv_is_not_said_of_json() -> None:
+def test_number_and_boolean_options_of_csv_do_not_apply_to_json() -> None:
     fmt = TextFormat(decimal_sep=",", thousands_sep=".", true_words=("ja",), false_words=("nein",))
     kind = parse_type("tuple<double, boolean, boolean>")
     values = [parse_json(b'[1.5, true, "nein"]')]
@@ -161,7 +161,7 @@ def test_counters_are_not_loadable(cql: str) -> None:
 
 
 @pytest.mark.parametrize("cql", ["duration", "map<text, frozen<list<duration>>>", "address"])
-def test_everything_else_is(cql: str) -> None:
+def test_all_other_types_are_loadable(cql: str) -> None:
     assert loadable(parse_type(cql, USER_TYPES))
 
 

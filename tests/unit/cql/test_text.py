@@ -1,4 +1,4 @@
-"""What each type accepts, and what it says about a value that it does not."""
+"""Texts that each type accepts, and the reason given for those that it refuses."""
 
 import struct
 import sys
@@ -24,7 +24,7 @@ def cell(cql_type: str, text: str | bytes, fmt: TextFormat = DEFAULT) -> bytes:
 
 
 def reason(cql_type: str, text: str | bytes, fmt: TextFormat = DEFAULT) -> str:
-    """The reason alone, and again with good neighbours of the type around it."""
+    """The reason for one bad value; it is the same between good values of the type."""
     raw = text.encode() if isinstance(text, str) else text
     alone = encode_text(cql_type, pa.array([raw], pa.binary()), fmt, null_length=-2)[1]
     around = pa.array([None, None, raw], pa.binary())
@@ -240,9 +240,15 @@ def test_other_whole_numbers_are_milliseconds(text: str) -> None:
     [
         ("2024-01-15 12:00:00", "2024-01-15 11:00:00Z"),
         ("2024-07-15 12:00:00", "2024-07-15 10:00:00Z"),
-        ("2024-10-27 02:30:00", "2024-10-27 00:30:00Z"),  # twice that night: the first time
-        ("2024-03-31 02:30:00", "2024-03-31 01:30:00Z"),  # never that night: an hour later
-        ("2024-07-15 12:00:00Z", "2024-07-15 12:00:00Z"),  # a zone of its own
+        (
+            "2024-10-27 02:30:00",
+            "2024-10-27 00:30:00Z",
+        ),  # the hour occurs twice that night: the first one counts
+        (
+            "2024-03-31 02:30:00",
+            "2024-03-31 01:30:00Z",
+        ),  # the hour is skipped that night: an hour later counts
+        ("2024-07-15 12:00:00Z", "2024-07-15 12:00:00Z"),  # the text has its own zone
         ("+12024-07-15 12:00:00", "+12024-07-15 10:00:00Z"),
     ],
 )
@@ -304,7 +310,7 @@ def test_numbers_with_separators() -> None:
     assert reason("double", "12.50", fmt) == f'cast double: "12.50" {expected}'
     assert reason("int", "1.2345", fmt) == f'cast int: "1.2345" {expected}'
     assert reason("varint", "", fmt) == 'cast varint: "" is not a whole number'
-    # Nobody writes a thousand of nothing: this is a number in the other notation
+    # A leading zero group is not a thousands separator: the number is in the other notation
     for text in ("0.125", "-0.125", "001.234", "012.345,6"):
         assert reason("decimal", text, fmt) == f'cast decimal: "{text}" {expected}'
     assert cell("decimal", "0,125", fmt) == cell("decimal", "0.125")

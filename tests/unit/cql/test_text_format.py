@@ -1,4 +1,4 @@
-"""The options of a text format: what is refused, in words that name it."""
+"""Options of a text format: each refusal names the option."""
 
 import json
 from typing import Any

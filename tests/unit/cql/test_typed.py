@@ -1,4 +1,4 @@
-"""Typed columns of other Arrow types than our own: what becomes of them, and what cannot."""
+"""Columns of other Arrow types than ours: which are converted, and which are refused."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_times_outside_of_a_day_are_refused() -> None:
     assert typed("time", whole) == ["cast time: 24:00:00 is outside 00:00:00..23:59:59.999999999"]
 
 
-def test_timestamps_are_floored_as_their_text_is_whatever_file_they_come_from() -> None:
+def test_timestamps_of_every_file_format_are_floored_like_their_text() -> None:
     moments = [datetime(2024, 5, 31, 23, 59, 59, 123_999), datetime(1901, 2, 3, 4, 5, 6, 1)]
     expected = encode("timestamp", [moment.isoformat() for moment in moments])
     table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
@@ -208,22 +208,22 @@ def test_timestamps_are_floored_as_their_text_is_whatever_file_they_come_from() 
 
 
 @pytest.mark.parametrize(
-    ("value", "zone", "told"),
+    ("value", "zone", "message"),
     [
         (-(2**63), "Europe/Berlin", "-292275055-05-16T16:47:04.192"),
         (2**63 - 1, "America/New_York", "+292278994-08-17T07:12:55.807"),
     ],
 )
-def test_a_zone_may_move_a_timestamp_out_of_its_range(value: int, zone: str, told: str) -> None:
+def test_a_zone_can_move_a_timestamp_out_of_range(value: int, zone: str, message: str) -> None:
     array = numbers(value, 0, unit=pa.timestamp("ms"))
     found = typed("timestamp", array, TextFormat(timezone=zone))
-    refused = f"cast timestamp: {told} is outside the timestamps that Cassandra can hold"
+    refused = f"cast timestamp: {message} is outside the timestamps that Cassandra can hold"
     assert found[0] == refused
     assert found[1:] == encode("timestamp", ["1970-01-01T00:00"], TextFormat(timezone=zone))
     assert typed("timestamp", array)[0] == int64(value)
 
 
-def test_a_column_of_bad_values_is_told_at_once() -> None:
+def test_a_column_of_bad_values_is_refused_quickly() -> None:
     """Some 0.5 s here; a cast for each value takes 9 s."""
     array = pa.array(np.full(2**18, 2**40))
     started = time.process_time()
@@ -277,5 +277,5 @@ def test_parts_of_a_duration_have_one_sign_and_their_range() -> None:
         ("counter", pa.int64(), "int64 does not become counter"),
     ],
 )
-def test_types_that_do_not_become_each_other(cql: str, arrow: pa.DataType, words: str) -> None:
+def test_incompatible_types_are_refused(cql: str, arrow: pa.DataType, words: str) -> None:
     assert refusal(parse_type(cql, USER_TYPES), arrow) == words

@@ -1,4 +1,4 @@
-"""Latency buckets: small ones are exact, all are in order, and percentiles are the ceilings."""
+"""Latency buckets are exact when small and always ordered; percentiles are bucket ceilings."""
 
 import pytest
 

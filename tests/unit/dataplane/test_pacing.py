@@ -1,4 +1,4 @@
-"""What a unit may send at once, and how it waits."""
+"""How much a unit may send at once, and how it waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.throttles import Limited
 
 
 class Stop(Exception):
-    """What a tick raises to stop the unit."""
+    """Raised by a tick to stop the unit."""
 
 
 def test_without_limits_nothing_is_held_back() -> None:
@@ -25,9 +25,9 @@ def test_rows_at_once_are_bounded_by_rows_and_by_bytes() -> None:
     assert paced.leave() == Leave(100, 7)
     paced.pay(10, 4000)  # rows of 400 bytes: twelve fit
     assert paced.leave() == Leave(12, 7)
-    paced.pay(1, 10_000)  # one row is too large, and goes all the same
+    paced.pay(1, 10_000)  # one row that is too large goes alone
     assert paced.leave() == Leave(1, 7)
-    paced.pay(0, 10_000)  # no row: says nothing of their size
+    paced.pay(0, 10_000)  # without rows: the mean row size stays unknown
     assert paced.leave() == Leave(1, 7)
     assert (throttle.rows, throttle.bytes) == (11, 24_000)
 
@@ -49,7 +49,7 @@ def test_a_wait_ticks_and_ends_when_the_limits_change() -> None:
     assert len(ticks) == 1
 
 
-def test_a_wait_is_told_to_who_counts_the_time_of_the_unit() -> None:
+def test_a_wait_is_reported_to_the_timer_of_the_unit() -> None:
     throttle = Limited(first_wait_s=0.4)
     Pacing(throttle, lambda: None).pay(1, 1)
     assert 0.35 < throttle.waited_s < 5

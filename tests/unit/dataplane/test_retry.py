@@ -1,4 +1,4 @@
-"""What an error says of the row, and how long to wait before the next try."""
+"""Which errors are retried, which reject the row, and the backoff between attempts."""
 
 import random
 
@@ -41,14 +41,14 @@ from ringhaul.dataplane.retry import (
         Unavailable("unavailable", consistency=1),
         WriteFailure("failed", write_type=1),
         CoordinationFailure("failed"),
-        NoHostAvailable("nobody", {}),
+        NoHostAvailable("no host", {}),
         ConnectionException("closed"),
         OverloadedErrorMessage(0x1001, "overloaded", None),
         ServerError(0, "oops", None),
         OSError("reset"),
     ],
 )
-def test_what_may_pass_is_tried_again(error: Exception) -> None:
+def test_transient_errors_are_retried(error: Exception) -> None:
     assert classify(error) is Verdict.RETRY
 
 
@@ -56,14 +56,14 @@ def test_what_may_pass_is_tried_again(error: Exception) -> None:
     "words",
     [
         "Key length of 70000 is longer than 65535",
-        # Of a mutation over max_mutation_size, however few bytes of text it was.
+        # A mutation over max_mutation_size, although the text has fewer bytes.
         "Encountered an oversized mutation (17825934/16777216) for keyspace: shop. "
         "Top keys are: orders.7",
-        # Of a frame over native_transport_max_frame_size, before it is parsed.
+        # A frame over native_transport_max_frame_size, refused before it is parsed.
         "Request is too big: length 41943122 exceeds maximum allowed length 16777216.",
     ],
 )
-def test_a_row_that_the_server_calls_invalid_is_never_sent_again(words: str) -> None:
+def test_a_row_that_the_server_calls_invalid_is_never_retried(words: str) -> None:
     assert classify(InvalidRequest(words)) is Verdict.ROW
     assert classify_code(ErrorCode.INVALID, words) is Verdict.ROW
 
@@ -81,11 +81,11 @@ def test_a_row_that_the_server_calls_invalid_is_never_sent_again(words: str) -> 
         ConfigurationException(0x2300, "odd", None),
     ],
 )
-def test_what_no_row_can_get_past_ends_the_job(error: Exception) -> None:
+def test_errors_that_concern_every_row_end_the_job(error: Exception) -> None:
     assert classify(error) is Verdict.FATAL
 
 
-def test_words_that_the_server_quotes_from_a_row_do_not_end_the_job() -> None:
+def test_row_text_quoted_by_the_server_does_not_end_the_job() -> None:
     quoted = "Could not decode JSON string (String was: table orders does not exist)"
     for words in (quoted, "Undefined column name x: unconfigured table t and more"):
         assert classify_code(ErrorCode.INVALID, words) is Verdict.ROW
@@ -108,26 +108,26 @@ def test_words_that_the_server_quotes_from_a_row_do_not_end_the_job() -> None:
         ),
     ],
 )
-def test_reason_codes_are_told_in_words(codes: dict[str, int] | None, words: str) -> None:
+def test_reason_codes_are_spelled_out(codes: dict[str, int] | None, words: str) -> None:
     wrapped = 'Error from server: code=1500 [Replica(s) failed] message="Operation failed"'
     error = WriteFailure(wrapped, write_type=0, failures=1, error_code_map=codes)
-    told = message(error)
-    assert told.startswith("write_failure: Operation failed") and words in told
-    assert "info=" not in told
+    text = message(error)
+    assert text.startswith("write_failure: Operation failed") and words in text
+    assert "info=" not in text
 
 
-def test_reasons_that_the_message_names_count_before_their_codes() -> None:
+def test_reasons_in_the_message_take_precedence_over_codes() -> None:
     wrapped = 'Error from server: code=1500 [x] message="1 failures: TIMEOUT from /10.0.0.1:7000"'
-    told = message(WriteFailure(wrapped, error_code_map={"10.0.0.1": 2}))
-    assert told.endswith("(10.0.0.1:7000: the replica timed out)")
+    text = message(WriteFailure(wrapped, error_code_map={"10.0.0.1": 2}))
+    assert text.endswith("(10.0.0.1:7000: the replica timed out)")
 
 
-def test_pauses_double_up_to_a_bound_and_are_spread_by_half() -> None:
+def test_pauses_double_up_to_a_bound_with_jitter_of_half() -> None:
     jitter = random.Random(1)
     for tries, middle_s in [(1, 0.1), (2, 0.2), (3, 0.4), (6, 3.2), (7, 5.0), (500, 5.0)]:
         pauses = [backoff_s(tries, jitter) for _ in range(500)]
         assert all(0.5 * middle_s <= pause <= 1.5 * middle_s for pause in pauses)
-        # Requests that were refused together do not come back together
+        # Requests that were refused together are not retried together
         assert max(pauses) - min(pauses) > 0.8 * middle_s
     assert BACKOFF_MAX_S == 5.0
 

@@ -1,4 +1,4 @@
-"""Which hosts a row may be sent to: replicas, those of the local data centre first."""
+"""Hosts that a row may be sent to: its replicas, those of the local data centre first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the window of a connection grows and shrinks, and what it does with answers gone wrong."""
+"""A connection's window: how it grows and shrinks, and how it treats invalid answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def window(requests_max: int = 1024, bytes_max: int = 8 * MIB) -> Window[str]:
 
 
 def fill(win: Window[str], now_s: float) -> list[np.ndarray]:
-    """Send until there is no room; the stream ids of each block."""
+    """Send until the window is full; return the stream ids of each block."""
     sent = []
     while room := win.room():
         sent.append(win.sent("w", 0, room, room * 100, now_s))
@@ -35,7 +35,7 @@ def fill(win: Window[str], now_s: float) -> list[np.ndarray]:
 
 
 def round_trip(win: Window[str], now_s: float, took_s: float) -> float:
-    """Fill the window, and have all answered `took_s` later; the time then."""
+    """Fill the window, answer everything `took_s` later, and return that time."""
     sent = fill(win, now_s)
     for streams in sent:
         win.answered(streams.astype(np.int16), now_s + took_s, now_s + took_s)
@@ -43,7 +43,7 @@ def round_trip(win: Window[str], now_s: float, took_s: float) -> float:
 
 
 def test_quick_answers_let_a_full_window_grow_by_a_block_a_round_trip() -> None:
-    # Given a window as at first
+    # Given a new window
     win, now_s = window(), 0.0
     limits = [win.limit]
     # When round trip after round trip is quick
@@ -72,32 +72,32 @@ def test_answers_that_are_neither_quick_nor_slow_change_nothing() -> None:
     assert win.stats.shrunk == 0
 
 
-def test_slow_answers_shrink_it_once_for_each_queue_they_tell_of() -> None:
+def test_slow_answers_shrink_it_once_per_round_trip() -> None:
     win = window()
     # When four blocks of one round trip all come slowly
     now_s = round_trip(win, 0.0, SLOW_S * 1.5)
     # Then the bound shrank by a quarter, once
     assert (win.limit, win.stats.shrunk) == (192, 1)
-    # When it goes on, it shrinks down to the floor and no further
+    # When slow answers continue, it shrinks down to the floor and no further
     for _ in range(20):
         now_s = round_trip(win, now_s, SLOW_S * 1.5)
     assert win.limit == win.stats.limit_min == LIMIT_FLOOR
 
 
-def test_time_in_which_nobody_looked_is_not_the_servers() -> None:
-    # Given requests sent at 0, and a client that looked at 0.01 and then was away for 30 s
+def test_time_in_which_the_client_did_not_look_is_not_latency() -> None:
+    # Given requests sent at 0, and a client that polled at 0.01 and then was busy for 30 s
     win = window()
     sent = fill(win, 0.0)
     for streams in sent:
         win.answered(streams.astype(np.int16), 30.0, 0.01)
-    # Then the server is not blamed
+    # Then the window does not shrink
     assert (win.limit, win.stats.shrunk) == (LIMIT_FIRST, 0)
-    # But what the client saw is what is told
+    # But the reported latency is the one that the client saw
     assert sum(win.stats.latencies.values()) == LIMIT_FIRST
     assert min(win.stats.latencies) >= latency.bucket(29_000_000)
 
 
-def test_overload_halves_it_and_stops_growth_for_a_while() -> None:
+def test_overload_halves_it_and_pauses_its_growth() -> None:
     win = window()
     # When the server refuses requests quickly, again and again
     now_s = 100.0
@@ -109,7 +109,7 @@ def test_overload_halves_it_and_stops_growth_for_a_while() -> None:
         now_s += 0.002
     # Then it shrank once, and the quick refusals did not let it grow
     assert (win.limit, win.stats.shrunk) == (LIMIT_FIRST // 2, 1)
-    # When that goes on for long, it comes down to the floor
+    # When the refusals continue, it shrinks to the floor
     for _ in range(8):
         now_s += SLOW_S
         win.overloaded(now_s)
@@ -124,7 +124,7 @@ def test_overload_halves_it_and_stops_growth_for_a_while() -> None:
     assert limits[-1][1] == 1024
 
 
-def test_the_bound_in_bytes_is_passed_by_one_request_at_most() -> None:
+def test_the_byte_bound_is_exceeded_by_one_request_at_most() -> None:
     win = window(bytes_max=1000)
     assert win.bytes_room == 1000
     win.sent("w", 0, 3, 900, 0.0)
@@ -142,7 +142,7 @@ def test_one_request_larger_than_the_bound_goes_alone() -> None:
     assert win.room() == 0
 
 
-def test_small_remains_wait_until_a_block_is_worth_it() -> None:
+def test_little_room_stays_unused_until_it_fits_a_block() -> None:
     win = window()
     sent = fill(win, 0.0)
     assert win.requests == LIMIT_FIRST
@@ -174,8 +174,8 @@ def test_the_ceiling_is_what_stream_ids_allow() -> None:
     assert sorted(streams.tolist()) == list(range(win.limit))
 
 
-def test_answers_gone_wrong_change_nothing() -> None:
-    # Given a window with two blocks, of the second of which one request was answered
+def test_invalid_answers_change_nothing() -> None:
+    # Given a window with two blocks; one request of the second was answered
     win = window()
     first = win.sent("a", 0, 64, 100, 0.0)
     second = win.sent("b", 10, 64, 100, 0.0)
@@ -199,7 +199,7 @@ def test_answers_gone_wrong_change_nothing() -> None:
     for streams in answers:
         with pytest.raises(FrameError):
             win.answered(np.array(streams, np.int16), 0.1, 0.1)
-        # Then those that were waited for still are: the connection ends, and they are sent again
+        # Then the unanswered requests stay so: the connection ends, and they are sent again
         assert left() == before
         assert win.requests == 127
     for stream in (int(second[5]), 9000, 16384, 32767, -1):
@@ -209,7 +209,7 @@ def test_answers_gone_wrong_change_nothing() -> None:
     assert returned == {"a": list(range(64)), "b": [10 + i for i in range(64) if i != 5]}
 
 
-def test_a_lost_connection_leaves_a_window_as_at_first() -> None:
+def test_a_lost_connection_resets_the_window() -> None:
     win, now_s = window(), 0.0
     for _ in range(5):
         now_s = round_trip(win, now_s, 0.001)
@@ -222,7 +222,7 @@ def test_a_lost_connection_leaves_a_window_as_at_first() -> None:
         win.answered(np.zeros(1, np.int16), now_s, now_s)
 
 
-def test_it_tells_whose_requests_are_unanswered() -> None:
+def test_it_reports_the_owners_of_unanswered_requests() -> None:
     win = window()
     first = win.sent("a", 0, 64, 6400, 0.0)
     win.sent("b", 0, 64, 6400, 0.0)
@@ -234,7 +234,7 @@ def test_it_tells_whose_requests_are_unanswered() -> None:
     assert not list(win.works())
 
 
-def test_the_oldest_is_the_block_sent_first_that_is_not_answered() -> None:
+def test_the_oldest_block_is_the_first_unanswered_one() -> None:
     win = window()
     assert win.oldest_sent_at_s() is None
     first = win.sent("w", 0, 2, 10, 1.0)
@@ -247,7 +247,7 @@ def test_the_oldest_is_the_block_sent_first_that_is_not_answered() -> None:
     assert win.oldest_sent_at_s() is None
 
 
-def test_a_unit_that_borrows_a_window_hears_of_its_bound() -> None:
+def test_a_unit_that_borrows_a_window_gets_its_bound() -> None:
     win = window()
     round_trip(win, 0.0, 0.001)
     mine = WindowStats()

@@ -1,4 +1,4 @@
-"""Small Parquet files that decode to gigabytes, and what a process takes to read one."""
+"""Small Parquet files that decode to gigabytes, and the cost of reading one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 MIB = 1 << 20
 
-#: Reads all row groups as a worker does, makes cells of each block, and prints what it took.
+#: Reads all row groups as a worker does, encodes cells of each block, and prints the cost.
 READER = """
 import json, os, sys, time
 import pyarrow as pa
@@ -61,7 +61,7 @@ print(json.dumps({
 
 
 def read_apart(path: Path, kinds: dict[str, str]) -> dict[str, Any]:
-    """What a process of its own took to read a file and to make cells of it."""
+    """Read a file and encode its cells in a separate process; return the cost."""
     done = subprocess.run(
         [sys.executable, "-c", READER, str(path), json.dumps(kinds)],
         capture_output=True,
@@ -82,7 +82,7 @@ def shared(rows_count: int, value: str | bytes = "x" * MIB) -> pa.DictionaryArra
 
 
 def write(path: Path, columns: dict[str, Any], **options: Any) -> Path:
-    """A file in which dictionaries are as large as they need to be, and no Arrow schema is."""
+    """A file with dictionaries of unlimited size and without an Arrow schema."""
     given = {"store_schema": False, "dictionary_pagesize_limit": 1 << 28, **options}
     pq.write_table(pa.table(columns), path, **given)
     return path
@@ -93,12 +93,12 @@ def ids(rows_count: int) -> pa.Array:
 
 
 def often(part: pa.Array, times: int) -> pa.ChunkedArray:
-    """A column of a part that is there many times, in memory once."""
+    """A column that repeats `part`, which is in memory once."""
     return pa.chunked_array([part] * times)
 
 
 def late(before: int, part: list[str], times: int, *, after: int = 0) -> pa.ChunkedArray:
-    """`part`, of long values, many times behind and in front of short ones."""
+    """Short values, then `part` (long values) many times, then short values again."""
     chunks = [
         pa.array(["s"] * before),
         *[pa.array(part)] * times,

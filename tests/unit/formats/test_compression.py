@@ -49,7 +49,9 @@ def test_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
         if (suffix, damage) != (".zst", "flipped")
     ],
 )
-def test_a_broken_archive_is_told_with_its_name(tmp_path: Path, suffix: str, damage: str) -> None:
+def test_a_broken_archive_is_reported_with_its_name(
+    tmp_path: Path, suffix: str, damage: str
+) -> None:
     data = COMPRESSED[suffix]
     middle = len(data) // 2
     broken = {
@@ -73,8 +75,8 @@ def damaged(data: bytes, place: int) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_damage_behind_the_first_of_several_streams_is_told(tmp_path: Path, suffix: str) -> None:
-    # Given two archives in one file, of which the second is damaged, or something else
+def test_damage_after_the_first_of_several_streams_is_reported(tmp_path: Path, suffix: str) -> None:
+    # Given two archives in one file; the second is damaged, or is not an archive
     one = COMPRESSED[suffix]
     ends = [damaged(one, place) for place in (0, 1, 20, len(one) // 2, len(one) - 3)]
     path = tmp_path / f"a.csv{suffix}"
@@ -85,15 +87,15 @@ def test_damage_behind_the_first_of_several_streams_is_told(tmp_path: Path, suff
             read_all(stream)
 
 
-def test_what_lies_behind_a_gzip_is_told_and_padding_is_not(tmp_path: Path) -> None:
+def test_bytes_after_a_gzip_stream_are_reported_but_not_padding(tmp_path: Path) -> None:
     path = tmp_path / "a b.csv.gz"
     path.write_bytes(COMPRESSED[".gz"] + b"garbage")
     (source,) = find_sources([str(path)])
-    with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt) as told:
+    with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt) as error:
         read_all(stream)
-    assert "the compressed text is complete, but bytes follow that are not gzip" in str(told.value)
-    assert f"`gzip -dc '{path}'` extracts the text before them" in str(told.value)
-    # A wrong check sum is damage, and the text is not called whole.
+    assert "the compressed text is complete, but bytes follow that are not gzip" in str(error.value)
+    assert f"`gzip -dc '{path}'` extracts the text before them" in str(error.value)
+    # A wrong checksum is damage: the message does not call the text complete.
     path.write_bytes(damaged(COMPRESSED[".gz"], len(COMPRESSED[".gz"]) - 6))
     (source,) = find_sources([str(path)])
     with open_whole(source, RFC_4180) as stream, pytest.raises(SourceCorrupt, match="damaged"):
@@ -104,7 +106,7 @@ def test_what_lies_behind_a_gzip_is_told_and_padding_is_not(tmp_path: Path) -> N
         assert read_all(stream) == TEXT * 2
 
 
-def test_padding_of_xz_is_no_damage(tmp_path: Path) -> None:
+def test_padding_of_xz_is_not_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.xz"
     path.write_bytes(COMPRESSED[".xz"] + bytes(4) + COMPRESSED[".xz"] + bytes(300_000))
     (source,) = find_sources([str(path)])

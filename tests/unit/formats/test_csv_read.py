@@ -32,7 +32,7 @@ def test_null_strings_count_unquoted_only_and_replace_the_default() -> None:
     assert columns(read(b"NULL,,x\n", null_strings=())) == [[b"NULL"], [b""], [b"x"]]
 
 
-def test_wanted_columns_come_in_the_order_asked_for() -> None:
+def test_wanted_columns_come_in_the_requested_order() -> None:
     assert columns(read(b"1,2,3\n", ["c", "a"])) == [[b"3"], [b"1"]]
 
 
@@ -60,7 +60,7 @@ def test_allowed_extra_fields_are_dropped_and_missing_ones_are_null_in_order() -
     assert [r.record for r in read(text, allow_extra_fields=True).rejects] == [1, 2]
 
 
-def test_a_short_record_that_is_no_utf_8_costs_itself_only() -> None:
+def test_a_short_record_of_invalid_utf_8_is_the_only_reject() -> None:
     block = read(b"1,2,3\n\xff,2\n4,\xff,6\n")
     assert columns(block) == [[b"1", b"4"], [b"2", b"\xff"], [b"3", b"6"]]
     assert [(r.record, r.reason) for r in block.rejects] == [(1, "has 2 fields, expected 3")]
@@ -76,7 +76,7 @@ def test_nul_bytes_are_rejects_in_wanted_columns_unless_allowed() -> None:
     assert columns(read(text, allow_nul=True))[1] == [b"2", b"\0", b"8"]
 
 
-def test_comments_are_cut_out_whatever_they_hold() -> None:
+def test_comments_are_removed_whatever_they_contain() -> None:
     text = b'#one,"\n1,2,3\n#"\n\n#,,,,\n4,"5\n#5",6\n#end'
     assert columns(read(text, comment="#"))[1] == [b"2", b"5\n#5"]
 
@@ -99,7 +99,7 @@ def test_a_byte_without_a_character_stays_invalid() -> None:
     assert columns(read(b"a,\x81,c\n", encoding="cp1252"))[1] == [b"\xff"]
 
 
-def test_a_defective_record_is_not_read() -> None:
+def test_a_defective_record_is_not_parsed() -> None:
     dialect = CsvDialect()
     (block,) = read_blocks(io.BytesIO(b'1,"2'), dialect, block_bytes=99, start=START)
     with pytest.raises(ValueError, match="defective"):

@@ -23,7 +23,7 @@ def test_json_round_trip_keeps_every_option() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"delimiter": ""}, "delimiter: '' cannot be used"),
         ({"delimiter": "ab"}, "delimiter: 'ab' cannot be used"),
@@ -41,14 +41,14 @@ def test_json_round_trip_keeps_every_option() -> None:
         ({"record_bytes_max": 0}, "record_bytes_max: 0"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_named(options: dict[str, object], told: str) -> None:
+def test_an_option_that_cannot_be_used_is_named(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as error:
         CsvDialect(**options)  # type: ignore[arg-type]
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert error.value.exit_code == 2
 
 
-def test_an_option_that_is_not_known_is_named() -> None:
+def test_an_unknown_option_is_named() -> None:
     with pytest.raises(UsageError, match="delimeter: no such CSV option"):
         CsvDialect.from_json({"delimeter": ","})
 

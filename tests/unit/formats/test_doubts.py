@@ -1,4 +1,4 @@
-"""Which files are doubted: those whose values would be legal, and not what was meant."""
+"""Files that raise a warning: their values are legal, but probably not what was meant."""
 
 from io import BytesIO
 

@@ -34,7 +34,7 @@ def header(text: bytes, **options: object) -> tuple[list[str], Position]:
         (b'\n\n"a\nb","c ""d"""\n', ["a\nb", 'c "d"'], Position(18, 0, 5)),
         ("größe\n".encode(), ["größe"], Position(8, 0, 2)),
         (b"NULL\n", ["NULL"], Position(5, 0, 2)),
-        (b",a,b\n1,x\n", ["", "a", "b"], Position(5, 0, 2)),  # as pandas writes an index
+        (b",a,b\n1,x\n", ["", "a", "b"], Position(5, 0, 2)),  # pandas writes an index like this
         (b"a,a\n", ["a", "a"], Position(4, 0, 2)),
         (b"PAR1,BZh,ORC\n1,x\n", ["PAR1", "BZh", "ORC"], Position(13, 0, 2)),
     ],
@@ -47,7 +47,7 @@ def test_names_and_the_position_after_them(
 
 
 @pytest.mark.parametrize(
-    ("names", "unneeded", "told"),
+    ("names", "unneeded", "message"),
     [
         (["id", "", "name"], (), "header: field 2 of 3 has no name; name it, name all fields by"),
         (["id", "name", "id"], (), "header: 'id' names 2 fields (1, 3); make the names differ"),
@@ -55,17 +55,19 @@ def test_names_and_the_position_after_them(
         (["id", "name"], (), None),
     ],
 )
-def test_names_that_tell_no_field(names: list[str], unneeded: Sequence[str], told: str) -> None:
-    if told is None:
+def test_names_that_identify_no_field_are_refused(
+    names: list[str], unneeded: Sequence[str], message: str
+) -> None:
+    if message is None:
         check_names(names, unneeded)
         return
     with pytest.raises(UsageError) as error:
         check_names(names, unneeded)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "--columns" in str(error.value)
 
 
-def test_an_empty_source_is_told_apart_from_what_cannot_be_read() -> None:
+def test_an_empty_source_differs_from_one_that_cannot_be_read() -> None:
     with pytest.raises(SourceEmpty):
         header(b"\r\n")
 
@@ -98,7 +100,7 @@ def _orc() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (lambda: gzip.compress(b"id,name\n" * 100), "compressed by gzip: give it a name"),
         (lambda: bz2.compress(b"id,name\n" * 100), "compressed by bzip2: give it a name"),
@@ -110,10 +112,10 @@ def _orc() -> bytes:
         (lambda: gzip.compress(b'"\n"' + os.urandom(3000)), "compressed by gzip"),
     ],
 )
-def test_what_is_no_text_is_told(made: Callable[[], bytes], told: str) -> None:
+def test_binary_files_are_named_in_the_error(made: Callable[[], bytes], message: str) -> None:
     with pytest.raises(UsageError) as error:
         header(made())
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_comments_before_the_header_and_other_encodings() -> None:
@@ -124,7 +126,7 @@ def test_comments_before_the_header_and_other_encodings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"", "is empty: it has no header and no records"),
         (b"\n\r\n", "is empty: it has no header and no records"),
@@ -133,10 +135,10 @@ def test_comments_before_the_header_and_other_encodings() -> None:
         (b'"id,name\n', "has no readable header: line 1: the quote"),
     ],
 )
-def test_a_header_that_cannot_be_used_is_told(text: bytes, told: str) -> None:
+def test_an_unusable_header_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(UsageError) as error:
         header(text)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 DIALECTS = st.builds(
@@ -152,9 +154,7 @@ NAMES = st.text("ab,;|'\"\\#\r\n\xe9\ufeff", max_size=5)
 
 @given(st.lists(NAMES, min_size=1, max_size=4), DIALECTS)
 @example(["a;b", "#c"], CsvDialect(delimiter=";", quote=None))
-def test_names_are_read_from_the_header_that_is_written_of_them(
-    names: list[str], dialect: CsvDialect
-) -> None:
+def test_names_in_a_written_header_are_read_back(names: list[str], dialect: CsvDialect) -> None:
     names = [name.strip() or "x" for name in names]
     if dialect.decoding == "block":
         names = [name.replace("\ufeff", "\xff") for name in names]
@@ -167,6 +167,6 @@ def test_names_are_read_from_the_header_that_is_written_of_them(
     assert found == names
 
 
-def test_a_field_without_a_name_has_none_in_the_header_that_is_written() -> None:
+def test_a_field_without_a_name_is_written_and_read_without_one() -> None:
     text = write_header(["", "a"], CsvDialect())
     assert (text, header(text)[0]) == (b'"",a\n', ["", "a"])

@@ -1,4 +1,4 @@
-"""What the user may ask of an output, and what the answer is to the rest."""
+"""Options of an output: which are accepted, and how the others are refused."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_a_tab_is_spelled_as_in_a_load() -> None:
         ({"null": "a\n"}, "null: .* which has a special meaning"),
     ],
 )
-def test_what_cannot_be_had(options: dict[str, Any], words: str) -> None:
+def test_impossible_options_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         OutputFormat(**options)
 
@@ -72,7 +72,7 @@ def test_an_unknown_option() -> None:
         OutputFormat.from_json({"colour": "blue"})
 
 
-def test_a_row_of_one_null_is_no_blank_line() -> None:
+def test_a_row_of_one_null_is_not_a_blank_line() -> None:
     for fmt in (OutputFormat(), OutputFormat(header=False, compression="gzip")):
         with pytest.raises(UsageError, match=r"a CSV of total alone .* give --null NULL"):
             refuse_blank_lines(fmt, ["total"])

@@ -1,4 +1,4 @@
-"""A process that reads Parquet stays small, whatever a file decodes to and its footer says."""
+"""Reading Parquet takes bounded memory, whatever the file decodes to and its footer says."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.unit.formats.parquet_bombs import MIB, ids, late, often, read_apart, 
 
 #: With 1 MiB each: over 1 GiB.
 ROWS = 1100
-#: So many of them are made; the others are the same ones again.
+#: This many distinct values; the others repeat them.
 PART = 50
 PEAK_MIB_MAX = 300
-#: Pages of a few values, as writers make them of long ones.
+#: Pages of a few values, as writers make them for long values.
 PLAIN = {"use_dictionary": False, "compression": "zstd", "write_batch_size": 4}
 
 
@@ -105,12 +105,12 @@ def test_a_process_that_reads_stays_small(case: str, tmp_path: Path) -> None:
     rows_count = len(values)
     path = write(tmp_path / "b.parquet", {"id": ids(rows_count), "t": values}, **options)
     took = read_apart(path, {"id": "int", "t": kind})
-    # Every row is there once, in blocks that stay near their 8 MiB with all values spelled out
+    # Every row comes once, in blocks of about 8 MiB when all values are expanded
     assert took["rows"] == rows_count
     assert took["ids"] == rows_count * (rows_count - 1) // 2
     assert took["most"] <= 2 * 8 * MIB
     assert took["peak_mib"] < PEAK_MIB_MAX
-    # It is linear in what is decoded: some 5 GB/s alone; a slow machine may take 50 times as long
+    # Time is linear in the decoded size: some 5 GB/s alone; allow a slow machine 50 times that
     assert took["seconds"] < 5 + took["total"] / 1e8
 
 
@@ -165,8 +165,8 @@ def value_of(arrow: pa.DataType, number: int) -> Any:
 
 
 @pytest.mark.parametrize("name", NESTED)
-def test_values_that_come_as_indices_are_the_same_in_full(name: str, tmp_path: Path) -> None:
-    # Given values so long that they are read as indices
+def test_values_read_as_dictionary_indices_are_complete(name: str, tmp_path: Path) -> None:
+    # Given values so long that they are read as dictionary indices
     arrow = NESTED[name]
     rows = pa.array([value_of(arrow, n) for n in range(3000)], arrow)
     path = write(tmp_path / "v.parquet", {"v": rows}, store_schema=True)
@@ -174,7 +174,7 @@ def test_values_that_come_as_indices_are_the_same_in_full(name: str, tmp_path: P
         blocks = list(
             read_batches(file, ["v"], size_bytes=1, start=Position(0, 0, 1), block_bytes=256 << 10)
         )
-    # Then they are as they were, in their own type, in many blocks
+    # Then they are unchanged, in their own type, in many blocks
     assert len(blocks) > 10
     assert not has_dictionary(blocks[0].batch["v"].type)
     assert pa.chunked_array([block.batch["v"] for block in blocks]).equals(pa.chunked_array([rows]))
@@ -182,8 +182,8 @@ def test_values_that_come_as_indices_are_the_same_in_full(name: str, tmp_path: P
     assert max(weights) <= 2 * MIB
 
 
-def test_fewer_rows_than_the_footer_says_are_no_whole_group(tmp_path: Path) -> None:
-    # Given a file whose footer is that of another, with more rows of which all pages are as long
+def test_fewer_rows_than_the_footer_says_are_an_error(tmp_path: Path) -> None:
+    # Given a file with the footer of another one, which has more rows in pages of the same size
     few = write(
         tmp_path / "few.parquet", {"v": ids(1000)}, compression="none", use_dictionary=False
     )

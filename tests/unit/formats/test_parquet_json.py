@@ -1,4 +1,4 @@
-"""A row of Parquet as JSON: exact at the limits of every type, and read back as the same cells."""
+"""Rows of Parquet as JSON: exact at the limits of every type, and read back as the same cells."""
 
 from __future__ import annotations
 
@@ -108,25 +108,25 @@ def test_values(cql: str, array: pa.Array, expected: Any) -> None:
         ("map<text, list<int>>", pa.array([[("a", "[1]")]], pa.map_(pa.string(), pa.string()))),
     ],
 )  # fmt: skip
-def test_what_is_kept_of_other_types_loads_as_they_do(cql: str, array: pa.Array) -> None:
+def test_json_of_other_types_loads_as_the_same_cells(cql: str, array: pa.Array) -> None:
     assert_loads_alike(parse_type(cql), array)
 
 
 @given(st.data())
-def test_what_is_kept_of_a_row_loads_as_the_row(data: st.DataObject) -> None:
+def test_json_of_a_row_loads_as_the_row(data: st.DataObject) -> None:
     kind: CqlType = data.draw(types)
     value = data.draw(st.none() | values(kind))
     assert_loads_alike(kind, pa.array([to_arrow(kind, value)], kind.arrow()))
 
 
 @given(st.data())
-def test_what_is_kept_of_values_in_text_loads_as_they_do(data: st.DataObject) -> None:
+def test_json_of_values_in_text_loads_as_the_same_cells(data: st.DataObject) -> None:
     kind: CqlType = data.draw(types)
     assert_loads_alike(kind, pa.array([to_text(kind, data.draw(values(kind)))], pa.string()))
 
 
 def assert_loads_alike(kind: CqlType, array: pa.Array, fmt: TextFormat = FORMAT) -> None:
-    """What is kept of a row gives the cells that the row itself gives."""
+    """The JSON that is kept of a row gives the same cells as the row itself."""
     row = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], fmt))
 
     cells, faults = encode_json(kind, [row.get("c")], fmt, null_length=-1)
@@ -145,7 +145,7 @@ GERMAN = TextFormat(decimal_sep=",", thousands_sep=".")
         ("bigint", pa.array([" 1.500 "], pa.large_string()), "1500"),
         ("double", pa.array(["1,5e3"], pa.string_view()), "1.5e3"),
         ("double", pa.array(["NaN"]), "NaN"),
-        # What is misspelt is refused again: as it is, or out of JSON's reach
+        # Misspelt values are refused again, whether JSON can hold them or not
         ("decimal", pa.array(["1,2,3"]), "1,2,3"),
         ("decimal", pa.array(["12.50"]), ["12.50"]),
         ("int", pa.array(["1.5"]), "1.5"),
@@ -153,7 +153,7 @@ GERMAN = TextFormat(decimal_sep=",", thousands_sep=".")
         ("list<decimal>", pa.array([["1.000,5", "1.5"]]), ["1000.5", ["1.5"]]),
         ("map<int, double>", pa.array([[("1.000", 0.5)]], pa.map_("string", "double")),
          [["1000", 0.5]]),
-        # The texts of other types, JSON that stands in a text, and typed numbers stay
+        # Texts of other types, JSON within a text, and typed numbers stay unchanged
         ("text", pa.array(["12,50"]), "12,50"),
         ("list<double>", pa.array(["[1.500]"]), ["1.500"]),
         ("decimal", pa.array([decimal.Decimal("1.500")]), "1.500"),
@@ -163,9 +163,9 @@ def test_numbers_with_separators_are_read_back_as_the_same_cells(
     cql: str, array: pa.Array, expected: Any
 ) -> None:
     kind = parse_type(cql)
-    told = record_json(pa.record_batch({"c": array}), 0, [kind], GERMAN)
-    assert json.loads(told)["c"] == expected
-    again = encode_json(kind, [parse_json(told)["c"]], GERMAN, null_length=-1)
+    record = record_json(pa.record_batch({"c": array}), 0, [kind], GERMAN)
+    assert json.loads(record)["c"] == expected
+    again = encode_json(kind, [parse_json(record)["c"]], GERMAN, null_length=-1)
     before = encode_typed(kind, array, GERMAN)
     assert bool(again.faults) == bool(before.faults)
     if not before.faults:
@@ -188,20 +188,22 @@ ONE_BLOB = pa.map_(pa.string(), pa.list_(pa.binary()))
         ("tuple<blob>", pa.array([{"0": b"\xff"}], pa.struct({"0": pa.binary()})), ["/w=="]),
     ],
 )  # fmt: skip
-def test_blobs_are_spelt_as_their_load_reads_them(cql: str, array: pa.Array, expected: Any) -> None:
-    """0xff is right in base64, too: as another blob."""
+def test_blobs_are_spelled_as_their_load_reads_them(
+    cql: str, array: pa.Array, expected: Any
+) -> None:
+    """0xff is valid base64, too, but for another blob."""
     assert_loads_alike(parse_type(cql), array, BASE64)
-    told = record_json(pa.record_batch({"c": array}), 0, [parse_type(cql)], BASE64)
-    assert json.loads(told)["c"] == expected
+    record = record_json(pa.record_batch({"c": array}), 0, [parse_type(cql)], BASE64)
+    assert json.loads(record)["c"] == expected
 
 
 @pytest.mark.parametrize("number", [20260131120000, 0, -1])
-def test_a_number_of_milliseconds_is_none_of_a_pattern(number: int) -> None:
+def test_milliseconds_are_not_read_by_a_timestamp_pattern(number: int) -> None:
     assert_loads_alike(parse_type("timestamp"), pa.array([number]), COMPACT)
 
 
 def no_utf8(raw: bytes, arrow: pa.DataType) -> pa.Array:
-    """Text as a careless writer leaves it in a file."""
+    """A text column with invalid UTF-8, as careless writers produce."""
     _, offsets, data = pa.array([raw], pa.binary()).buffers()
     text = pa.StringArray.from_buffers(1, offsets, data)
     return text if arrow == pa.string() else text.dictionary_encode()
@@ -231,17 +233,17 @@ def no_utf8(raw: bytes, arrow: pa.DataType) -> pa.Array:
         ("time", numbers(86_400, pa.time32("s")), "24:00:00"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_refused_again(cql: str, array: pa.Array, expected: Any) -> None:
-    """A record that is loaded again as it is, with nothing mended, must not slip in."""
+def test_a_refused_value_is_refused_again(cql: str, array: pa.Array, expected: Any) -> None:
+    """A reject that is loaded again unchanged must not be accepted."""
     kind, fmt = parse_type(cql), TextFormat(epoch_unit="ms")
-    told = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], fmt))["c"]
+    record = parse_json(record_json(pa.record_batch({"c": array}), 0, [kind], fmt))["c"]
     assert encode_typed(kind, array, fmt).faults.keys() == {0}
-    assert encode_json(kind, [told], fmt, null_length=-1).faults.keys() == {0}
+    assert encode_json(kind, [record], fmt, null_length=-1).faults.keys() == {0}
     assert kept(cql, array) == expected
 
 
-def test_a_number_that_no_timestamp_is_made_of_is_refused_again() -> None:
-    """A date is one by the pattern only, which is for text."""
+def test_a_number_that_is_not_a_timestamp_is_refused_again() -> None:
+    """Only the pattern makes it a date, and the pattern is for text."""
     kind, date = parse_type("timestamp"), pa.array([20260131])
     fmt = TextFormat(timestamp_formats=("%Y%m%d",))
     assert encode_typed(kind, date, fmt).faults

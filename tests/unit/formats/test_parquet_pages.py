@@ -1,4 +1,4 @@
-"""Headers of Parquet pages: what they say, what is too large, and which rows are sure to fit."""
+"""Headers of Parquet pages: their sizes, which are refused, and which rows fit for sure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_headers_say_where_pages_are_and_what_they_unpack_to(codec: str, version
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 100, 5000])
-def test_pages_that_go_by_in_pieces_are_all_looked_at(
+def test_pages_that_are_read_in_pieces_are_all_checked(
     pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = written()
@@ -93,11 +93,11 @@ def test_pages_that_go_by_in_pieces_are_all_looked_at(
     watch = PageWatch(leaves(data))
     for at in range(0, len(data), pieces):
         watch.look(at, data[at : at + pieces])
-        watch.look(at, data[at : at + pieces])  # such as by a reader that was opened again
+        watch.look(at, data[at : at + pieces])  # as by a reader that was reopened
     assert looked == [page for leaf in leaves(data) for page in pages_of(data, leaf)]
 
 
-def test_a_damaged_header_is_an_error_and_nothing_else() -> None:
+def test_a_damaged_header_is_a_clean_error() -> None:
     data = written(compression="none")
     leaf = leaves(data)[1]
     header = data[leaf.start : pages_of(data, leaf)[0].start]
@@ -130,7 +130,7 @@ def test_the_longest_value_of_a_dictionary_is_found(monkeypatch: pytest.MonkeyPa
     unknown = 0
     for _ in range(200):
         monkeypatch.setattr(parquet_pages, "_WINDOW_BYTES", noise.choice([8, 50, 300, 1 << 16]))
-        # Given values of few and many bytes, zeros as in lengths among them
+        # Given short and long values, some with zero bytes like those of lengths
         most, size_max = noise.choice([0, 2, 255]), noise.choice([1, 5, 40, 300, 1000])
         count = noise.randrange(60)
         values = [
@@ -141,11 +141,11 @@ def test_the_longest_value_of_a_dictionary_is_found(monkeypatch: pytest.MonkeyPa
         assert found in (None, max(map(len, values), default=0))
     assert unknown < 5
     assert longest_plain(plain([uuid.uuid4().bytes] * 9), 9) == 16
-    # Many of which each needs a look are not worth it
+    # Many values that must each be looked at are not worth the time
     assert longest_plain(plain([b"", b"\x01\0\0\0"] * 9000), 18_000) is None
 
 
-def test_ordinary_rows_are_sure_to_fit_and_long_shared_ones_are_not() -> None:
+def test_ordinary_rows_fit_for_sure_and_long_shared_ones_do_not() -> None:
     data = written()
     some = leaves(data)
     sure = SureRows(stored(data), some, ROWS)
@@ -157,12 +157,12 @@ def test_ordinary_rows_are_sure_to_fit_and_long_shared_ones_are_not() -> None:
     assert sure.rows(3000, ROWS, longest, MIB, MIB) == ROWS - 3000
     # A value that all rows might have
     assert 0 < sure.rows(3000, ROWS, {**longest, "city": 20_000}, MIB, MIB) * 20_000 <= MIB
-    # One that is not known
+    # A value of unknown length
     assert sure.rows(3000, ROWS, {"name": 13}, MIB, MIB) == 0
     assert SureRows(stored(data), some, ROWS).rows(0, ROWS, longest, 1000, MIB) * 8 <= 1000
 
 
-def test_rows_that_share_beginnings_are_never_sure_to_fit() -> None:
+def test_rows_with_common_prefixes_never_fit_for_sure() -> None:
     data = written(use_dictionary=False, column_encoding={"name": "DELTA_BYTE_ARRAY"})
     assert SureRows(stored(data), leaves(data, ["name"]), ROWS).rows(0, 9, {}, MIB, MIB) == 0
     assert SureRows(stored(data), leaves(data, ["id"]), ROWS).rows(0, 9, {}, MIB, MIB) == 9
@@ -173,7 +173,7 @@ def test_a_page_that_says_2_gib_is_refused_unless_the_file_has_a_quarter_of_it()
     held.check("t", Page(0, 1 << 30, 1 << 28, 9, 0, 0), 1 << 28)
     with pytest.raises(PagesTooLarge, match="column t has a page of 50,000 bytes that unpacks to"):
         parquet_sure.Held(1).check("t", Page(0, 2**31 - 1, 50_000, 9, 0, 0), 50_000)
-    # What the header says of its stored bytes counts as far as they are there
+    # The stored size in the header counts only up to the size of the file
     with pytest.raises(PagesTooLarge):
         parquet_sure.Held(1).check("t", Page(0, 2**31 - 1, 2**30, 9, 0, 0), 50_000)
     # Many columns: all of them have a page in memory at a time
@@ -185,7 +185,7 @@ def test_a_page_that_says_2_gib_is_refused_unless_the_file_has_a_quarter_of_it()
 
 @pytest.fixture
 def bomb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A file on a disk or behind a URL with a page of 2 MB in 100 bytes."""
+    """A file on disk or behind a URL, with a page of 2 MB in 100 bytes."""
     sink = io.BytesIO()
     rows = {"id": np.arange(8), "t": ["x" * 250_000 + str(n) for n in range(8)]}
     pq.write_table(pa.table(rows), sink, use_dictionary=False, compression="zstd")
@@ -225,11 +225,11 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_unpacked(
     assert "write_batch_size" in str(caught.value)
 
 
-def test_pages_are_looked_at_beside_columns_that_come_as_indices(
+def test_pages_are_checked_beside_columns_read_as_dictionary_indices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a text that many rows share, so long that it comes as indices, and behind more rows than
-    # one batch may have a page that is too large
+    # Given a text that many rows share, so long that it is read as indices, and a page that is too
+    # large after more rows than one batch may have
     path, count = tmp_path / "late.parquet", BATCH_ROWS + 2000
     rows = {
         "t": pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), ["x" * 3000]),
@@ -257,7 +257,7 @@ def test_the_footer_of_a_file_is_read_once_until_it_changes(tmp_path: Path) -> N
     metadata = pq.read_metadata(path)
     footers = Footers()
     with path.open("rb") as file:
-        # A file that has only just been written may be written to again
+        # A file that was written a moment ago may still change
         footers.keep(file.fileno(), metadata)
         assert footers.find(file.fileno()) is None
     with path.open("rb") as file:

@@ -62,16 +62,16 @@ def test_wide_rows_come_a_few_at_a_time() -> None:
     check_whole(found, "v", rows)
 
 
-def test_rows_that_share_a_wide_value_do_too() -> None:
-    # Given rows that the file keeps as numbers of three values
+def test_rows_that_share_a_wide_value_come_a_few_at_a_time() -> None:
+    # Given rows that the file stores as dictionary indices of three values
     rows = pa.array([str(i % 3) * 10_000 for i in range(6000)])
     found = blocks({"v": rows}, ["v"])
     assert max(block.batch.nbytes for block in found) <= 2 * BATCH_BYTES
     check_whole(found, "v", rows)
 
 
-def test_rows_that_come_as_numbers_of_wide_values_count_with_their_values() -> None:
-    # Given a column that pyarrow reads as it was: as a dictionary
+def test_dictionary_indices_count_with_the_size_of_their_values() -> None:
+    # Given a column that pyarrow reads as a dictionary
     rows = pa.array([str(i % 3) * 10_000 for i in range(6000)]).dictionary_encode()
     found = blocks({"v": rows}, ["v"])
     assert pa.types.is_dictionary(found[0].batch["v"].type)
@@ -79,8 +79,8 @@ def test_rows_that_come_as_numbers_of_wide_values_count_with_their_values() -> N
     assert sum(block.records_count for block in found) == 6000
 
 
-def test_a_few_wide_rows_among_many_do_too() -> None:
-    # Given 400 rows of 100 KB behind 40,000 of next to nothing: 1 KB each by the footer
+def test_a_few_wide_rows_among_many_narrow_ones_come_a_few_at_a_time() -> None:
+    # Given 400 rows of 100 KB after 40,000 tiny ones: a mean of 1 KB by the footer
     noise = random.Random(2)
     rows = pa.array([b"x"] * 40_000 + [noise.randbytes(100_000) for _ in range(400)])
     found = blocks({"v": rows}, ["v"])
@@ -89,7 +89,7 @@ def test_a_few_wide_rows_among_many_do_too() -> None:
 
 
 def test_a_type_whose_slices_count_as_the_whole_is_not_cut_to_pieces() -> None:
-    # Given rows that pyarrow reads as views, narrow ones in front of wide ones
+    # Given rows that pyarrow reads as views, narrow ones before wide ones
     noise = random.Random(3)
     values = [b"x"] * 40_000 + [noise.randbytes(100_000) for _ in range(400)]
     rows = pa.array(values, pa.binary_view())
@@ -108,7 +108,7 @@ def test_a_row_is_never_cut() -> None:
 
 @pytest.mark.parametrize("rows_count", [BATCH_ROWS - 1, BATCH_ROWS + 1])
 def test_narrow_rows_come_many_at_a_time_whatever_else_the_file_holds(rows_count: int) -> None:
-    # Given a wide column beside the narrow one that is wanted, whose name begins as its own does
+    # Given a wide column beside the narrow one that is wanted; their names have a common prefix
     rows = pa.array(range(rows_count))
     columns = {"v": rows, "v2": pa.array([b"%01000d" % i for i in range(rows_count)])}
     found = blocks(columns, ["v"])
@@ -124,7 +124,7 @@ def test_a_group_without_rows_has_no_block() -> None:
 
 
 def four_columns() -> tuple[pq.FileMetaData, list[tuple[int, int]], int]:
-    """Of a file of one row group: what its footer says, where its columns are, and its bytes."""
+    """A file of one row group: its footer, the byte ranges of its columns, and its size."""
     sink = io.BytesIO()
     values = pa.array(range(10_000), pa.int64())
     pq.write_table(pa.table({name: values for name in "abcd"}), sink, compression="none")
@@ -137,13 +137,13 @@ def four_columns() -> tuple[pq.FileMetaData, list[tuple[int, int]], int]:
     return metadata, places, len(sink.getvalue())
 
 
-def test_what_is_wanted_of_a_group_is_read_on_end_or_side_by_side(
+def test_wanted_columns_are_read_in_sequence_or_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     metadata, places, file_bytes = four_columns()
     assert group_reads(metadata, 0, ["d", "a"], file_bytes) == Reads(window_bytes=places[3][1])
-    # Given less than half of it, or more than may be held: side by side, in the order in which
-    # pyarrow asks, neighbours as one as far as they are one piece
+    # Less than half of it, or more than may be held: side by side, in the order in which
+    # pyarrow requests them; adjacent columns are merged up to the size of a piece
     (a,) = group_reads(metadata, 0, ["a"], file_bytes).lanes
     assert a == places[0]
     monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 100_000)
@@ -153,7 +153,7 @@ def test_what_is_wanted_of_a_group_is_read_on_end_or_side_by_side(
     assert reads.piece_bytes == (3 << 20) // (3 + LANES_AHEAD)
 
 
-def test_a_footer_that_is_wrong_leads_to_no_place_outside_of_the_file(
+def test_a_wrong_footer_leads_to_no_read_outside_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ringhaul.formats.parquet_read.HELD_BYTES", 1)

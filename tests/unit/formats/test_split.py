@@ -1,4 +1,4 @@
-"""Records, blocks and units: the cases worth naming; the property tests have the others."""
+"""Records, blocks and units: named cases, beside the property tests."""
 
 import io
 import resource
@@ -58,13 +58,13 @@ def test_units_tile_and_count_records_and_lines() -> None:
     ]
 
 
-def test_a_start_within_the_source_is_counted_on_from() -> None:
+def test_counting_continues_from_a_start_within_the_source() -> None:
     start = Position(offset_bytes=100, ordinal=7, line=3)
     units = list(split_units(io.BytesIO(b"a\nb\n"), CsvDialect(), unit_bytes=1, start=start))
     assert [unit[:4] for unit in units] == [(100, 2, 7, 3), (102, 2, 8, 4)]
 
 
-def test_an_unclosed_quote_costs_one_record_and_says_where() -> None:
+def test_an_unclosed_quote_costs_one_record_and_is_located() -> None:
     text = b'a,b\n1,"x\n2,y\n3,z\n'
     units = list(split_units(io.BytesIO(text), CsvDialect(), unit_bytes=1 << 20, start=START))
     assert [unit[:5] for unit in units] == [(0, 4, 0, 1, 1), (4, 5, 1, 2, 1), (9, 8, 2, 3, 2)]
@@ -84,9 +84,9 @@ def test_the_lines_before_the_open_quote_belong_to_the_defect() -> None:
     assert (second.data, second.position) == (b"d\n", Position(9, 1, 3))
 
 
-def test_a_line_of_300_mb_is_read_past_in_bounded_memory() -> None:
+def test_a_line_of_300_mb_is_skipped_in_bounded_memory() -> None:
     class Source:
-        """``1,`` and 300 MB of x between two records, made as it is read."""
+        """``1,`` and 300 MB of x between two records, generated while it is read."""
 
         def __init__(self) -> None:
             self.left = [b"0,a\n1,", *[b"x" * 2**20] * 300, b"\n2,b\n"]
@@ -113,7 +113,7 @@ def test_a_line_of_300_mb_is_read_past_in_bounded_memory() -> None:
 
 
 def made(*runs: tuple[bytes, int]) -> Stream:
-    """Texts, each so many times, one MiB at a time."""
+    """Each text repeated as often as its count says, one MiB at a time."""
 
     def chunks() -> Iterator[bytes]:
         for text, count in runs:
@@ -144,7 +144,7 @@ def test_an_unclosed_quote_costs_one_record_and_little_memory(filler: bytes) -> 
         longest = max(longest, len(block.data))
     assert (found, defects) == (3 + (count - 1) * (filler == b"12345,abc\n"), 1)
     assert longest <= 2 * 2**20
-    # Thrice the longest record, and eight bytes for each line end of a chunk.
+    # Three times the longest record, and eight bytes for each line end of a chunk.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 80 * 2**10
 
 
@@ -158,7 +158,7 @@ def test_a_record_of_100_mb_is_read_whole(filler: bytes) -> None:
     assert [block.defect for block in blocks] == [None] * len(blocks)
 
 
-def test_a_record_of_just_the_longest_length_is_taken() -> None:
+def test_a_record_of_exactly_the_longest_length_is_accepted() -> None:
     dialect = CsvDialect(record_bytes_max=5)
     for line_end in (b"\n", b"\r\n", b"\r", b""):
         for block_bytes in range(1, 12):
@@ -168,7 +168,7 @@ def test_a_record_of_just_the_longest_length_is_taken() -> None:
             assert [(block.defect, block.ends[0]) for block in blocks] == [(None, 5)]
 
 
-def test_a_long_line_is_told_of_as_a_line_where_there_are_no_quotes() -> None:
+def test_a_long_line_is_reported_as_a_line_without_quotes() -> None:
     dialect = line_dialect(CsvDialect(record_bytes_max=1000))
     text = b'{"a": "%b"}\n{}\n' % (b"x" * 5000)
     long, _ = read_blocks(io.BytesIO(text), dialect, block_bytes=100, start=START)

@@ -1,7 +1,7 @@
 from ringhaul.formats.suffixes import format_of
 
 
-def test_the_format_of_a_file_is_told_by_its_suffix() -> None:
+def test_the_format_of_a_file_follows_from_its_suffix() -> None:
     names = ["a.csv", "a.TSV.gz", "a", "a.jsonl", "a.ndjson.zst", "a.JSON", "a.parquet", "json"]
     formats = ["csv", "csv", "csv", "jsonl", "jsonl", "jsonl", "parquet", "csv"]
     assert list(map(format_of, names)) == formats

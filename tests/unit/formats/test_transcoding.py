@@ -53,8 +53,8 @@ def test_halves_of_characters_are_undecodable(tmp_path: Path, encoding: str, tex
         assert read_all(stream) == b"\xff,x\n"
 
 
-def test_every_encoding_that_is_taken_reads_a_table(tmp_path: Path) -> None:
-    """Of those of Python's: each is refused in words, or reads what it writes."""
+def test_every_accepted_encoding_reads_a_table(tmp_path: Path) -> None:
+    """Each of Python's encodings is refused with a message, or reads what it writes."""
     text = "id,name\r\n1,x\r\n"
     path = tmp_path / "a.csv"
     taken = 0
@@ -72,7 +72,7 @@ def test_every_encoding_that_is_taken_reads_a_table(tmp_path: Path) -> None:
     assert taken > 90
 
 
-def test_what_could_not_be_decoded_cannot_be_when_it_is_written_again(tmp_path: Path) -> None:
+def test_undecodable_text_stays_undecodable_when_it_is_written_again(tmp_path: Path) -> None:
     """In each of Python's encodings that is decoded as a stream."""
     path = tmp_path / "a.csv"
     tried = []
@@ -83,19 +83,19 @@ def test_what_could_not_be_decoded_cannot_be_when_it_is_written_again(tmp_path: 
             continue
         if dialect.decoding != "stream":
             continue
-        # Given records of which one holds such bytes, before a digit, a letter, a blank and an end
+        # Given records, one with such bytes before a digit, a letter, a blank and its end
         encode = encoder_of(dialect.encoding)
         parts = [b"id,name\n", b"1,\xff0\xffa\n", b"2,x\n", b"3,\xff caf\n", b"4,\xff\n"]
         try:
             path.write_bytes(b"".join(map(encode, parts)))
         except UsageError:
-            assert bytes(range(256)).decode(module.name), "there is nothing that is no text"
+            assert bytes(range(256)).decode(module.name), "there is no undecodable byte"
             continue
         # When they are read
         (source,) = find_sources([str(path)], dialect)
         with open_whole(source, dialect) as stream:
             header, first, second, third, fourth = read_all(stream).splitlines()
-        # Then they are no text again, and all else is as it was
+        # Then they are undecodable again, and the rest is unchanged
         assert (header, second) == (b"id,name", b"2,x"), module.name
         for line in (first, third, fourth):
             assert b"\xff" in line.split(b",")[1], module.name
@@ -104,7 +104,7 @@ def test_what_could_not_be_decoded_cannot_be_when_it_is_written_again(tmp_path: 
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_a_text_without_its_byte_order_mark_is_told(tmp_path: Path, encoding: str) -> None:
+def test_a_missing_byte_order_mark_is_reported(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("id,t\n1,a\n".encode(f"{encoding}-le"))
     dialect = CsvDialect(encoding=encoding)
@@ -116,7 +116,7 @@ def test_a_text_without_its_byte_order_mark_is_told(tmp_path: Path, encoding: st
         read_all(stream)
 
 
-def test_a_run_of_utf_7_without_an_end_is_told(tmp_path: Path) -> None:
+def test_an_unterminated_utf_7_run_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"+" + b"A" * (HELD_BYTES_MAX + 2**20))
     dialect = CsvDialect(encoding="utf-7")

@@ -1,4 +1,4 @@
-"""Limits of errors as users write them."""
+"""Error limits as users write them."""
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,8 @@ from ringhaul.errors import UsageError
 from ringhaul.ledger import limits
 from ringhaul.ledger.limits import ErrorLimit
 
-#: Neither as many digits, nor as many decimals, nor as large a share as are understood, and digits
-#: that are none to a Lua script.
+#: Too many digits, too many decimals, too large a share, and digits
+#: that a Lua script does not take for digits.
 REFUSED = ["", "many", "-2", "101%", "1e3", "5%%", "%", "1,000", "1 000", "5.%", ".5%", "1.5"]
 REFUSED += ["1" + 15 * "0", "0.12345%", "100.00000%", "100.0001%", "005%", "\u0663", "\u0663%"]
 
@@ -38,7 +38,7 @@ def test_parse(text: str, records_max: int, per_million_max: int) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_parse_says_what_it_wants(text: str) -> None:
+def test_a_refusal_says_what_is_expected(text: str) -> None:
     with pytest.raises(UsageError, match=r"number of records such as 1000.*15 digits, four dec"):
         ErrorLimit.parse(text)
     # And so does the setting, before it gets here.
@@ -46,13 +46,13 @@ def test_parse_says_what_it_wants(text: str) -> None:
         values.parse_max_errors(text)
 
 
-def test_the_setting_takes_what_the_ledger_takes() -> None:
-    """Two packages that may not import each other: the pattern stands in both."""
+def test_the_setting_has_the_pattern_of_the_ledger() -> None:
+    """Two packages that may not import each other have the same pattern."""
     assert values.MAX_ERRORS.pattern == limits.MAX_ERRORS.pattern
 
 
 @given(st.text("0123456789.%- ", max_size=18) | st.from_regex(values.MAX_ERRORS))
-def test_what_the_setting_takes_no_ledger_refuses(text: str) -> None:
+def test_the_ledger_accepts_all_that_the_setting_accepts(text: str) -> None:
     try:
         values.parse_max_errors(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Limits by the time of day: hours of a zone, in winter and summer, over midnight."""
+"""Limits by time of day: the hours of a time zone, in winter and summer, across midnight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLOW = Limits(rows_per_s=1000)
 
 
 def at(pace: Pace, text: str, zone: str = "UTC") -> Limits:
-    """What holds at a local time."""
+    """The limits in force at a local time."""
     then = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
     return pace.at(round(then.timestamp() * 1000))
 
@@ -75,13 +75,13 @@ def test_a_whole_day() -> None:
 @pytest.mark.parametrize(
     "text", ["", "8-18", "08:00", "08:00-08:00", "24:00-08:00", "08:60-09:00", "08:00-24:01", "x"]
 )
-def test_hours_that_are_none_are_refused(text: str) -> None:
+def test_invalid_hours_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="give HH:MM-HH:MM"):
         DayWindow.parse(text)
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "Europe", "/etc/localtime"])
-def test_a_zone_that_is_none_is_refused(zone: str) -> None:
+def test_an_unknown_zone_is_refused(zone: str) -> None:
     with pytest.raises(UsageError, match="no time zone"):
         Pace.of(SLOW, ("08:00-18:00",), zone)
 
@@ -91,7 +91,7 @@ def test_a_zone_without_hours_is_refused() -> None:
         Pace.of(SLOW, (), "UTC")
 
 
-def test_a_worker_that_does_not_know_the_zone_goes_easy() -> None:
+def test_a_worker_that_does_not_know_the_zone_uses_the_lower_limits() -> None:
     pace = Pace(limits=SLOW, between=(DayWindow(480, 1080),), timezone="Mars/Base")
     assert at(pace, "2026-01-15 03:00") == SLOW
 
@@ -107,7 +107,7 @@ def test_a_worker_that_does_not_know_the_zone_goes_easy() -> None:
         ),
     ],
 )
-def test_what_is_kept_comes_back_and_is_told(pace: Pace, words: str) -> None:
+def test_a_packed_pace_is_restored_and_spelled_out(pace: Pace, words: str) -> None:
     assert Pace.unpack(pace.pack().encode()) == pace
     assert str(pace) == words
 
@@ -115,7 +115,7 @@ def test_what_is_kept_comes_back_and_is_told(pace: Pace, words: str) -> None:
 @pytest.mark.parametrize(
     ("in_flight", "running", "each"), [(100, 3, 33), (2, 3, 1), (8, 0, 8), (0, 3, 0)]
 )
-def test_what_is_in_flight_is_shared_by_the_units_that_run(
+def test_the_in_flight_limit_is_shared_by_the_running_units(
     in_flight: int, running: int, each: int
 ) -> None:
     assert Limits(in_flight=in_flight).shared(running).in_flight == each

@@ -47,6 +47,6 @@ def test_keys_of_a_job_share_its_hash_tag() -> None:
 
 
 @pytest.mark.parametrize("job", ["", "a}b", "a b", "{a}", "-a", "a" * 65, "ä"])
-def test_a_job_id_that_could_leave_its_place_is_refused(job: str) -> None:
+def test_a_job_id_that_could_break_its_key_is_refused(job: str) -> None:
     with pytest.raises(UsageError, match="job ids look like"):
         keys.job_key(job, "meta")

@@ -1,4 +1,4 @@
-"""What is said of a server's settings."""
+"""Checks of a Redis server's settings."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ GOOD = ServerFacts(
 )
 
 
-def test_a_good_server_is_ok_and_a_silent_one_is_not_judged() -> None:
+def test_a_good_server_is_ok_and_unknown_settings_are_skipped() -> None:
     assert {check.level for check in check_server(GOOD)} == {Level.OK}
     assert check_server(ServerFacts(address="h:6379")) == []
 
@@ -40,7 +40,7 @@ def test_a_good_server_is_ok_and_a_silent_one_is_not_judged() -> None:
         ({"latency_ms": 80.0}, Level.WARN, "closer"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_to_do(
+def test_a_problem_is_reported_with_what_to_do(
     changes: dict[str, Any], level: Level, words: str
 ) -> None:
     checks = check_server(replace(GOOD, **changes))

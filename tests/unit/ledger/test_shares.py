@@ -1,4 +1,4 @@
-"""Places are divided by weight, none lies idle that somebody wants, and nobody goes without."""
+"""Places are divided by weight; no wanted place stays idle, and every job gets one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_small_job_beside_a_large_one_has_its_half() -> None:
     assert share_out(12, {"large": Want(2, MANY), "small": Want(2, 10)}) == {"large": 6, "small": 6}
 
 
-def test_what_a_job_cannot_use_the_others_get() -> None:
+def test_the_other_jobs_get_places_that_one_cannot_use() -> None:
     assert share_out(12, {"large": Want(2, MANY), "last": Want(2, 1), "done": Want(2, 0)}) == {
         "large": 11,
         "last": 1,
@@ -50,7 +50,7 @@ def test_every_division_is_fair(places: int, wants: dict[str, Want]) -> None:
     assert all(min(1, want.units) <= given_out[job] <= want.units for job, want in wants.items())
     all_units = sum(want.units for want in wants.values())
     assert sum(given_out.values()) == min(all_units, max(places, len(open_jobs)))
-    # Nobody who wants more has less for its weight than another, but for the rounding.
+    # No job that wants more has less per weight than another, except for rounding.
     for job, want in open_jobs.items():
         for other, also in open_jobs.items():
             if given_out[job] < want.units and given_out[other] > 1:

@@ -1,5 +1,5 @@
-"""A job that somebody wrote into Redis, past every check of a command: the worker that reads its
-unit refuses what its own settings do not allow."""
+"""A job that was written into Redis by hand, past every check of a command: the worker
+refuses what its own settings do not allow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = Path("/etc/hostname")
 
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """This process is a worker's child that may open what is in `data`; the folder."""
+    """Let this process, like a worker's child, open only files in `data`; return the folder."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "hostname").write_bytes(SECRET.read_bytes())
     (tmp_path / "data" / "link").symlink_to(SECRET)

@@ -12,7 +12,7 @@ from ringhaul.load.write.grouping import (
 
 
 def cuts(rows: list[tuple[int, int, int]]) -> list[int]:
-    """Of rows that are (replica set, token, size)."""
+    """Where rows of (replica set, token, size) are cut into batches."""
     sets, tokens, sizes = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return group_rows(sets.astype(np.int32), tokens, sizes).tolist()
 
@@ -30,7 +30,7 @@ def test_a_batch_takes_a_hundred_rows_of_one_partition() -> None:
     assert cuts([(0, 7, 10)] * 150) == [0, 100, 150]
 
 
-def test_a_batch_takes_five_kib_and_not_a_byte_more() -> None:
+def test_a_batch_takes_at_most_five_kib() -> None:
     assert cuts([(0, 1, 2560), (0, 2, 2560), (0, 3, 1)]) == [0, 2, 3]
     assert cuts([(0, 1, 2560), (0, 2, 2561)]) == [0, 1, 2]
 
@@ -50,19 +50,19 @@ def test_rows_are_ordered_by_replica_set_then_token() -> None:
     assert order_rows(sets[:0], tokens[:0]).tolist() == []
 
 
-def test_batches_that_follow_one_another_are_of_different_parts_of_the_ring() -> None:
+def test_consecutive_batches_are_of_different_parts_of_the_ring() -> None:
     # Given 40 batches of two rows of one replica set, and one of three rows of another
     cuts = np.append(np.arange(0, 81, 2), 83)
     sets = np.array([0] * 80 + [1] * 3, np.int32)
     order, cuts_then = interleave(cuts, sets)
-    # Then the first of each 16th part goes first, then the second, and the other set after all
+    # Then the first batch of each 16th part goes first, then the second; the other set comes last
     firsts = [-(-part * 40 // STRIPES) for part in range(STRIPES)]
     assert order[cuts_then[:-1]].tolist()[:16] == [2 * batch for batch in firsts]
     assert order[80:].tolist() == [80, 81, 82]
 
 
 def test_stored_bytes_count_what_cells_and_elements_cost_beside_their_values() -> None:
-    # Given rows of 40 and 100 bound bytes in 5 cells, of the second 30 in a list
+    # Given rows of 40 and 100 bound bytes in 5 cells; 30 bytes of the second are in a list
     bound, many = np.array([40, 100], np.int64), np.array([0, 30], np.int64)
-    # Then each cell adds 16 bytes, each row 64, and a list of bytes eight times what was bound
+    # Then each cell adds 16 bytes, each row 64, and a list of bytes counts eight times its size
     assert stored_bytes(bound, 5, many).tolist() == [40 + 80 + 64, 100 + 80 + 64 + 8 * 30]

@@ -41,7 +41,7 @@ RESULTS = [
 ]
 
 
-def test_windows_are_told_over_all_units_that_had_one() -> None:
+def test_windows_are_reported_over_all_units_that_had_one() -> None:
     with_windows = [
         result(0, 1, 0, window_min=320, window_max=1024, window_shrunk=2),
         result(0, 1, 0, window_min=64, window_max=512, window_shrunk=1),
@@ -53,7 +53,7 @@ def test_windows_are_told_over_all_units_that_had_one() -> None:
     assert (none.window_min, none.window_max, none.window_shrunk) == (0, 0, 0)
 
 
-def test_sums_by_source_and_in_all() -> None:
+def test_sums_by_source_and_in_total() -> None:
     report = build_report(PATHS, RESULTS, {bucket(1000): 99, bucket(50_000): 1})
     assert report.sources == [
         SourceLine("/data/a.csv", units=2, records=17, written=15, rejected=2, input_bytes=1700),
@@ -74,7 +74,7 @@ def test_the_order_of_commits_does_not_matter() -> None:
     assert build_report(PATHS, shuffled, {}) == build_report(PATHS, RESULTS, {})
 
 
-def test_nothing_done_is_nothing_and_no_division_by_it() -> None:
+def test_a_report_without_results_divides_by_nothing() -> None:
     report = build_report(PATHS, [], {})
     assert report.records == 0
     assert (report.cpu_us_per_row, report.p50_ms, report.p99_ms) == (None, None, None)

@@ -1,4 +1,4 @@
-"""The INSERT quotes what a schema may hold and binds the timestamp last."""
+"""The INSERT quotes names of the schema and binds the timestamp last."""
 
 import pytest
 

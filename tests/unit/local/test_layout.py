@@ -1,4 +1,4 @@
-"""The remembered layout of the stack."""
+"""The stored layout of the stack."""
 
 import socket
 from pathlib import Path

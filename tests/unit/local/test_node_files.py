@@ -1,4 +1,4 @@
-"""What a node is started with."""
+"""Configuration and command line of a node."""
 
 import json
 from pathlib import Path
@@ -34,16 +34,16 @@ def test_addresses_and_folders() -> None:
     assert found["commitlog_directory"] == f"{FOLDER}/commitlog"
 
 
-def test_what_users_tune_stays_at_the_default() -> None:
+def test_settings_that_users_tune_stay_at_the_default() -> None:
     assert not [name for name in settings() if "batch" in name or "timeout" in name]
 
 
 @pytest.mark.parametrize("auth", [True, False])
-def test_passwords_are_asked_for_only_with_auth(auth: bool) -> None:
+def test_passwords_are_required_only_with_auth(auth: bool) -> None:
     assert ("authenticator" in settings(auth=auth)) is auth
 
 
-def test_settings_of_a_test_win() -> None:
+def test_settings_of_a_test_take_precedence() -> None:
     found = settings(rpc_address="127.0.2.2", native_transport_allow_older_protocols=False)
     assert (found["listen_address"], found["rpc_address"]) == ("127.0.1.2", "127.0.2.2")
     assert found["native_transport_allow_older_protocols"] is False

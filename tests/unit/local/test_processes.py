@@ -1,4 +1,4 @@
-"""Servers are started apart from the command and stopped without hitting strangers."""
+"""Servers outlive the command that starts them; stopping them hits no other process."""
 
 import os
 import time
@@ -38,7 +38,7 @@ def test_a_server_has_its_own_session_and_log(tmp_path: Path) -> None:
     assert rss_bytes(pid) == 0
 
 
-def test_a_stranger_with_the_pid_is_left_alone(tmp_path: Path) -> None:
+def test_another_process_with_the_pid_is_left_alone(tmp_path: Path) -> None:
     pid = start(tmp_path, "while :; do sleep 0.05; done", "somebody-else")
     try:
         stop_servers([(pid, "mine")], timeout_s=0)
@@ -56,7 +56,7 @@ def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     assert not is_ours(pid, "mine")
 
 
-def test_a_pid_that_is_gone_is_nobody(tmp_path: Path) -> None:
+def test_a_pid_without_a_process_is_not_ours(tmp_path: Path) -> None:
     pid = start(tmp_path, "exit 0", "mine")
     deadline = time.monotonic() + 10
     while is_ours(pid, "mine"):

@@ -1,4 +1,4 @@
-"""Steps on stderr: plain lines where there is no terminal, a bar where there is one."""
+"""Steps on stderr: a bar on a terminal, plain lines elsewhere."""
 
 import os
 import pty

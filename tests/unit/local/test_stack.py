@@ -1,4 +1,4 @@
-"""What is refused before anything is started."""
+"""Options that are refused before anything is started."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_a_heap_that_java_would_not_take(tmp_path: Path, heap: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_number_of_nodes_than_there_is_data_of(tmp_path: Path) -> None:
+def test_another_number_of_nodes_than_the_data_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"stack of 3 nodes already.*`ringhaul local down --wipe`"):
         with_layout(tmp_path).up(1)
 

@@ -1,4 +1,4 @@
-"""The manifest says which files are the unload, and is read back as it was."""
+"""The manifest lists the files of an unload, and is read back unchanged."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ MANIFEST_1 = Manifest(
 )
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_manifest_is_read_back(tmp_path: Path) -> None:
     assert read_manifest(str(tmp_path)) is None
     write_manifest(str(tmp_path), MANIFEST_1)
     write_manifest(str(tmp_path), MANIFEST_1)
@@ -56,13 +56,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ('{"version": 2}', "has version 2"),
     ],
 )
-def test_what_is_no_manifest(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_manifest_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(UsageError, match=words):
         read_manifest(str(tmp_path))
 
 
-def test_parts_are_put_in_the_order_of_their_tokens() -> None:
+def test_parts_are_sorted_by_their_tokens() -> None:
     parts = [
         part("part-000003-000000-j-a", None),
         part("part-000001-000001-j-b", 5),

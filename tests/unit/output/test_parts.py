@@ -1,4 +1,4 @@
-"""Parts appear whole or not at all, and attempts do not meet."""
+"""Parts appear whole or not at all, and attempts do not collide."""
 
 import hashlib
 import os
@@ -50,7 +50,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     set_access(before)
 
 
-def test_a_part_is_seen_only_when_it_is_whole(url: str) -> None:
+def test_a_part_appears_only_when_it_is_whole(url: str) -> None:
     parts = part_set(url)
     parts.write(rows(3))
     folder = open_folder(url)
@@ -69,7 +69,7 @@ def test_a_part_is_seen_only_when_it_is_whole(url: str) -> None:
     assert PartInfo.from_json(part.to_json()) == part
 
 
-def test_rows_roll_exactly(url: str) -> None:
+def test_parts_roll_at_an_exact_number_of_rows(url: str) -> None:
     parts = part_set(url, rows_max=4, tokens=(-5, 7), first_number=2)
     for first, count in ((0, 3), (3, 6), (9, 0), (9, 1)):
         parts.write(rows(count, first))
@@ -85,7 +85,7 @@ def test_rows_roll_exactly(url: str) -> None:
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: fmt.kind)
-def test_bytes_roll_about(tmp_path: Path, fmt: OutputFormat) -> None:
+def test_parts_roll_at_about_a_number_of_bytes(tmp_path: Path, fmt: OutputFormat) -> None:
     parts = part_set(tmp_path, fmt, bytes_max=10_000)
     for first in range(0, 6000, 2000):
         parts.write(rows(2000, first))
@@ -118,7 +118,7 @@ def test_no_rows_make_no_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fmt", [*FORMATS, *COMPRESSED], ids=lambda fmt: fmt.suffix)
-def test_abandon_leaves_whole_parts_only(tmp_path: Path, fmt: OutputFormat) -> None:
+def test_abandoning_leaves_only_whole_parts(tmp_path: Path, fmt: OutputFormat) -> None:
     parts = part_set(tmp_path, fmt, rows_max=5)
     parts.write(rows(8))
     assert len(names(tmp_path)) == 2
@@ -128,7 +128,7 @@ def test_abandon_leaves_whole_parts_only(tmp_path: Path, fmt: OutputFormat) -> N
     assert names(tmp_path) == [] and parts.parts == []
 
 
-def test_attempts_of_one_unit_do_not_meet(url: str) -> None:
+def test_attempts_of_one_unit_do_not_collide(url: str) -> None:
     one, other = part_set(url), part_set(url, attempt="b2")
     one.write(rows(3))
     other.write(rows(4))
@@ -180,26 +180,26 @@ def test_a_folder_that_is_not_there_has_no_orphans(tmp_path: Path) -> None:
     assert remove_orphans(str(tmp_path / "none"), "ul-1", []) == []
 
 
-def test_an_attempt_is_a_plain_word(tmp_path: Path) -> None:
+def test_an_attempt_must_be_a_plain_word(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="letters and digits"):
         part_set(tmp_path, attempt="../x")
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("nothing://bucket/folder", "nothing:// is not among"),
         ("https://host/folder", "nothing is written to a web server"),
         ("s3://key:sentinel@bucket/folder", "credentials do not belong in a URL"),
     ],
 )
-def test_urls_that_nothing_can_be_written_to(url: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told) as error:
+def test_unwritable_urls_are_refused(url: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         open_folder(url)
     assert "sentinel" not in str(error.value)
 
 
-def test_a_url_that_is_allowed_and_nothing_knows() -> None:
+def test_an_allowed_url_of_an_unknown_kind_is_refused() -> None:
     before = access()
     set_access(Access(schemes=("nothing",)))
     with pytest.raises(UsageError, match="no such kind of URL"):
@@ -212,7 +212,7 @@ def test_a_url_that_is_allowed_and_nothing_knows() -> None:
     [*FORMATS, OutputFormat(kind="parquet", compression="none"), *COMPRESSED],
     ids=lambda fmt: f"{fmt.kind}-{fmt.compression}",
 )
-def test_a_file_that_may_not_grow(tmp_path: Path, fmt: OutputFormat) -> None:
+def test_a_file_at_its_size_limit_is_an_error(tmp_path: Path, fmt: OutputFormat) -> None:
     parts = part_set(tmp_path, fmt)
     noise = pa.record_batch(
         [
@@ -221,8 +221,8 @@ def test_a_file_that_may_not_grow(tmp_path: Path, fmt: OutputFormat) -> None:
         ],
         names=NAMES,
     )
-    told = "larger than a file may be"
-    with pytest.raises(OutputUnusable, match=told) as caught, files_up_to(100_000):
+    message = "larger than a file may be"
+    with pytest.raises(OutputUnusable, match=message) as caught, files_up_to(100_000):
         for _ in range(20):
             parts.write(noise)
         parts.roll()
@@ -231,7 +231,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path, fmt: OutputFormat) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     opened = os.open
@@ -250,7 +250,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names(folder) == []
 
 
-def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(OutputUnusable, match=r"out: .*every worker must see the same folder"):
         part_set(tmp_path / "out").write(rows(1))
@@ -258,7 +258,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
         part_set(tmp_path / "out" / "deeper").write(rows(1))
 
 
-def test_remove_and_read_what_is_not_there(tmp_path: Path) -> None:
+def test_removing_and_reading_missing_files(tmp_path: Path) -> None:
     folder = LocalFolder(str(tmp_path))
     folder.remove("nothing")
     assert folder.read("nothing") is None

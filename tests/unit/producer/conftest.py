@@ -1,4 +1,4 @@
-"""These tests run without any settings but their own, and leave no trace in the environment."""
+"""Isolate these tests from the settings of the environment, and restore it afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path: Path) -> Iterator[None]:
-    """No variables of ours and an own home; what a test adds is taken back."""
+    """Remove the RINGHAUL variables and set an empty home; restore both afterwards."""
     before = dict(os.environ)
     for name in before:
         if name.startswith(("RINGHAUL_", "XDG_")):

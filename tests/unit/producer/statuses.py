@@ -1,4 +1,4 @@
-"""Looks at a job, made by hand."""
+"""Job statuses made by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ringhaul.ledger.reading import JobStatus, Live
 from ringhaul.ledger.states import JobState
 
-#: When every job here began.
+#: When every job here started.
 STARTED_MS = 1_700_000_000_000
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong ends in one line on stderr and the exit code of the table."""
+"""Every error ends in one line on stderr and the exit code of the table."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_a_command_gives_its_exit_code(answer: int | None, code: int) -> None:
         (ConfigError("no setting cluster.prot"), 2),
         (SourceChanged("a.csv changed"), 4),
         (ClusterError("wrong password"), 4),
-        (ClusterUnavailable("nobody answers"), 4),
+        (ClusterUnavailable("no node answers"), 4),
         (LedgerUnavailable("Redis is away"), 4),
     ],
 )
-def test_errors_of_ours_are_told_in_one_line(
+def test_our_errors_are_printed_in_one_line(
     error: Exception, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(raising(error)) == code
@@ -56,7 +56,7 @@ def test_errors_of_ours_are_told_in_one_line(
     assert captured.err == f"error: {error}\n"
 
 
-def test_what_the_input_is_not_to_blame_for_is_tried_again_in_a_step(
+def test_errors_that_the_input_did_not_cause_are_retried_in_a_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     errors = (ConfigError("no such setting"), SetupUnusable("b does not see it"), UsageError("x"))
@@ -70,15 +70,15 @@ def test_passwords_in_messages_are_not_shown(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == "error: cannot reach redis://me:***@host:6379/0\n"
 
 
-def test_a_defect_is_told_as_one_with_its_traceback_and_without_passwords(
+def test_a_defect_is_reported_with_its_traceback_and_without_passwords(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run_command(raising(ZeroDivisionError("at redis://:hush@host"))) == 5
-    told = capsys.readouterr().err
-    assert "Traceback" in told
-    assert "ZeroDivisionError" in told
-    assert "hush" not in told
-    assert told.splitlines()[-1] == (
+    stderr = capsys.readouterr().err
+    assert "Traceback" in stderr
+    assert "ZeroDivisionError" in stderr
+    assert "hush" not in stderr
+    assert stderr.splitlines()[-1] == (
         "error: this is a defect in ringhaul; please report it with the lines above"
     )
 
@@ -92,14 +92,14 @@ def test_a_defect_is_told_as_one_with_its_traceback_and_without_passwords(
         (click.exceptions.Exit(7), 7),
     ],
 )
-def test_clicks_own_ends(
+def test_exits_of_click_keep_their_codes(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(raising(error)) == code
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_disk_that_is_full_under_what_is_printed_is_no_defect() -> None:
+def test_a_full_disk_under_standard_output_is_not_a_defect() -> None:
     script = (
         "from producer.errors import run_command; from producer.startup import leave; "
         "leave(run_command(lambda: [print('a line') for _ in range(10_000)]))"
@@ -112,5 +112,5 @@ def test_a_disk_that_is_full_under_what_is_printed_is_no_defect() -> None:
             text=True,
             timeout=60,
         )
-    told = "error: output cannot be written: [Errno 28] No space left on device\n"
-    assert (done.returncode, done.stderr) == (4, told)
+    message = "error: output cannot be written: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (4, message)

@@ -1,4 +1,4 @@
-"""How a command ends: at once, with its code, and with everything that it wrote."""
+"""A command ends at once, with its exit code, and with all of its output flushed."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ def run(code: int, **streams: object) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", LEAVE.format(code=code)],
         text=True,
         timeout=60,
-        # Else nothing would be left to write at the end.
+        # Otherwise nothing would be left to write at the end.
         env={key: text for key, text in os.environ.items() if key != "PYTHONUNBUFFERED"},
         **streams,
     )
 
 
 @pytest.mark.parametrize("code", [EXIT_COMPLETE, EXIT_REJECTS])
-def test_what_was_written_comes_out_before_the_process_ends(code: int) -> None:
+def test_output_is_flushed_before_the_process_ends(code: int) -> None:
     done = run(code, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (code, "said\n", "")
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(EXIT_COMPLETE, EXIT_FATAL), (EXIT_REJECTS, EXIT_REJECTS)]
+    ("code", "status"), [(EXIT_COMPLETE, EXIT_FATAL), (EXIT_REJECTS, EXIT_REJECTS)]
 )
-def test_output_that_cannot_be_written_is_no_success(code: int, told: int) -> None:
+def test_output_that_cannot_be_written_is_an_error(code: int, status: int) -> None:
     with open("/dev/full", "w") as full:
         done = run(code, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == told
+    assert done.returncode == status
     assert "output cannot be written: [Errno 28] No space left on device" in done.stderr
 
 
-def test_a_reader_that_has_had_enough_is_no_error() -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -50,7 +50,7 @@ def test_a_reader_that_has_had_enough_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (EXIT_COMPLETE, "")
 
 
-def test_a_process_that_stays_collects_garbage_as_python_does() -> None:
+def test_a_lasting_process_collects_garbage_by_the_defaults_of_python() -> None:
     script = (
         "import gc; usual = gc.get_threshold(); import producer.startup as s; s.start_quickly(); "
         "assert gc.get_threshold() != usual; s.stay(); assert gc.get_threshold() == usual"

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Counts, sizes, rates and durations formatted for people."""
 
 import pytest
 

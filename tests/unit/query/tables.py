@@ -48,7 +48,7 @@ ORDERS = table_of(
 
 
 def batch_of(table: TableSchema, **columns: list[Any]) -> pa.RecordBatch:
-    """A batch of some columns of `table`, in their Arrow forms."""
+    """A batch of some columns of `table`, in their Arrow types."""
     types = table.types
     return pa.RecordBatch.from_arrays(
         [pa.array(values, types[name].arrow()) for name, values in columns.items()], list(columns)
@@ -56,7 +56,7 @@ def batch_of(table: TableSchema, **columns: list[Any]) -> pa.RecordBatch:
 
 
 def kept(condition: str, column: str = "id", **columns: list[Any]) -> list[Any]:
-    """The values of `column` in the rows of ORDERS that `condition` wants."""
+    """The values of `column` in the rows of ORDERS that meet `condition`."""
     count = len(next(iter(columns.values())))
     columns.setdefault("id", list(range(count)))
     found: list[Any] = (
@@ -69,7 +69,7 @@ def kept(condition: str, column: str = "id", **columns: list[Any]) -> list[Any]:
 
 
 def answer(sql: str, *batches: pa.RecordBatch, table: TableSchema = ORDERS) -> list[dict[str, Any]]:
-    """The rows of an aggregation over `batches`, each in a partial of its own."""
+    """The rows of an aggregation over `batches`, with one partial result per batch."""
     aggregation = Aggregation(parse_select(sql, lambda *_: table))
     whole = aggregation.partial()
     for batch in batches:

@@ -14,7 +14,7 @@ NAN = math.nan
 
 
 def one(expression: str, **columns: list[Any]) -> Any:
-    """The value of one aggregate of one batch, computed in one piece and row by row."""
+    """The value of one aggregate of a batch; it is the same in one piece and row by row."""
     batch = batch_of(ORDERS, **columns)
     sql = f"select {expression} as x from shop.orders"
     (whole,) = answer(sql, batch)
@@ -126,10 +126,10 @@ def test_one_group(expression: str, column: str, values: list[Any], result: Any)
     ],
 )
 def test_spreads_of_extremes(values: list[float | None], expected: tuple[float | None]) -> None:
-    """As exact fractions give them; without a warning, which pytest makes an error."""
+    """As computed with exact fractions; pytest makes a warning an error."""
     functions = ("variance", "variance_pop", "stddev", "stddev_pop")
     columns = ", ".join(f"{function}(weight) {function}" for function in functions)
-    others = [2.0, 4.0, None]  # of a group whose numbers are small
+    others = [2.0, 4.0, None]  # another group, with small numbers
     batch = batch_of(ORDERS, weight=[*values, *others], region=["a"] * len(values) + ["b"] * 3)
     for size in (1, 2, batch.num_rows):
         pieces = [batch.slice(start, size) for start in range(0, batch.num_rows, size)]
@@ -142,11 +142,11 @@ def test_spreads_of_extremes(values: list[float | None], expected: tuple[float |
         assert small == [2.0, 1.0, math.sqrt(2), 1.0]
 
 
-def test_a_sum_beyond_doubles_does_not_hide_what_is_infinite_itself() -> None:
+def test_a_sum_beyond_doubles_does_not_hide_infinite_values() -> None:
     assert one("sum(weight)", weight=[-1e308, -1e308, math.inf]) == math.inf
 
 
-def test_nothing_is_one_row_without_group_by_and_none_with_it() -> None:
+def test_no_rows_give_one_row_without_group_by_and_none_with_it() -> None:
     empty = batch_of(ORDERS, total=[], region=[])
     columns = "count(*) c, sum(total) s, max(region) m, stddev(total) d, median(total) q"
     assert answer(f"select {columns} from shop.orders", empty) == [
@@ -178,7 +178,7 @@ def test_groups_of_several_columns_with_nulls_and_nan() -> None:
     ]
 
 
-def test_decimals_group_by_worth() -> None:
+def test_decimals_group_by_numeric_value() -> None:
     batch = batch_of(ORDERS, price=["1.50", "1.5", "100", "1E+2", "-0.0", "0"])
     rows = answer("select price, count(*) n from shop.orders group by price", batch)
     assert rows == [{"price": "0", "n": 2}, {"price": "1.5", "n": 2}, {"price": "100", "n": 2}]
@@ -224,9 +224,9 @@ def test_order(order: str, wanted: list[str]) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "wanted"),
     [
-        # Cassandra's order of addresses is that of their bytes, those of IPv4 among IPv6's
+        # Cassandra orders addresses by their bytes, IPv4 between IPv6
         ("address", ["10.0.0.1", "9.0.0.1", "fe80::1", "::1", "100.0.0.1"], [3, 1, 0, 4, 2]),
-        # of timeuuid that of the moments, whose lowest bits come first in the text
+        # timeuuid by time, whose lowest bits come first in the text
         (
             "tid",
             ["ffffffff-0000-11ee-8000-000000000000", "00000000-0001-11ee-8000-000000000000"],
@@ -237,7 +237,7 @@ def test_order(order: str, wanted: list[str]) -> None:
             ["00000000-0000-11ee-8000-000000000000", "00000000-0000-11ee-8000-0000000000ff"],
             [1, 0],
         ),
-        # and of uuid that of versions before
+        # and uuid by version first
         (
             "uid",
             ["00000000-0000-4000-8000-000000000000", "ffffffff-0000-11ee-8000-000000000000"],
@@ -245,7 +245,9 @@ def test_order(order: str, wanted: list[str]) -> None:
         ),
     ],
 )
-def test_an_order_that_is_not_arrows(column: str, values: list[str], wanted: list[int]) -> None:
+def test_an_order_that_differs_from_arrows(
+    column: str, values: list[str], wanted: list[int]
+) -> None:
     stored = values if column == "address" else [uuid.UUID(value).bytes for value in values]
     batch = batch_of(ORDERS, id=list(range(len(values))), **{column: stored})
     sql = f"select max(id) as n from shop.orders group by {column} order by {column}"
@@ -274,7 +276,7 @@ def test_the_greatest_float_is_compared_with_a_float() -> None:
     assert row["m"] == pytest.approx(0.1)
 
 
-def test_an_alias_is_ordered_by_before_a_column_of_its_name() -> None:
+def test_order_by_prefers_an_alias_to_a_column_of_the_same_name() -> None:
     batch = batch_of(ORDERS, Case=["x", "x", "y"], region=["a", "b", "b"], total=[1, 5, 9])
     for alias in ('"Case"', "region", "Region", '"region"'):
         for direction, wanted in (("", [1, 2]), ("desc", [2, 1])):
@@ -283,13 +285,13 @@ def test_an_alias_is_ordered_by_before_a_column_of_its_name() -> None:
             assert [count for row in rows for count in row.values()] == wanted
 
 
-def test_order_by_what_is_not_shown() -> None:
+def test_order_by_a_column_that_is_not_selected() -> None:
     batch = batch_of(ORDERS, region=["a", "b"], total=[1, 2])
     rows = answer("select region from shop.orders group by region order by sum(total) desc", batch)
     assert rows == [{"region": "b"}, {"region": "a"}]
 
 
-def test_distinct_is_a_group() -> None:
+def test_distinct_groups_by_all_columns() -> None:
     batch = batch_of(ORDERS, region=["b", "a", "b"], total=[1, 1, 1])
     rows = answer("select distinct region, total from shop.orders", batch)
     assert rows == [{"region": "a", "total": 1}, {"region": "b", "total": 1}]
@@ -301,7 +303,7 @@ def test_having_without_groups() -> None:
     assert answer("select count(*) c from shop.orders having c > 0.5", batch) == [{"c": 1}]
 
 
-def test_the_forms_are_those_of_the_types() -> None:
+def test_results_have_the_arrow_types_of_their_cql_types() -> None:
     select = parse_select(
         "select uid, sum(total), min(day), avg(price) from shop.orders group by uid",
         lambda *_: ORDERS,
@@ -312,7 +314,7 @@ def test_the_forms_are_those_of_the_types() -> None:
     assert table.schema.types == [cql_type.arrow() for cql_type in select.types]
 
 
-def test_numbers_for_files_that_others_read() -> None:
+def test_numbers_in_result_files() -> None:
     select = parse_select(
         "select region, sum(total) t, sum(price) p, max(huge) h from shop.orders group by region",
         lambda *_: ORDERS,
@@ -345,7 +347,7 @@ def test_a_whole_number_beyond_decimals_has_no_exponent() -> None:
     assert numeric(partial.finish(), select.types).to_pylist() == [{"h": "1" + "0" * 80}]
 
 
-def test_a_partial_says_how_large_it_is() -> None:
+def test_a_partial_knows_its_size() -> None:
     aggregation = Aggregation(
         parse_select("select total, count(*) from shop.orders group by total", lambda *_: ORDERS)
     )
@@ -357,7 +359,7 @@ def test_a_partial_says_how_large_it_is() -> None:
     assert len(small.pack()) < 1000 < 50_000 < len(large.pack()) < 1_000_000
 
 
-def test_update_says_how_many_rows_were_wanted() -> None:
+def test_update_returns_the_number_of_matching_rows() -> None:
     aggregation = Aggregation(
         parse_select("select count(*) from shop.orders where total > 1", lambda *_: ORDERS)
     )
@@ -386,7 +388,7 @@ def test_only_partials_of_the_same_query_merge() -> None:
             first.unpack(packed[:end])
 
 
-def test_a_number_too_long_is_an_error_and_not_a_memory_full() -> None:
+def test_a_number_too_long_is_an_error_that_takes_little_memory() -> None:
     with pytest.raises(QueryError, match="more than 100,000 digits"):
         answer(
             "select sum(price) from shop.orders",
@@ -416,8 +418,8 @@ def test_rows_without_columns_are_counted() -> None:
 
 
 @pytest.mark.parametrize("column", ["price", "weight", "ratio"])
-def test_exact_keys_are_those_of_partitions(column: str) -> None:
-    """Equal values that are different keys: each is a group, over batches and partials."""
+def test_exact_groups_are_partition_keys(column: str) -> None:
+    """Equal values that are different keys are different groups, across batches and partials."""
     values = ["1.5", "1.50", None] if column == "price" else [0.0, -0.0, float("nan"), None]
     sql = f"select {column}, count(*) n from shop.orders group by {column} order by 2 desc"
     select = parse_select(sql, lambda *_: ORDERS)
@@ -432,12 +434,12 @@ def test_exact_keys_are_those_of_partitions(column: str) -> None:
     assert [(repr(row[column]), row["n"]) for row in found] == [
         (repr(value), count) for value, count in reversed(wanted)
     ]
-    # A GROUP BY of a query is by worth.
+    # A GROUP BY of a query groups by numeric value.
     first, *_ = answer(sql, batch_of(ORDERS, **{column: values}))
     assert first["n"] == 2
 
 
-def test_a_column_called_as_a_sum_is_written_is_another() -> None:
+def test_a_column_named_like_an_aggregate_is_distinct_from_it() -> None:
     odd = table_of({"id": "int", "a": "int", "b": "int", "a + b": "int"})
     rows = batch_of(odd, **{"a": [1], "b": [2], "a + b": [100]})
     found = answer('select sum(a + b), sum("a + b") from shop.orders', rows, table=odd)

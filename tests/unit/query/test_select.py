@@ -17,7 +17,7 @@ def read(sql: str) -> Select:
     return parse_select(sql, tables)
 
 
-def test_rows_as_they_are() -> None:
+def test_plain_rows() -> None:
     select = read("SELECT Region AS r, total, writetime(total), ttl(price) AS t FROM shop.orders")
     assert not select.is_aggregate
     assert select.names == ("r", "total", "writetime(total)", "t")
@@ -52,12 +52,12 @@ def test_tokens_keys_and_a_limit() -> None:
     assert read("select id from shop.orders where token(id) > 5").where.tokens == (5, 2**63 - 1)
 
 
-def test_a_keyspace_may_be_given_beside() -> None:
+def test_the_keyspace_may_be_given_separately() -> None:
     assert parse_select("select id from Orders", tables, "shop").table is ORDERS
     assert parse_select("select o.id from shop.orders as o", tables).names == ("id",)
 
 
-def test_only_what_aggregates_need_is_read() -> None:
+def test_only_columns_of_the_aggregates_are_read() -> None:
     assert read("select count(*) from shop.orders").columns == ()
     select = read(
         "select region, sum(total * small) s from shop.orders where open group by 1 order by s"
@@ -89,7 +89,7 @@ def test_names_and_types_of_aggregates() -> None:
     }
 
 
-def test_a_group_that_is_called_as_an_aggregate_is_written() -> None:
+def test_a_group_named_like_an_aggregate() -> None:
     odd = table_of({"id": "int", "count(*)": "int"})
     with pytest.raises(
         QueryError, match=r'count\(\*\) cannot stand beside the column "count\(\*\)"'
@@ -176,12 +176,12 @@ def test_a_group_that_is_called_as_an_aggregate_is_written() -> None:
         ("select id from shop.orders tablesample (5)", "TABLESAMPLE cannot be answered"),
     ],
 )
-def test_what_cannot_be_answered(sql: str, message: str) -> None:
+def test_unsupported_queries_are_refused(sql: str, message: str) -> None:
     with pytest.raises(QueryError) as caught:
         read(sql)
     assert message in str(caught.value)
 
 
-def test_no_such_table_is_the_callers_error() -> None:
+def test_a_missing_table_is_an_error_of_the_caller() -> None:
     with pytest.raises(KeyError):
         parse_select("select id from shop.nothing", lambda k, t: dict[str, Any]()[t])

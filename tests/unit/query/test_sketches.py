@@ -1,4 +1,4 @@
-"""The sketches keep to the errors that they state."""
+"""The sketches stay within their stated errors."""
 
 import math
 from decimal import Decimal

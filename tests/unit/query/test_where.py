@@ -94,7 +94,7 @@ NIL = b"\0" * 16
         ("orders.total = 1 allow filtering", "total", [1, 2], [0]),
     ],
 )
-def test_rows_that_are_wanted(
+def test_rows_that_meet_the_condition(
     condition: str, column: str, values: list[Any], wanted: list[int]
 ) -> None:
     more = {name: [None] * len(values) for name in ("weight", "total")}
@@ -180,18 +180,18 @@ def test_rows_that_are_wanted(
         ("total is 5", "IS takes NULL, NOT NULL, TRUE or FALSE"),
     ],
 )
-def test_what_cannot_be_a_condition(condition: str, message: str) -> None:
+def test_invalid_conditions_are_refused(condition: str, message: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse_where(condition, ORDERS)
     assert message in str(caught.value)
     assert caught.value.exit_code == EXIT_USAGE
 
 
-def test_noughts_beyond_milliseconds_are_no_finer() -> None:
+def test_zeros_beyond_milliseconds_are_accepted() -> None:
     assert kept("at = '1970-01-01T00:00:00.0050000Z'", at=[4, 5, 6]) == [1]
 
 
-def test_a_column_called_as_a_function_is_written_is_not_read_for_it() -> None:
+def test_a_column_named_like_a_function_call_is_refused_beside_it() -> None:
     odd = table_of({"id": "int", "total": "int", "writetime(total)": "bigint"})
     with pytest.raises(
         QueryError, match="cannot be read together: the table has a column with the name"
@@ -204,7 +204,7 @@ def test_a_condition_too_deep_is_an_error() -> None:
         parse_where("(" * 5000 + "total = 1" + ")" * 5000, ORDERS)
 
 
-def test_a_long_chain_is_none_too_deep() -> None:
+def test_a_long_chain_is_not_too_deep() -> None:
     chain = " or ".join(f"total = {n}" for n in range(400))
     assert kept(chain, total=[399, 400]) == [0]
 
@@ -214,7 +214,7 @@ def test_an_overflow_names_the_expression() -> None:
         kept("total * 2 > 0", total=[2**62])
 
 
-def test_columns_are_those_that_are_tested_each_once() -> None:
+def test_each_tested_column_is_listed_once() -> None:
     where = parse_where("total > 1 and total < 5 and writetime(Price) > 0", ORDERS)
     assert where.columns == ("total", "writetime(price)")
     assert [fetch.selector for fetch in where.fetches] == [
@@ -261,11 +261,11 @@ def test_bounds_of_tokens(condition: str, bound: tuple[int, int] | None) -> None
         "id = null",
     ],
 )
-def test_conditions_that_nothing_fulfils(condition: str) -> None:
+def test_conditions_that_no_row_meets(condition: str) -> None:
     assert parse_where(condition, ORDERS).nothing
 
 
-def test_bounds_of_tokens_are_not_tested_again() -> None:
+def test_token_bounds_are_not_tested_by_row() -> None:
     assert kept("token(id) = 5 and id < 1", id=[0, 1]) == [0]
     assert parse_where("token(id) = 5", ORDERS).columns == ()
 
@@ -301,7 +301,7 @@ def test_partition_keys(condition: str, keys: list[tuple[int]] | None) -> None:
         ("date", "'1970-01-01'", 2**31),
         ("time", "'00:00:01'", 10**9),
         ("inet", "'::0001'", "::1"),
-        # as it is unloaded; Python has dots in it from 3.13 on
+        # spelled as by an unload; Python writes dots from 3.13 on
         ("inet", "'::FFFF:1.2.3.4'", "::ffff:102:304"),
         ("inet", "'::ffff:0.0.0.4'", "::ffff:0:4"),
         ("blob", "0x00ff", b"\x00\xff"),
@@ -312,7 +312,7 @@ def test_partition_keys(condition: str, keys: list[tuple[int]] | None) -> None:
         ),
     ],
 )
-def test_keys_are_values_to_bind(cql_type: str, literal: str, value: object) -> None:
+def test_keys_are_bound_as_values_of_the_driver(cql_type: str, literal: str, value: object) -> None:
     table = table_of({"id": cql_type, "n": "int"}, ("id", "n"))
     assert parse_where(f"id = {literal} and n in (1, 2)", table).keys == [(value, 1), (value, 2)]
     assert parse_where(f"id = {literal}", table).keys is None
@@ -323,7 +323,7 @@ def test_equal_values_may_be_different_keys(cql_type: str) -> None:
     assert parse_where("id = 1.5", table_of({"id": cql_type})).keys is None
 
 
-def test_too_many_keys_are_scanned_for() -> None:
+def test_too_many_keys_become_a_scan() -> None:
     numbers = ", ".join(str(n) for n in range(101))
     table = table_of({"id": "int", "n": "int"}, ("id", "n"))
     assert parse_where(f"id in ({numbers}) and n in ({numbers})", table).keys is None
@@ -351,7 +351,7 @@ def test_decimals_are_bound_exactly() -> None:
     ],
     ids=lambda condition: condition,
 )
-def test_of_a_long_value_messages_show_the_beginning(condition: str) -> None:
+def test_messages_show_the_start_of_a_long_value(condition: str) -> None:
     value = "7" * 300_000
     with pytest.raises(QueryError) as caught:
         parse_where(condition.format(value), ORDERS)
@@ -359,7 +359,7 @@ def test_of_a_long_value_messages_show_the_beginning(condition: str) -> None:
     assert len(str(caught.value)) < 500
 
 
-def test_many_percent_signs_are_one() -> None:
+def test_repeated_percent_signs_count_as_one() -> None:
     pattern = "%" * 200_000 + "b"
     assert kept(f"region like '{pattern}'", region=["ab", "ba"]) == [0]
 

@@ -1,4 +1,4 @@
-"""A job goes through the ledger as JSON and means the same on every worker."""
+"""A job survives the ledger as JSON with the same meaning on every worker."""
 
 import json
 from dataclasses import replace
@@ -36,7 +36,7 @@ def test_a_job_survives_json() -> None:
     assert job.total_bytes == 100
 
 
-def test_by_default_every_record_is_asked_for_and_missing_values_are_unset() -> None:
+def test_by_default_every_record_is_wanted_and_missing_values_are_unset() -> None:
     job = LoadJob.from_json(json.loads(json.dumps(load_job(TABLE).to_json())))
     assert (job.ordinal_first, job.ordinal_end, job.nulls) == (0, ORDINAL_END, "unset")
     assert (job.consistency, job.strategy) == ("LOCAL_QUORUM", "pipeline")
@@ -54,5 +54,5 @@ def test_sources_keep_their_formats() -> None:
     assert lines.encoding == dialect.encoding
 
 
-def test_the_job_says_what_kind_it_is() -> None:
+def test_the_job_knows_its_kind() -> None:
     assert load_job(TABLE).to_json()["kind"] == "load"

@@ -1,4 +1,4 @@
-"""Fields to columns: by name, by mapping, by position; every refusal says what to give."""
+"""Fields to columns: by name, by mapping, by position; every refusal says what to do."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_mapping_may_name_fields_by_position() -> None:
     assert mapped("a", "b", "c", mapping={"2": "id", "0": "n"}) == (("a", "n"), ("c", "id"))
 
 
-def test_a_field_whose_name_is_a_number_is_meant_by_its_name() -> None:
+def test_a_number_that_is_a_field_name_means_that_field() -> None:
     assert mapped("1", "0", mapping={"0": "id", "1": "n"}) == (("1", "n"), ("0", "id"))
 
 
@@ -48,7 +48,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "mapping", "skip", "told"),
+    ("fields", "mapping", "skip", "message"),
     [
         (
             ("7", "x"),
@@ -65,7 +65,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             "--skip-columns nota, or name its column with --mapping nota=COLUMN; did you mean "
             "'note'?",
         ),
-        (  # as an unload has it, and as a shell does not
+        (  # as an unload writes it; a shell needs quotes
             ("id", "n", "writetime(n)"),
             {},
             (),
@@ -111,7 +111,7 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             "only in case: use --mapping 'ID=id,N=n,total price=total price' or --columns "
             "'id,n,total price,nota'",
         ),
-        (  # which of them is meant?
+        (  # two candidates: which one is meant?
             ("id", "n", "TOTAL", "total"),
             {},
             (),
@@ -119,14 +119,14 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
             "--skip-columns TOTAL, or name its column with --mapping TOTAL=COLUMN; did you mean "
             "'Total'?",
         ),
-        (  # the column is filled already
+        (  # another field fills the column
             ("id", "ID", "n"),
             {},
             (),
             "a.csv: field 'ID' has no column 'ID' in shop.orders. Leave it out with "
             "--skip-columns ID, or name its column with --mapping ID=COLUMN; did you mean 'id'?",
         ),
-        (  # which --mapping and --columns cannot hold
+        (  # --mapping and --columns cannot hold its comma
             ("ID", "N", "net, gross"),
             {},
             (),
@@ -186,12 +186,12 @@ def test_skipped_fields_are_left_out_mapped_or_not() -> None:
         ),
     ],
 )
-def test_what_cannot_be_mapped_is_refused_in_words(
-    fields: tuple[str, ...], mapping: dict[str, str], skip: tuple[str, ...], told: str
+def test_unmappable_fields_are_refused_with_a_clear_message(
+    fields: tuple[str, ...], mapping: dict[str, str], skip: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError) as refusal:
         mapped(*fields, mapping=mapping, skip=skip)
-    assert str(refusal.value) == told
+    assert str(refusal.value) == message
     assert refusal.value.exit_code == 2
 
 
@@ -212,18 +212,18 @@ def names(
     return map_names(TABLE, mapping=mapping or {}, skip=skip, source="a.jsonl")
 
 
-def test_records_that_name_their_values_may_name_every_column_that_can_be_loaded() -> None:
+def test_records_with_named_values_may_name_every_loadable_column() -> None:
     fields = ("id", "Total", "note", "n")
     assert names() == (fields, tuple((field, field) for field in fields))
 
 
-def test_skipped_names_may_stand_in_records_and_are_not_loaded() -> None:
+def test_skipped_names_may_be_in_records_and_are_not_loaded() -> None:
     fields, pairs = names(skip=("note", "other"))
     assert fields == ("id", "Total", "n", "note", "other")
     assert pairs == (("id", "id"), ("Total", "Total"), ("n", "n"))
 
 
-def test_a_mapping_of_names_says_all_that_is_loaded() -> None:
+def test_a_mapping_of_names_loads_only_those() -> None:
     fields, pairs = names(mapping={"a": "id", "b": "n"})
     assert (fields, pairs) == (("a", "b"), (("a", "id"), ("b", "n")))
     with pytest.raises(UsageError, match="no field for primary key column 'n'"):
@@ -242,21 +242,21 @@ def test_each_column_is_filled_by_the_field_of_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         (["a", "B"], "a.csv: no field is named 'b'; its fields are a, B Or so; did you mean 'B'?"),
         (["k1"], "a.csv: no field is named 'a'; its fields are k1 Or so"),
         (["a", "b", "b"], "a.csv: 2 fields are named 'b'"),
     ],
 )
-def test_a_column_without_its_one_field_is_told(fields: list[str], told: str) -> None:
+def test_a_column_without_exactly_one_field_is_reported(fields: list[str], message: str) -> None:
     table = table_schema({"a": "int", "b": "text"}, [])
     with pytest.raises(UsageError) as refusal:
         find_fields(fields, table, source="a.csv", otherwise=" Or so")
-    assert str(refusal.value) == told
+    assert str(refusal.value) == message
 
 
-def test_a_column_that_cannot_be_loaded_is_told_without_advice() -> None:
+def test_a_column_that_cannot_be_loaded_is_reported_without_advice() -> None:
     table = table_schema({"a": "org.acme.Tags"}, [])
     with pytest.raises(UsageError, match=r"which ringhaul does not know$"):
         find_fields(["a"], table, source="a.csv")

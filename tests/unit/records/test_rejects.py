@@ -1,4 +1,4 @@
-"""Rejects travel as one blob and come back as they were, any bytes among them."""
+"""Rejects are packed into one blob and unpacked unchanged, with any bytes in them."""
 
 import random
 import zlib
@@ -36,7 +36,7 @@ def test_rejects_survive_the_ledger(rejects: list[Reject]) -> None:
     assert list(unpack_rejects(packed(rejects))) == rejects
 
 
-def test_where_is_file_and_line() -> None:
+def test_the_place_of_a_reject_is_file_and_line() -> None:
     reject = Reject(
         file="/data/a.csv.gz",
         offset=17,
@@ -60,7 +60,7 @@ def test_where_is_file_and_line() -> None:
     }
 
 
-def test_many_alike_cost_little_memory_in_the_ledger() -> None:
+def test_many_similar_rejects_take_little_memory_in_the_ledger() -> None:
     # Given a thousand rejects with the same fault
     rejects = [
         Reject(
@@ -76,15 +76,15 @@ def test_many_alike_cost_little_memory_in_the_ledger() -> None:
         for number in range(1000)
     ]
     blob = packed(rejects)
-    # Then the blob holds about 20 bytes for each, and plain JSON Lines inside
+    # Then the blob takes about 20 bytes for each, and holds JSON Lines
     assert len(blob) < 25_000
     assert zlib.decompress(blob).count(b"\n") == 1000
 
 
-def test_of_a_unit_of_little_else_only_the_places_are_kept_in_the_end(
+def test_beyond_a_bound_only_the_places_of_rejects_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given 3,000 rejects of 1 KiB that cannot be made smaller, and room for 1 MiB of them
+    # Given 3,000 rejects of 1 KiB that do not compress, and room for 1 MiB of them
     monkeypatch.setattr(module, "KEPT_UNIT_BYTES_MAX", 2**20)
     noise = random.Random(1)
     rejects = [
@@ -101,7 +101,7 @@ def test_of_a_unit_of_little_else_only_the_places_are_kept_in_the_end(
         for number in range(3000)
     ]
     blob = packed(rejects)
-    # Then the blob stays near that, and every reject is in it: the first ones whole
+    # Then the blob stays near that bound and has every reject, the first ones with their records
     assert len(blob) < 1.2 * 2**20
     found = list(unpack_rejects(blob))
     whole = sum(reject.data is not None for reject in found)

@@ -1,4 +1,4 @@
-"""Write times and TTLs from fields: exact to the microsecond and the second, or a reject."""
+"""Write times and TTLs from fields: exact to the microsecond and the second, or rejected."""
 
 from __future__ import annotations
 
@@ -76,24 +76,24 @@ def jsonl(records: str, **options: Any) -> Loaded:
 
 def typed(times: pa.Array, ttls: pa.Array, **options: Any) -> Loaded:
     count = len(times)
-    names = ["id", "v", "wt", "left"]  # in the order in which they are read
+    names = ["id", "v", "wt", "left"]  # in reading order
     columns = [pa.array(range(count)), pa.array(["x"] * count), times, ttls]
     block = RowBlock(pa.RecordBatch.from_arrays(columns, names), START, 100)
     return loaded(job_of("parquet", **options), [block])
 
 
 def written(found: Loaded) -> list[Any]:
-    """The write times that are bound; nothing was rejected."""
+    """The bound write times; no record may be rejected."""
     assert found[1] == []
     return [struct.unpack(">q", row[2])[0] for row in found[0]]
 
 
-def test_both_stand_behind_the_columns_and_nulls_are_those_of_the_load() -> None:
-    # Given records with a write time and a TTL, with one of them, and with none
+def test_both_are_bound_after_the_columns_and_nulls_use_the_loads_defaults() -> None:
+    # Given records with a write time and a TTL, with one of the two, and with neither
     text = "7,1,60,a\n,2,0,b\n-9,3,,c\n,4,,d\n"
     rows, rejects = csv(text)
 
-    # Then what is missing is the time of the record's place, and the table's TTL
+    # Then the defaults are the load's timestamp plus the ordinal, and the table's TTL
     assert rejects == []
     assert rows == [
         [int4(1), b"a", int8(7), int4(60)],
@@ -101,9 +101,9 @@ def test_both_stand_behind_the_columns_and_nulls_are_those_of_the_load() -> None
         [int4(3), b"c", int8(-9), "unset"],
         [int4(4), b"d", int8(BASE_US + 3), "unset"],
     ]
-    # And with --ttl it is that
+    # And with --ttl it is that TTL
     assert [row[3] for row in csv(text, ttl_s=500)[0]] == [int4(60), int4(0), int4(500), int4(500)]
-    # And JSON Lines and Parquet say the same
+    # And JSON Lines and Parquet give the same
     objects = (
         '{"wt":7,"id":1,"left":60,"v":"a"}\n{"id":2,"left":"0","v":"b"}\n'
         '{"wt":"-9","id":3,"left":null,"v":"c"}\n{"wt":null,"id":4,"v":"d"}\n'
@@ -114,7 +114,7 @@ def test_both_stand_behind_the_columns_and_nulls_are_those_of_the_load() -> None
 
 
 @pytest.mark.parametrize("ttl_s", [0, 9])
-def test_a_block_in_which_each_value_is_missing_is_as_any_load(ttl_s: int) -> None:
+def test_a_block_with_only_missing_values_is_bound_like_any_load(ttl_s: int) -> None:
     rows, rejects = csv(",1,,a\n", ttl_s=ttl_s)
     assert (rows, rejects) == (
         [[int4(1), b"a", int8(BASE_US), int4(9) if ttl_s else "unset"]],
@@ -147,9 +147,9 @@ def test_times_are_exact_to_the_microsecond(text: str, us: int) -> None:
     assert written(typed(pa.array([text]).dictionary_encode(), pa.nulls(1))) == [us]
 
 
-def test_a_time_without_a_zone_is_in_that_of_the_load() -> None:
+def test_a_time_without_a_zone_is_in_the_zone_of_the_load() -> None:
     text = TextFormat(timezone="Europe/Berlin", timestamp_formats=("%d.%m.%Y",), epoch_unit="s")
-    # What is said of columns of timestamps is not said of write times
+    # Options about columns of timestamps do not apply to write times
     found = csv("2026-01-31T13:00:00.000001,1,,a\n17,2,,b\n", text=text)
     assert written(found) == [NOON_US + 1, 17]
     naive = pa.array([NOON_US + 3_600_000_001], pa.timestamp("us"))
@@ -216,7 +216,7 @@ def test_a_bad_ttl_costs_its_record(text: str, reason: str) -> None:
     assert rejects == [(3, "left", f"cast ttl: {reason}{advice}")]
 
 
-def test_values_of_other_kinds_in_json_are_rejects() -> None:
+def test_json_values_of_other_kinds_are_rejected() -> None:
     objects = '{"wt":[1],"id":1}\n{"wt":true,"id":2}\n{"left":{},"id":3}\n{"wt":1.5,"id":4}\n'
     rows, rejects = jsonl(objects)
     assert rows == []
@@ -235,15 +235,15 @@ def test_timestamps_of_parquet_of_any_unit_are_exact(unit: str, zone: str | None
     assert written(typed(array.dictionary_encode(), pa.nulls(3)))[2] == times[2]
 
 
-def test_what_parquet_holds_beyond_a_microsecond_or_an_int64_is_a_reject() -> None:
+def test_parquet_times_finer_than_microseconds_or_beyond_int64_are_rejected() -> None:
     fine = pa.array([1000, 1001, -1], pa.timestamp("ns", "UTC"))
     rows, rejects = typed(fine, pa.nulls(3))
     assert [row[2] for row in rows] == [int8(1)]
-    told = [
+    reasons = [
         f"cast writetime: {value} is finer than a microsecond{WRONG_TIME}"
         for value in ("1970-01-01T00:00:00.000001001Z", "1969-12-31T23:59:59.999999999Z")
     ]
-    assert [(line, why) for line, _, why in rejects] == [(2, told[0]), (3, told[1])]
+    assert [(line, why) for line, _, why in rejects] == [(2, reasons[0]), (3, reasons[1])]
     far = pa.array([2**62, 0], pa.timestamp("s", "UTC"))
     assert [line for line, _, _ in typed(far, pa.nulls(2))[1]] == [1]
     beyond = pa.array([2**61 // 1000, 0], pa.timestamp("s"))
@@ -254,12 +254,12 @@ def test_what_parquet_holds_beyond_a_microsecond_or_an_int64_is_a_reject() -> No
     unsigned = pa.array([2**63, 2**63 - 1], pa.uint64())
     rows, rejects = typed(unsigned, pa.array([1.0, 2.0]))
     assert ([row[2:] for row in rows], len(rejects)) == ([[int8(2**63 - 1), int4(2)]], 1)
-    # And as pandas has whole numbers with a gap: as floats
+    # And as pandas stores whole numbers with nulls: as floats
     assert written(typed(pa.array([5.0, None]), pa.nulls(2))) == [5, BASE_US + 1]
     assert typed(pa.array([5.5]), pa.nulls(1))[1][0][1] == "wt"
 
 
-def test_types_that_can_be_neither_are_refused() -> None:
+def test_types_that_cannot_be_a_write_time_or_a_ttl_are_refused() -> None:
     assert WRITETIME.refusal(pa.bool_()) == "bool does not become a write time"
     assert WRITETIME.refusal(pa.binary()) == "binary does not become a write time"
     assert TTL.refusal(pa.timestamp("us")) == "timestamp[us] does not become a TTL"
@@ -275,7 +275,7 @@ def through(function: Any, text: str = "1\n2\n3\n", **options: Any) -> Loaded:
     return loaded(job, blocks(text.encode(), job.dialect), function)
 
 
-def test_columns_of_transforms_can_be_both() -> None:
+def test_columns_of_transforms_can_be_write_times_and_ttls() -> None:
     east = timezone(timedelta(hours=2))
     times = [datetime(2026, 1, 31, 14, 0, 0, 123456, tzinfo=east), 5, None, datetime(1970, 1, 1)]
     ttls_s = [60, None, "7", 0]
@@ -302,14 +302,14 @@ def test_columns_of_transforms_can_be_both() -> None:
         through(give_bad)
 
 
-def test_a_condition_is_about_columns_of_the_same_name_and_not_about_the_fields() -> None:
-    # Given a table whose column is called as the field with the TTL
+def test_a_condition_tests_columns_and_not_fields_of_the_same_name() -> None:
+    # Given a table with a column of the same name as the field with the TTL
     table = table_schema({"id": "int", "v": "text", "left": "int"}, ["id"])
     job = job_of(table=table, where="v <> 'b'")
     rows, rejects = loaded(
         job, blocks(b"1,1,60,a\nbad,2,bad,b\n3,3,70,c\nbad,4,1,d\n", job.dialect)
     )
-    # Then rows that are not wanted are left out whatever stands in their fields
+    # Then rows that do not meet it are left out, whatever their fields hold
     assert rows == [
         [int4(1), b"a", int8(1), int4(60)],
         [int4(3), b"c", int8(3), int4(70)],
@@ -317,7 +317,7 @@ def test_a_condition_is_about_columns_of_the_same_name_and_not_about_the_fields(
     assert [(line, column) for line, column, _ in rejects] == [(4, "wt")]
 
 
-def test_the_job_keeps_them_for_its_workers() -> None:
+def test_the_job_stores_them_for_its_workers() -> None:
     job = job_of()
     assert LoadJob.from_json(job.to_json()) == job
     assert job.sources[0].wanted(job) == ["id", "v", "wt", "left"]
@@ -331,7 +331,7 @@ def test_fields_are_found_by_name_or_position_and_need_no_column() -> None:
     assert row == RowFields("writetime(v)", "ttl(v)")
     pairs = map_fields(names, TABLE, mapping={}, skip=(), source="a.csv", taken=row)
     assert pairs == (("id", "id"), ("v", "v"))
-    # And where they are called as columns are, they go there as well, unless that is not wanted
+    # And fields named like columns are also loaded into them, unless they are skipped
     wide = table_schema({"id": "int", "v": "text", "left": "int"}, ["id"])
     row = RowFields(ttl="left")
     fields, pairs = map_names(wide, mapping={}, skip=(), source="a", taken=row)
@@ -351,7 +351,7 @@ def test_fields_are_found_by_name_or_position_and_need_no_column() -> None:
         ("id wt wt", RowFields("wt"), "2 fields are named 'wt'; name all fields by --columns"),
     ],
 )
-def test_fields_that_are_not_there_are_refused(names: str, wanted: RowFields, words: str) -> None:
+def test_missing_fields_are_refused(names: str, wanted: RowFields, words: str) -> None:
     with pytest.raises(UsageError, match=f"^a.csv: .*{words}"):
         find_row_fields(names.split(), wanted, source="a.csv")
 
@@ -363,7 +363,7 @@ WIDE_PAIRS = [("wt", "wt"), ("id", "id"), ("left", "left"), ("v", "v")]
 @pytest.mark.parametrize("where", ["", "left > 0"])
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet", "transform"])
 def test_fields_that_are_columns_too_are_loaded_into_both(file_format: str, where: str) -> None:
-    # Given a table that has columns called as both fields are
+    # Given a table that has columns with the names of both fields
     options: dict[str, Any] = {"where": where}
     if file_format == "transform":
         file_format, options["transforms"] = "csv", ("t:0",)
@@ -371,7 +371,7 @@ def test_fields_that_are_columns_too_are_loaded_into_both(file_format: str, wher
     job = replace(job, sources=(replace(job.sources[0], mapping=tuple(WIDE_PAIRS)),))
     assert list(job.sources[0].wanted(job)) == ["wt", "id", "left", "v"]
 
-    # And a record with good values, and one whose time is too fine to be a write time
+    # And a good record, and one whose time is too fine to be a write time
     at, finer = "2026-01-31T12:00:00.123456Z", "2026-01-31T12:00:00.123456789Z"
     records = [[at, 1, 60, "a"], [finer, 2, 70, "b"]]
     if file_format == "csv":
@@ -392,14 +392,14 @@ def test_fields_that_are_columns_too_are_loaded_into_both(file_format: str, wher
         found = [RowBlock(pa.RecordBatch.from_arrays(columns, FIELDS), START, 100)]
     rows, rejects = loaded(job, found, *([lambda batch: batch] if "transforms" in options else []))
 
-    # Then the row has them in its columns, in their own precision, and is written by them
+    # Then the row has them in its columns, in their own precision, and as write time and TTL
     assert rows == [
         [int8(NOON_US // 1000 + 123), int4(1), int4(60), b"a", int8(NOON_US + 123_456), int4(60)]
     ]
     assert [column for _, column, _ in rejects] == ["wt"]
 
 
-def test_what_is_kept_of_a_row_of_parquet_has_a_field_once() -> None:
+def test_a_kept_row_of_parquet_has_each_field_once() -> None:
     job = job_of("parquet", table=WIDE)
     job = replace(job, sources=(replace(job.sources[0], mapping=tuple(WIDE_PAIRS)),))
     kinds = [kind and kind.name for kind in job.sources[0].wanted_types(job)]

@@ -1,4 +1,4 @@
-"""Records through transforms and past a condition: each is loaded, left out, or rejected."""
+"""Records through transforms and a condition: each is loaded, left out, or rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BASE_US = 1_000_000
 
 
 class Loaded(NamedTuple):
-    """All of a source's parts, put together."""
+    """The results of all blocks of a source, combined."""
 
     rows: list[list[bytes | str | None]]
     rejects: list[Reject]
@@ -47,7 +47,7 @@ class Loaded(NamedTuple):
 def source_of(
     fields: str, *, file_format: str = "csv", results: str | None = None, **options: Any
 ) -> LoadSource:
-    """A source with these fields; with `results` these columns of transforms are loaded."""
+    """A source with these fields; `results`: the columns of transforms to load instead."""
     names = fields.split()
     loaded = (results or fields).split()
     return LoadSource(
@@ -87,7 +87,7 @@ def csv(text: bytes, source: LoadSource, *functions: Any, **options: Any) -> Loa
     return loaded(encoder, blocks(text, job.dialect))
 
 
-def told(rejects: Sequence[Reject]) -> list[tuple[int, str, str | None, str]]:
+def facts_of(rejects: Sequence[Reject]) -> list[tuple[int, str, str | None, str]]:
     return [(r.line, r.stage, r.column, r.reason) for r in rejects]
 
 
@@ -109,8 +109,8 @@ def test_a_transform_gets_the_fields_as_text_and_gives_columns() -> None:
     ]
 
 
-def test_rows_have_the_timestamp_of_their_record_and_its_place_if_they_are_bad() -> None:
-    # Given records 0 to 5, of which even ones become three rows, odd ones none
+def test_rows_have_the_timestamp_of_their_record_and_rejects_its_place() -> None:
+    # Given records 0 to 5: even ones become three rows, odd ones none
     def spread(batch: pa.RecordBatch) -> pa.RecordBatch:
         numbers = batch.column(RECORD).to_pylist()
         even = [n for n, a in zip(numbers, batch.column("a").to_pylist(), strict=True)
@@ -131,7 +131,7 @@ def test_rows_have_the_timestamp_of_their_record_and_its_place_if_they_are_bad()
     assert found.rows == [
         [int4(a), int4(n), b"ok", int8(BASE_US + a)] for a in (0, 4) for n in range(3)
     ]
-    # Then what is wrong with one row is wrong with its record, once
+    # Then a bad row rejects its record, once
     (reject,) = found.rejects
     assert (reject.line, reject.offset, reject.stage, reject.column, reject.data) == (
         3, 4, "cast", "note", b"2",
@@ -140,7 +140,7 @@ def test_rows_have_the_timestamp_of_their_record_and_its_place_if_they_are_bad()
     assert (tally.records, tally.loaded, tally.dropped, tally.rejected) == (6, 2, 3, 1)
 
 
-def test_records_at_fault_are_rejects_with_what_the_function_said() -> None:
+def test_records_that_make_a_function_raise_are_rejects_with_its_message() -> None:
     def picky(batch: pa.RecordBatch) -> pa.RecordBatch:
         if "3" in batch.column("id").to_pylist():
             raise ValueError("no threes")
@@ -150,21 +150,21 @@ def test_records_at_fault_are_rejects_with_what_the_function_said() -> None:
     found = csv(text, source_of("id n", results="id n"), picky)
 
     assert [row[0] for row in found.rows] == [int4(1), int4(5)]
-    assert sorted(told(found.rejects)) == [
+    assert sorted(facts_of(found.rejects)) == [
         (2, "cast", "n", 'cast int: "x" is not a whole number'),
         (3, "transform", None, "t:0: ValueError: no threes"),
         (4, "parse", None, "has 1 field, expected 2"),
     ]
 
 
-def test_bytes_that_are_no_text_cost_their_record_and_reach_no_transform() -> None:
+def test_invalid_utf_8_rejects_its_record_before_the_transform() -> None:
     text = b"1,1,a\n2,2,\xff\n3,3,c\n"
     found = csv(text, source_of("id n note", results="id n note"), lambda batch: batch)
     assert [row[2] for row in found.rows] == [b"a", b"c"]
-    assert told(found.rejects) == [(2, "parse", "note", "invalid UTF-8 at byte 1")]
+    assert facts_of(found.rejects) == [(2, "parse", "note", "invalid UTF-8 at byte 1")]
 
 
-def test_only_the_records_asked_for_reach_a_transform() -> None:
+def test_only_wanted_records_reach_a_transform() -> None:
     seen: list[str] = []
 
     def look(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -178,7 +178,7 @@ def test_only_the_records_asked_for_reach_a_transform() -> None:
     assert found.tally.records == 2
 
 
-def test_json_values_are_text_for_a_transform_and_nested_ones_json() -> None:
+def test_a_transform_gets_json_values_as_text_and_nested_ones_as_json() -> None:
     seen: list[dict[str, Any]] = []
 
     def look(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -206,14 +206,14 @@ def test_json_values_are_text_for_a_transform_and_nested_ones_json() -> None:
     ]
     assert [row[0] for row in found.rows] == [int4(2), int4(4)]
     assert found.rows[1][3] == struct.pack(">iii", 1, 4, 7)
-    assert [(line, column) for line, _, column, _ in sorted(told(found.rejects))] == [
+    assert [(line, column) for line, _, column, _ in sorted(facts_of(found.rejects))] == [
         (1, "n"),
         (3, "note"),
         (5, None),
     ]
 
 
-def test_numbers_of_json_are_spelt_as_json_has_them_also_past_a_transform() -> None:
+def test_json_numbers_keep_their_spelling_through_a_transform() -> None:
     spelling = TextFormat(
         decimal_sep=",", thousands_sep=".", true_words=("ja",), false_words=("nein",)
     )
@@ -268,7 +268,7 @@ def test_parquet_keeps_its_types_and_its_rejects_their_values() -> None:
     )  # fmt: skip
 
 
-def test_functions_of_rows_give_values_of_any_kind() -> None:
+def test_functions_of_rows_return_values_of_any_kind() -> None:
     @each_row
     def made(row: dict[str, Any]) -> dict[str, Any]:
         number = int(row["a"])
@@ -278,7 +278,7 @@ def test_functions_of_rows_give_values_of_any_kind() -> None:
     found = csv(b"1\n2\nx\n", source_of("a", results="id n note tags"), made)
 
     assert found.rows == [[int4(1), int4(1), b"1.5", struct.pack(">iii", 1, 4, 1), int8(BASE_US)]]
-    assert told(found.rejects) == [
+    assert facts_of(found.rejects) == [
         (2, "cast", "note", "cast text: a object is not a value of a column"),
         (3, "transform", None, "t:0: ValueError: invalid literal for int() with base 10: 'x'"),
     ]
@@ -310,7 +310,7 @@ CONDITIONS = b"1,1,a,[1]\n2,,b,[2]\n3,3,c,[x]\nx,4,d,\n5,y,e,[5]\n6,6,,\n"
     ("where", "ids", "filtered", "rejected"),
     [
         ("n > 2", [6], 2, {3, 4, 5}),
-        ("n > 3", [6], 3, {4, 5}),  # tags of 3 are never looked at
+        ("n > 3", [6], 3, {4, 5}),  # tags of 3 are not parsed
         ("note IN ('a', 'c') AND id < 3", [1], 4, {4}),
         ("note IS NULL", [6], 5, set()),
         ("n IS NULL OR note = 'a'", [1], 3, {2, 5}),  # null in the key
@@ -318,7 +318,7 @@ CONDITIONS = b"1,1,a,[1]\n2,,b,[2]\n3,3,c,[x]\nx,4,d,\n5,y,e,[5]\n6,6,,\n"
         ("id >= 100", [], 5, {4}),
     ],
 )
-def test_a_condition_is_about_what_the_table_would_hold(
+def test_a_condition_tests_the_values_that_the_table_would_hold(
     where: str, ids: list[int], filtered: int, rejected: set[int]
 ) -> None:
     found = csv(CONDITIONS, source_of("id n note tags"), where=where)
@@ -334,7 +334,7 @@ def test_a_condition_is_about_what_the_table_would_hold(
     ("kind", "empty"), [("list<int>", True), ("set<int>", True), ("frozen<list<int>>", False)]
 )
 @pytest.mark.parametrize("nulls", ["unset", "tombstone"])
-def test_a_value_without_elements_is_none_where_the_server_has_a_cell_for_each(
+def test_an_empty_collection_is_null_unless_it_is_frozen(
     kind: str, empty: bool, nulls: str
 ) -> None:
     table = table_schema({"id": "int", "tags": kind, "m": "map<int, int>"}, ["id"])
@@ -349,7 +349,7 @@ def test_a_value_without_elements_is_none_where_the_server_has_a_cell_for_each(
         assert [row[0] for row in found.rows] == [int4(n) for n in ids]
 
 
-def test_a_condition_looks_at_json_and_parquet_by_the_types_of_the_table() -> None:
+def test_a_condition_tests_json_and_parquet_by_the_types_of_the_table() -> None:
     source = source_of("id n note tags", file_format="jsonl")
     job, encoder = job_of(source, where="n > 9")
     text = b'{"id": 1, "n": 10}\n{"id": 2, "n": 9}\n{"id": 3, "n": "11", "tags": [1]}\n{"id": 4}\n'
@@ -364,11 +364,11 @@ def test_a_condition_looks_at_json_and_parquet_by_the_types_of_the_table() -> No
     block = parquet_block(id=[1, 2, 3], n=pa.array([10.0, 9.0, 10.5]))
     found = loaded(encoder, [block])
     assert [row[0] for row in found.rows] == [int4(1)]
-    assert told(found.rejects) == [(3, "cast", "n", "cast int: 10.5 is not a whole number")]
+    assert facts_of(found.rejects) == [(3, "cast", "n", "cast int: 10.5 is not a whole number")]
     assert found.tally.filtered == 1
 
 
-def test_a_condition_is_about_the_rows_that_a_transform_gives() -> None:
+def test_a_condition_tests_the_rows_of_a_transform() -> None:
     @each_row
     def spread(row: dict[str, Any]) -> Any:
         return [{"id": row["id"], "n": n} for n in range(int(row["n"]))]
@@ -383,7 +383,7 @@ def test_a_condition_is_about_the_rows_that_a_transform_gives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "error", "told"),
+    ("where", "error", "message"),
     [
         ("total > 5", QueryError, "no column 'total' in table shop.orders"),
         ("n = 'x'", QueryError, "n"),
@@ -393,15 +393,15 @@ def test_a_condition_is_about_the_rows_that_a_transform_gives() -> None:
         ("tags IS NULL", UsageError, "column 'tags' cannot be used"),
     ],
 )
-def test_conditions_that_records_cannot_be_held_against(
-    where: str, error: type[Exception], told: str
+def test_conditions_that_cannot_be_tested_are_refused(
+    where: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error) as caught:
         record_condition(where, TABLE, ["id", "n", "note"])
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_record_is_refused_once_whatever_becomes_of_its_other_rows() -> None:
+def test_a_record_is_rejected_once_whatever_its_other_rows_are() -> None:
     @each_row
     def thrice(row: dict[str, Any]) -> Any:
         return [{"id": row["id"], "n": n} for n in range(3)]
@@ -422,11 +422,11 @@ def test_a_record_is_refused_once_whatever_becomes_of_its_other_rows() -> None:
         tally.check(4, "x")
 
 
-def test_a_job_without_either_is_encoded_as_it_always_was() -> None:
+def test_a_job_without_transform_and_condition_is_encoded_directly() -> None:
     job = load_job(TABLE, load_source(["id", "n"]), base_us=BASE_US)
     encoder = RowEncoder(job, job.sources[0])
     (block,) = blocks(b"1,1\n2,x\n3,3\n", job.dialect)
     (part,) = encoder.parts(block)
-    (rows,), rejects, asked = encoder.encode(block)
-    assert (part.records, part.loaded, part.rejects) == (asked, 2, rejects)
+    (rows,), rejects, count = encoder.encode(block)
+    assert (part.records, part.loaded, part.rejects) == (count, 2, rejects)
     assert [values(found) for found in part.rows] == [values(rows)]

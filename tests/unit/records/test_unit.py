@@ -1,4 +1,4 @@
-"""Units and results are packed small and come back equal; the report is their sum."""
+"""Units and results are packed compactly and unpacked equal; the report is their sum."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +38,7 @@ def test_units_come_back_equal(unit: LoadUnit) -> None:
 
 
 @given(RESULTS)
-def test_results_come_back_equal_whatever_the_host_is_called(result: UnitResult) -> None:
+def test_results_come_back_equal_with_any_host_name(result: UnitResult) -> None:
     assert UnitResult.unpack(result.pack()) == result
 
 

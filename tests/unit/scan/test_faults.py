@@ -1,4 +1,4 @@
-"""Which errors of a read are the data's fault, and how they are told."""
+"""Errors of a read: which ones the data causes, and their reasons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_reasons_of_protocol_v5() -> None:
     assert (fault.name, fault.nodes) == ("READ_TOO_MANY_TOMBSTONES", "10.0.0.8")
 
 
-def test_no_reason_takes_repetition() -> None:
+def test_without_a_reason_a_failure_must_repeat() -> None:
     for error in (failure(), failure(V4.format("UNKNOWN")), failure(codes={"10.0.0.7": 0})):
         fault = data_fault(error, "10.0.0.7")
         assert fault is not None and not fault.certain
@@ -43,7 +43,7 @@ def test_no_reason_takes_repetition() -> None:
     assert data_fault(ServerError(0, "broken", {}), "10.0.0.7") is not None
 
 
-def test_trouble_of_a_moment() -> None:
+def test_transient_errors_are_not_the_datas_fault() -> None:
     for error in (
         failure(V4.format("TIMEOUT")),
         failure(codes={"10.0.0.7": 5}),
@@ -54,17 +54,17 @@ def test_trouble_of_a_moment() -> None:
         assert data_fault(error, "10.0.0.1") is None
 
 
-def test_how_often_what_cannot_be_cut_is_tried() -> None:
+def test_how_often_an_indivisible_range_is_tried() -> None:
     unknown = data_fault(failure(), "10.0.0.1")
     assert unknown is not None
     narrowing = Narrowing(skip=True)
     first = [narrowing.is_unreadable(unknown, tries, 3) for tries in range(1, UNKNOWN_TRIES + 1)]
     assert first == [False] * (UNKNOWN_TRIES - 1) + [True]
     later = [narrowing.is_unreadable(unknown, tries, 3) for tries in range(1, 4)]
-    assert later == [False, False, True], "each replica once"
+    assert later == [False, False, True], "each replica is tried once"
 
 
-def test_a_result_keeps_what_is_missing() -> None:
+def test_a_result_keeps_the_missing_ranges() -> None:
     one = MissingRange(4, 5, '{"p": "a,b"}', True, "10.0.0.7", "UNKNOWN: words, with commas")
     result = ReadResult(*range(15), "host:1", (one,))  # type: ignore[call-arg]
     assert ReadResult.unpack(result.pack()) == result

@@ -1,4 +1,4 @@
-"""The end of a count or a query: what the units' partial results come to, and its types."""
+"""The result of a count or a query from the partial results of its units, and its types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.query.tables import ORDERS, batch_of
 
 
 class _Extras:
-    """A ledger that has them."""
+    """A ledger with these partial results."""
 
     def __init__(self, *extras: bytes) -> None:
         self._extras = extras
@@ -38,20 +38,20 @@ def folded(of: ReadJob, *batches: pa.RecordBatch) -> pa.Table:
     return fold_job(cast(Reader, _Extras(*extras)), "j", of)
 
 
-def test_partitions_that_are_equal_by_worth_are_listed_each() -> None:
+def test_partition_keys_of_equal_value_are_listed_separately() -> None:
     top = job("count", "SELECT price, huge, count(*) AS n FROM shop.orders GROUP BY 1, 2")
     found = folded(
         top,
         batch_of(ORDERS, price=["1.5", "1.50", "1.5"], huge=["7", "7", "7"]),
         batch_of(ORDERS, price=["1.50"], huge=["7"]),
     )
-    assert sorted(found.to_pydict()["price"]) == ["1.5", "1.50"], "as they are"
+    assert sorted(found.to_pydict()["price"]) == ["1.5", "1.50"], "as stored"
     assert found.to_pydict()["n"] == [2, 2]
     assert [kind.name for kind in result_types(top)] == ["text", "varint", "bigint"]
     assert found.column("huge").type == pa.int64()
 
 
-def test_groups_of_a_query_are_by_worth() -> None:
+def test_groups_of_a_query_are_by_value() -> None:
     query = job("query", "SELECT price, count(*) AS n FROM shop.orders GROUP BY 1")
     found = folded(query, batch_of(ORDERS, price=["1.5", "1.50"]))
     assert found.to_pydict()["n"] == [2]

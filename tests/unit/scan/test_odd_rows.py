@@ -1,4 +1,4 @@
-"""Rows that an unload writes and that a load cannot put back are found."""
+"""Unloaded rows that a load cannot restore are found."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_beyond_one_request_are_marked() -> None:
     assert heavy([[rows[0][0], bytes(half - 3)], rows[1]], kinds) == [True, False]
 
 
-def test_elements_of_a_list_that_is_not_frozen_take_more_in_a_mutation() -> None:
+def test_elements_of_an_unfrozen_list_take_more_in_a_mutation() -> None:
     count = ROW_BYTES_MAX // 21 + 1
     cell = struct.pack(">i", count) + b"\0\0\0\1\1" * count
     kinds = [CqlType("list", (CqlType("tinyint"),))]
@@ -59,7 +59,7 @@ def test_elements_of_a_list_that_is_not_frozen_take_more_in_a_mutation() -> None
     assert heavy([[cell], [None]], kinds, "c0") == [True, False]
 
 
-def test_records_that_are_too_long_to_load_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_are_too_long_to_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "RECORD_BYTES_MAX", 100)
     monkeypatch.setattr(lines, "STEP_BYTES", 150)
     texts = ["x" * length for length in (10, 98, 99, 10, 300, 5)]

@@ -1,4 +1,4 @@
-"""Rows through transforms into the columns of an unload, which are known before."""
+"""Rows through transforms into the columns of an unload, which are planned in advance."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rows_of(found: Reshaped) -> list[dict[str, Any]]:
     return [row for out in found.rows for row in out.to_pylist()]
 
 
-def test_columns_keep_their_types_unless_they_are_texts_that_may_be_anything_now() -> None:
+def test_columns_keep_their_types_except_texts_that_a_function_may_change() -> None:
     assert planned(lambda batch: batch) == {
         "id": "int", "key": "uuid", "price": "text", "at": "timestamp", "note": "text",
         "from_": "list<text>",
@@ -98,7 +98,7 @@ def test_new_columns_are_written_by_their_arrow_type(arrow: pa.DataType, kind: s
     assert (None if found is None else str(found)) == kind
 
 
-def test_functions_of_rows_say_their_columns_or_keep_those_that_they_get() -> None:
+def test_functions_of_rows_declare_their_columns_or_keep_the_given_ones() -> None:
     same = each_row(lambda row: row)
     said = each_row(columns={"id": pa.int64(), "day": pa.date32()})(lambda row: row)
     named = each_row(columns=["key", "new"])(lambda row: row)
@@ -111,7 +111,7 @@ def test_functions_of_rows_say_their_columns_or_keep_those_that_they_get() -> No
 
 
 @pytest.mark.parametrize(
-    ("function", "error", "told"),
+    ("function", "error", "message"),
     [
         (lambda batch: batch.select([]), UsageError, "t:0 gives no column"),
         (
@@ -125,16 +125,18 @@ def test_functions_of_rows_say_their_columns_or_keep_those_that_they_get() -> No
         (lambda batch: 5, TransformError, "gave a int where"),
     ],
 )
-def test_what_has_no_columns_is_refused(function: Any, error: type[Exception], told: str) -> None:
+def test_functions_without_columns_are_refused(
+    function: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error) as caught:
         planned(function)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_rows_come_out_in_the_planned_order_and_types() -> None:
     def turned(batch: pa.RecordBatch) -> pa.RecordBatch:
         shuffled = batch.select(["note", "id", "_record"])
-        if batch.num_rows:  # other forms of the same types, and another order
+        if batch.num_rows:  # other encodings of the same types, and another order
             shuffled = shuffled.set_column(1, "id", pc.cast(shuffled.column("id"), "int64"))
             return shuffled.select(["id", "note", "_record"])
         return shuffled
@@ -147,18 +149,18 @@ def test_rows_come_out_in_the_planned_order_and_types() -> None:
     assert (found.dropped, found.errors) == (0, {})
 
 
-def test_rows_left_out_and_rows_at_fault_are_told() -> None:
+def test_dropped_rows_and_errors_are_counted() -> None:
     def odd(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.equal(pc.bit_wise_and(batch.column("id"), 1), 1))
 
     found = reshaped(batch(200), raising_on("id", 7, 8), odd)
 
     assert [row["id"] for row in rows_of(found)] == [n for n in range(1, 200, 2) if n != 7]
-    assert found.dropped == 99  # the even ones but for 8
+    assert found.dropped == 99  # the even ones except 8
     assert found.errors == {n: f"t:0: ValueError: {n} it is" for n in (7, 8)}
 
 
-def test_values_that_their_column_cannot_take_cost_their_row_and_all_that_came_of_it() -> None:
+def test_a_value_that_its_column_cannot_hold_rejects_its_input_row() -> None:
     @each_row(columns={"id": pa.int32(), "key": pa.binary(16), "note": pa.string()})
     def spread(row: dict[str, Any]) -> Any:
         yield {"id": row["id"], "key": KEY, "note": row["id"]}
@@ -179,7 +181,7 @@ TIMES = pa.timestamp("ms", "UTC")
 
 
 @pytest.mark.parametrize(
-    ("arrow", "good", "bad", "told"),
+    ("arrow", "good", "bad", "message"),
     [
         (pa.int32(), 3.0, 3.7, "3.7 is not a whole number"),
         (pa.int64(), Decimal(2), Decimal("1.5"), "1.5 is not a whole number"),
@@ -201,8 +203,8 @@ TIMES = pa.timestamp("ms", "UTC")
         (pa.map_(pa.int8(), pa.string()), [(1, "a")], [(1,)], "IndexError"),
     ],
 )
-def test_values_that_their_column_would_change_cost_their_row(
-    arrow: pa.DataType, good: Any, bad: Any, told: str
+def test_a_value_that_its_column_would_change_rejects_its_row(
+    arrow: pa.DataType, good: Any, bad: Any, message: str
 ) -> None:
     given = [good, bad, None]
     function = each_row(columns={"id": pa.int32(), "x": arrow})(
@@ -218,7 +220,7 @@ def test_values_that_their_column_would_change_cost_their_row(
     assert [row["id"] for row in rows] == [0, 2]
     assert rows[0]["x"] == expected and rows[1]["x"] is None
     assert list(found.errors) == [1]
-    assert found.errors[1].startswith("t:0: column 'x': ") and told in found.errors[1]
+    assert found.errors[1].startswith("t:0: column 'x': ") and message in found.errors[1]
 
 
 def test_fields_of_a_user_defined_type_are_no_exception() -> None:
@@ -235,8 +237,8 @@ def test_fields_of_a_user_defined_type_are_no_exception() -> None:
     ]  # fmt: skip
 
 
-def moody(planned: pa.DataType, given: pa.Array) -> Reshaped:
-    """What becomes of a column whose type was another one for a batch without rows."""
+def of_changed_type(planned: pa.DataType, given: pa.Array) -> Reshaped:
+    """Reshape a column whose type differs from that of a batch without rows."""
 
     def function(batch: pa.RecordBatch) -> pa.RecordBatch:
         column = given if batch.num_rows else pa.array([], planned)
@@ -257,11 +259,11 @@ def lists(values: pa.Array) -> pa.Array:
 FLOATS = pa.list_(pa.float32())
 NAMED = pa.map_(pa.string(), pa.float64())
 HUGE = "1e+300 is outside the range of a float"
-NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
+NOT_A_DATE = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
 
 
 @pytest.mark.parametrize(
-    ("planned", "given", "told"),
+    ("planned", "given", "message"),
     [
         (pa.float32(), pa.array([1.5, 1e300]), HUGE),
         (pa.float32(), encoded([1.5, 1e300]), HUGE),
@@ -278,9 +280,9 @@ NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
             pa.array([[("a", 0.5)], [("b", 1.0), ("c", 1e300)]], NAMED),
             HUGE,
         ),
-        (pa.date32(), pa.array([None, NOON], pa.timestamp("us")), NOON_TOLD),
-        (pa.date32(), encoded([MIDNIGHT, NOON]), NOON_TOLD),
-        (pa.list_(pa.date32()), lists(pa.array([MIDNIGHT, NOON])), NOON_TOLD),
+        (pa.date32(), pa.array([None, NOON], pa.timestamp("us")), NOT_A_DATE),
+        (pa.date32(), encoded([MIDNIGHT, NOON]), NOT_A_DATE),
+        (pa.list_(pa.date32()), lists(pa.array([MIDNIGHT, NOON])), NOT_A_DATE),
         (pa.date32(), pa.array([0, 1], pa.timestamp("ns")), "00:00:00.000000001 is more than a d"),
         (pa.date32(), pa.array([0, -(2**62)], pa.timestamp("s")), "is more than a date"),
         (
@@ -295,25 +297,27 @@ NOON_TOLD = "2026-01-31 12:00:00.000000 is more than a date: cast the column"
         (pa.list_(pa.float64()), pa.array([[1], [2**60 + 1]]), "not in range"),
     ],
 )  # fmt: skip
-def test_a_column_of_another_type_than_planned_is_held_to_the_same(
-    planned: pa.DataType, given: pa.Array, told: str
+def test_a_column_of_another_type_than_planned_is_checked_as_strictly(
+    planned: pa.DataType, given: pa.Array, message: str
 ) -> None:
-    found = moody(planned, given)
+    found = of_changed_type(planned, given)
 
-    assert rows_of(found) == rows_of(moody(planned, given[:1])) and len(rows_of(found)) == 1
-    assert list(found.errors) == [1] and told in found.errors[1]
+    assert (
+        rows_of(found) == rows_of(of_changed_type(planned, given[:1])) and len(rows_of(found)) == 1
+    )
+    assert list(found.errors) == [1] and message in found.errors[1]
 
 
-def test_a_time_that_is_a_date_is_taken_for_one_and_other_forms_of_values_for_these() -> None:
+def test_a_timestamp_at_midnight_becomes_a_date_and_encodings_are_converted() -> None:
     def given(planned: pa.DataType, column: pa.Array) -> list[Any]:
-        found = moody(planned, column)
+        found = of_changed_type(planned, column)
         assert found.errors == {}
         return [row["x"] for row in rows_of(found)]
 
     assert given(pa.date32(), pa.array([MIDNIGHT, None])) == [MIDNIGHT.date(), None]
     assert given(pa.date32(), encoded([MIDNIGHT], pa.timestamp("ns", "UTC"))) == [MIDNIGHT.date()]
     assert given(FLOATS, lists(encoded([0.5, math.inf]))) == [[0.5], [math.inf]]
-    # A list that is none may have anything in its place, and a slice has neighbours.
+    # A null list may have hidden values, and a slice has neighbours.
     hidden = pa.ListArray.from_arrays(
         pa.array([0, 1, 2, 3], pa.int32()), pa.array([1e300, 1e300, 0.5]),
         mask=pa.array([False, True, False]),
@@ -325,13 +329,13 @@ def test_a_time_that_is_a_date_is_taken_for_one_and_other_forms_of_values_for_th
     assert rows_of(reshaped(batch(1), row)) == [{"x": MIDNIGHT.date()}]
 
 
-def test_views_of_lists_are_told_of() -> None:
-    found = moody(FLOATS, pa.array([None, [1.0]], pa.list_view(pa.float64())))
+def test_views_of_lists_are_refused() -> None:
+    found = of_changed_type(FLOATS, pa.array([None, [1.0]], pa.list_view(pa.float64())))
     assert list(found.errors) == [0, 1]
     assert "a list_view<item: double> is not a list<item: float>: cast it" in found.errors[1]
 
 
-def test_the_caller_hears_while_a_batch_is_under_way() -> None:
+def test_the_caller_is_called_back_during_a_batch() -> None:
     ticks = 0
 
     def tick() -> None:
@@ -344,7 +348,7 @@ def test_the_caller_hears_while_a_batch_is_under_way() -> None:
     assert ticks == 2  # slices of 64 and 136 rows
 
 
-def test_two_functions_of_rows_that_change_nothing_change_nothing() -> None:
+def test_two_identity_functions_of_rows_change_nothing() -> None:
     @each_row
     def same(row: dict[str, Any]) -> dict[str, Any]:
         return row
@@ -366,7 +370,7 @@ def test_two_functions_of_rows_that_change_nothing_change_nothing() -> None:
         assert found == Reshaped([given], 0, {})
 
 
-def test_times_finer_than_a_timestamp_cost_their_row() -> None:
+def test_times_finer_than_a_timestamp_reject_their_row() -> None:
     def finer(batch: pa.RecordBatch) -> pa.RecordBatch:
         microseconds = pc.add(
             pc.cast(pc.cast(batch.column("at"), pa.timestamp("us", "UTC")), "int64"),
@@ -381,13 +385,13 @@ def test_times_finer_than_a_timestamp_cost_their_row() -> None:
 
 
 def test_other_columns_than_planned_end_the_job() -> None:
-    def moody(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def inconsistent(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.select(["id"] if batch.num_rows else ["id", "note"])
 
     with pytest.raises(TransformError, match="gave the columns id, and id, note for a batch"):
-        reshaped(batch(), moody)
+        reshaped(batch(), inconsistent)
 
 
-def test_types_travel_with_the_job_as_json() -> None:
+def test_types_are_stored_with_the_job_as_json() -> None:
     results = planned_results(NAMES, TYPES, transforms(lambda batch: batch))
     assert tuple((n, CqlType.from_json(kind.to_json())) for n, kind in results) == results

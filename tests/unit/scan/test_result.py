@@ -28,15 +28,15 @@ def result(number: int) -> ReadResult:
     )
 
 
-def test_a_result_packs_small_and_comes_back() -> None:
+def test_a_result_is_packed_compactly_and_unpacked() -> None:
     packed = result(3).pack()
     assert len(packed) < 100
     assert ReadResult.unpack(packed) == result(3)
-    # The name of a worker may hold a comma: it comes last.
+    # A worker's name may contain a comma: it comes last.
     assert ReadResult.unpack(result(3)._replace(worker="a,b:1").pack()).worker == "a,b:1"
 
 
-def test_rows_that_no_load_can_put_back_are_summed_by_column_and_reason() -> None:
+def test_rows_that_no_load_can_restore_are_summed_by_column_and_reason() -> None:
     found = (Unloadable("a", "why", 2, "id = 1"), Unloadable("", "why", 1, "id = 2"))
     one = result(1)._replace(unloadable=found)
     assert ReadResult.unpack(one.pack()) == one

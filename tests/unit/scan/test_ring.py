@@ -1,4 +1,4 @@
-"""The ring as the driver knows it, and rings whose tokens are of another kind."""
+"""The ring as the driver knows it, and rings of other partitioners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDS = [UUID(int=number) for number in (1, 2, 3)]
 
 
 def session(partitioner: str, tokens: list[list[str]], copies: int) -> Session:
-    """Of a cluster of one host for each list of tokens."""
+    """A session on a cluster with one host for each list of tokens."""
     metadata = Metadata()
     metadata.cluster_name, metadata.partitioner = "old one", partitioner
     hosts = {}
@@ -54,7 +54,7 @@ def test_tokens_in_order_with_their_owner_and_replicas() -> None:
         ("org.apache.cassandra.dht.ByteOrderedPartitioner", [["0a"], ["0b"], ["0c"]]),
     ],
 )
-def test_tokens_that_are_not_of_murmur3(partitioner: str, tokens: list[list[str]]) -> None:
+def test_other_partitioners_are_refused(partitioner: str, tokens: list[list[str]]) -> None:
     with pytest.raises(ClusterError) as refusal:
         read_ring(session(partitioner, tokens, 1), "shop")
     assert str(refusal.value) == (

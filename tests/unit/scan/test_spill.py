@@ -1,4 +1,4 @@
-"""Partial results go to the ledger or to a file, and come back the same."""
+"""Partial results are stored in the ledger or in a file, and read back unchanged."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ PARTIAL = bytes(range(256)) * 40
 NAME = spilled_name("qy-1a2b3c", 7, "abcdef")
 
 
-def test_a_small_one_is_kept_where_it_is(tmp_path: Path) -> None:
+def test_a_small_result_stays_in_the_ledger(tmp_path: Path) -> None:
     for partial in (b"", PARTIAL):
         kept = spill(partial, len(PARTIAL), str(tmp_path / "spill"), NAME)
         assert kept == b"\x00" + partial
@@ -34,13 +34,13 @@ def test_a_small_one_is_kept_where_it_is(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_large_one_goes_to_a_file(tmp_path: Path) -> None:
+def test_a_large_result_goes_to_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "some" / "spill"
     kept = spill(PARTIAL, len(PARTIAL) - 1, str(folder), NAME)
     assert len(kept) < 100
     assert folder.stat().st_mode & 0o777 == 0o700
     assert unspill(kept, str(folder)) == PARTIAL
-    # Another attempt of the same unit, and its end.
+    # Another attempt of the same unit, then the removal.
     late = spilled_name("qy-1a2b3c", 7, "012345")
     assert spill(PARTIAL, 10, str(folder), late) != kept
     assert sorted(os.listdir(folder)) == sorted([NAME, late])
@@ -52,7 +52,7 @@ def test_a_large_one_goes_to_a_file(tmp_path: Path) -> None:
         unspill(kept, str(folder))
 
 
-def test_old_files_of_jobs_that_nobody_knows_are_forgotten_and_no_others(tmp_path: Path) -> None:
+def test_only_old_files_of_unknown_jobs_are_removed(tmp_path: Path) -> None:
     gone = [spilled_name("qy-a", 0, "abcdef"), "." + spilled_name("qy-a", 1234567, "ffffff")]
     young = spilled_name("qy-c", 0, "abcdef")
     others = [spilled_name("qy-b", 7, "abcdef"), "qy-a-000007.partial", "notes.txt", young]
@@ -66,12 +66,14 @@ def test_old_files_of_jobs_that_nobody_knows_are_forgotten_and_no_others(tmp_pat
     forget_old("", 1000, lambda job: False)
 
 
-def test_without_a_folder_it_is_refused() -> None:
+def test_a_large_result_without_a_folder_is_refused() -> None:
     with pytest.raises(PartialTooLarge, match=r"take 10,240 bytes, more than 10,000: group by"):
         spill(PARTIAL, 10_000, "", NAME)
 
 
-def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_above_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spilling, "SPILL_BYTES_MAX", 5000)
     with pytest.raises(PartialTooLarge, match=r"more than 5,000"):
         spill(PARTIAL, 1000, str(tmp_path), NAME)
@@ -81,14 +83,14 @@ def test_beyond_all_bounds_it_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         check_memory(5001)
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    told = r"kept here: File too large; make room, or set"
-    with pytest.raises(OutputUnusable, match=told), files_up_to(2000):
+def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
+    message = r"kept here: File too large; make room, or set"
+    with pytest.raises(OutputUnusable, match=message), files_up_to(2000):
         spill(PARTIAL, 10, str(tmp_path), NAME)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with pytest.raises(OutputUnusable, match=r"set query\.spill_dir to a folder that every worker"):
         spill(PARTIAL, 10, str(tmp_path / "file" / "spill"), NAME)

@@ -1,4 +1,4 @@
-"""The five fields of cron: what they say, and what is wrong with them."""
+"""The five fields of cron: their meaning, and errors in them."""
 
 from datetime import date, timedelta
 
@@ -45,9 +45,9 @@ def test_names_of_months_and_weekdays() -> None:
 
 
 def test_days_of_month_and_week_either_or_both() -> None:
-    # Both are restricted: either of them will do, as in cron(5)
+    # Both are restricted: either may match, as in cron(5)
     assert days_of("0 0 13 * fri")[:4] == [date(2026, 1, n) for n in (2, 9, 13, 16)]
-    # One of them begins with a star: both must hold
+    # One of them begins with a star: both must match
     assert days_of("0 0 13 * *")[:2] == [date(2026, 1, 13), date(2026, 2, 13)]
     odd_fridays = [day for day in days_of("0 0 */2 * fri") if day.month == 1]
     assert odd_fridays == [date(2026, 1, 9), date(2026, 1, 23)]
@@ -59,7 +59,7 @@ def test_the_29th_of_february_comes_in_leap_years() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("* * * *", "expected five fields .* found 4"),
         ("@daily", "expected five fields"),
@@ -79,6 +79,6 @@ def test_the_29th_of_february_comes_in_leap_years() -> None:
         ("0 0 31 4,6 *", "is never due"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_field(text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_error_names_its_field(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Cron.parse(text)

@@ -1,4 +1,4 @@
-"""What becomes of due times that have come: the table of overlap, catch-up, lateness and
+"""What is done at due times: the combinations of overlap, catch-up, lateness and
 windows."""
 
 from dataclasses import replace
@@ -38,12 +38,12 @@ def decided(
     )
 
 
-def test_nothing_is_due() -> None:
+def test_no_time_is_due() -> None:
     assert decided(schedule(), settled=0, now=9) is None
     assert decided(schedule(), settled=0, now=0) is None
 
 
-def test_one_is_due() -> None:
+def test_one_time_is_due() -> None:
     assert decided(schedule(), settled=0, now=10) == Begin(TEN + 10 * MINUTE)
     assert decided(schedule(), settled=0, now=19) == Begin(TEN + 10 * MINUTE)
 
@@ -53,11 +53,11 @@ def test_a_clock_that_went_back_starts_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize("overlap", Overlap)
-def test_of_several_that_were_missed_the_latest_runs_or_each(overlap: Overlap) -> None:
+def test_after_several_missed_times_the_latest_runs_or_each(overlap: Overlap) -> None:
     found = schedule(overlap=overlap)
     assert decided(found, settled=0, now=35) == Begin(TEN + 30 * MINUTE, TEN + 10 * MINUTE)
     each = replace(found, catch_up=CatchUp.ALL)
-    # The run of each begins after that of the one before; looks in between drop none
+    # Each run begins after the previous one; checks in between drop none
     for due in (10, 20, 30):
         assert decided(each, settled=due - 10, now=34 + due) == Begin(TEN + due * MINUTE)
         if due < 30:
@@ -65,30 +65,30 @@ def test_of_several_that_were_missed_the_latest_runs_or_each(overlap: Overlap) -
             assert busy is None, "the next of them waits"
 
 
-def test_what_comes_beside_a_run_waits_behind_one_that_was_missed_before() -> None:
+def test_a_time_during_a_run_waits_behind_missed_ones() -> None:
     each = schedule(catch_up=CatchUp.ALL)
     # Missed at 10, 20; the run of 10 began at 25 and is under way at 35
     assert decided(each, settled=10, now=35, busy_since=25) is None
     assert decided(each, settled=10, now=36) == Begin(TEN + 20 * MINUTE)
     assert decided(each, settled=20, now=37) == Begin(TEN + 30 * MINUTE)
-    # That of 30 began at 37: nothing that was missed is left, and those beside it are passed over
+    # The run of 30 began at 37: no missed time is left, and times during the run are skipped
     passed = decided(each, settled=30, now=41, busy_since=37)
     assert passed == PassOver(TEN + 40 * MINUTE, "the run before it was not over")
-    # nor is one made up for that is too late by now
+    # and a missed time that is too late by now is skipped
     limited = replace(each, late_max_s=600)
     assert isinstance(decided(limited, settled=10, now=35, busy_since=25), PassOver)
-    # A run by hand passes over nothing that was missed before it
+    # A run started by hand skips no time that was missed before it
     latest = schedule()
     assert decided(latest, settled=0, now=25, busy_since=24) is None
     assert decided(latest, settled=0, now=26) == Begin(TEN + 20 * MINUTE, TEN + 10 * MINUTE)
 
 
-def test_going_on_with_a_run_that_failed_passes_over_nothing_missed_before() -> None:
+def test_resuming_a_failed_run_skips_no_time_missed_before() -> None:
     skips = schedule(overlap=Overlap.SKIP)
-    # Given a run that began at 10:00 and failed, and no beat from then on
+    # Given a run that began at 10:00 and failed, and no beat after that
     run = new_run(skips, TEN, TEN)
     failed = end_step(begin_step(run, TEN), 3, TEN + 1, schedule=skips)
-    # When somebody goes on with it at 10:25
+    # When it is resumed at 10:25
     again = try_again(failed, skips, TEN + 25 * MINUTE)
     assert again.started_ms is not None
     busy_since = (again.started_ms - TEN) // MINUTE
@@ -97,34 +97,34 @@ def test_going_on_with_a_run_that_failed_passes_over_nothing_missed_before() -> 
     assert decided(skips, settled=0, now=27) == Begin(TEN + 20 * MINUTE, TEN + 10 * MINUTE)
 
 
-def test_while_a_run_is_not_over_due_times_are_passed_over_or_wait() -> None:
+def test_due_times_during_a_run_are_skipped_or_wait() -> None:
     skips = schedule(overlap=Overlap.SKIP)
     passed = decided(skips, settled=0, now=21, busy_since=0)
     assert isinstance(passed, PassOver)
     assert passed.due_ms == TEN + 20 * MINUTE
     assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=21, busy_since=0) is None
-    # and when the run is over, the one that waited begins
+    # and when the run is over, the waiting one begins
     assert decided(schedule(overlap=Overlap.QUEUE), settled=0, now=12) == Begin(TEN + 10 * MINUTE)
 
 
-def test_one_that_is_too_late_is_passed_over() -> None:
+def test_a_time_that_is_too_late_is_skipped() -> None:
     found = schedule(late_max_s=300)
     assert decided(found, settled=0, now=15) == Begin(TEN + 10 * MINUTE)
     passed = decided(found, settled=0, now=16)
     assert isinstance(passed, PassOver)
     assert (passed.due_ms, passed.reason.split(":")[0]) == (TEN + 10 * MINUTE, "too late")
-    # with those before it, of which nothing else tells
+    # with the missed times before it, which no other decision mentions
     assert decided(found, settled=0, now=36) == passed._replace(
         due_ms=TEN + 30 * MINUTE, missed_from_ms=TEN + 10 * MINUTE
     )
-    # queued behind a long run, too
+    # also when it was queued behind a long run
     queued = schedule(late_max_s=300, overlap=Overlap.QUEUE)
     assert isinstance(decided(queued, settled=0, now=16, busy_since=0), PassOver)
 
 
-def test_each_that_was_missed_but_not_those_that_are_too_late() -> None:
+def test_each_missed_time_runs_unless_it_is_too_late() -> None:
     found = schedule(late_max_s=1200, catch_up=CatchUp.ALL)
-    # Those are told of with the first that runs
+    # Times that are too late are reported with the first run
     assert decided(found, settled=0, now=45) == Begin(TEN + 30 * MINUTE, TEN + 10 * MINUTE)
     assert decided(found, settled=30, now=45) == Begin(TEN + 40 * MINUTE)
     latest = replace(found, catch_up=CatchUp.LATEST)
@@ -136,14 +136,14 @@ def test_a_late_start_waits_for_the_window() -> None:
     assert decided(found, settled=40, now=59) == Begin(TEN + 50 * MINUTE)
     assert decided(found, settled=40, now=60) is None
     assert decided(found, settled=40, now=600) is None
-    # On the next day it begins, unless a newer one has come by then
+    # On the next day it begins, unless a newer time is due by then
     day = 24 * 60
     assert decided(found, settled=40, now=day) == Begin(TEN + day * MINUTE, TEN + 50 * MINUTE)
     each = replace(found, catch_up=CatchUp.ALL)
     assert decided(each, settled=40, now=day) == Begin(TEN + 50 * MINUTE)
 
 
-def test_what_is_older_than_a_month_is_forgotten() -> None:
+def test_times_older_than_a_month_are_forgotten() -> None:
     found = schedule(catch_up=CatchUp.ALL)
     month = 31 * 24 * 60
     assert decided(found, settled=0, now=month + 60) == Begin(TEN + 60 * MINUTE)

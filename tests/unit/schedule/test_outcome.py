@@ -1,4 +1,4 @@
-"""What the end of a run says of its files."""
+"""What the end of a run means for its files."""
 
 from dataclasses import replace
 from zoneinfo import ZoneInfo
@@ -28,7 +28,7 @@ def after(
     troubles: int = 0,
     known: dict[str, Remembered] | None = None,
 ) -> tuple[Run, dict[str, str]]:
-    """A run whose steps ended so, and the states that its files have after the last of them."""
+    """A run whose steps ended with these codes, and the states of its files afterwards."""
     run = new_run(SCHEDULE, 1000, 1000, files=files, troubles=troubles)
     for code in codes:
         run = end_step(begin_step(run, 1000), code, 1000, schedule=SCHEDULE)
@@ -37,7 +37,7 @@ def after(
 
 
 def alone(*files: Arrived) -> dict[str, Remembered]:
-    """What is known of files that are to be tried alone."""
+    """The remembered state of files that are to be tried alone."""
     failed = remember(files, "r", 5, loaded=False)
     return {path: replace(file, state=ALONE) for path, file in failed.items()}
 
@@ -46,28 +46,28 @@ def test_files_are_remembered_when_their_step_is_done() -> None:
     assert after([0])[1] == {}
     run, states = after([0, 0], troubles=2)
     assert (run.troubles, states) == (0, {A.path: LOADED, B.path: LOADED})
-    # What comes after says nothing of them, nor does it hold up others
+    # Later steps change neither their state nor the count of failed runs
     for code in (0, 3, 4):
         run, states = after([0, 0, code], troubles=2)
         assert (run.troubles, states) == (0, {})
 
 
 @pytest.mark.parametrize("codes", [[0, 2], [2], [0, 1], [0, 6], [3]])
-def test_a_step_that_would_fail_again_is_laid_to_the_files(codes: list[int]) -> None:
-    """Of one before their load, too: they would be tried for ever."""
+def test_a_permanent_failure_is_blamed_on_the_files(codes: list[int]) -> None:
+    """Also that of a step before their load: otherwise they would be retried forever."""
     assert after(codes)[1] == {A.path: ALONE, B.path: ALONE}
     run, states = after(codes, (A,), troubles=2)
     assert (run.troubles, states) == (0, {A.path: FAILED})
 
 
 @pytest.mark.parametrize("codes", [[0, 4], [4], [0, 5], [0, -9], [-15]])
-def test_an_outage_is_not_laid_to_the_files(codes: list[int]) -> None:
+def test_an_outage_is_not_blamed_on_the_files(codes: list[int]) -> None:
     for files in ((A, B), (A,)):
         run, states = after(codes, files, troubles=TOGETHER_TRIES - 2)
         assert (run.troubles, states) == (TOGETHER_TRIES - 1, {})
 
 
-def test_after_a_few_such_ends_files_are_tried_alone_and_none_is_given_up() -> None:
+def test_after_a_few_outages_files_are_tried_alone_and_none_is_given_up() -> None:
     for files in ((A, B), (A,)):
         run, states = after([0, 4], files, troubles=TOGETHER_TRIES - 1)
         assert run.troubles == TOGETHER_TRIES
@@ -78,16 +78,16 @@ def test_after_a_few_such_ends_files_are_tried_alone_and_none_is_given_up() -> N
         assert SCHEDULE.backoff_ms(run.troubles) <= 3_600_000
 
 
-def test_one_that_fails_alone_while_others_are_loaded_is_to_blame() -> None:
+def test_a_file_that_fails_alone_while_others_load_is_blamed() -> None:
     run, states = after([0, 4], (A,), troubles=0, known=alone(A))
     assert states == {A.path: FAILED}
-    assert run.troubles == 1, "the next one is not, if it was an outage after all"
-    # One that changed since is another
+    assert run.troubles == 1, "in case it was an outage: the next file is not blamed"
+    # A file that changed since counts as a new one
     changed = A._replace(stamp="t2")
     assert after([0, 4], (changed,), troubles=0, known=alone(A))[1] == {}
 
 
-def test_a_run_without_files_has_no_such_thing() -> None:
+def test_a_run_without_files_changes_no_states() -> None:
     steps = (("count", "-t", "k.t"),)
     run = new_run(replace(SCHEDULE, arrive=(), steps=steps), 1000, 1000)
     run = end_step(begin_step(run, 1000), 4, 1000, schedule=SCHEDULE)

@@ -1,4 +1,4 @@
-"""The schedule file: what it may hold, and how what is wrong in it is told."""
+"""The schedule file: its keys, and the errors that are reported."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,7 +29,7 @@ def refused(body: str, name: str = "a") -> str:
     return str(error.value)
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_missing_keys_have_defaults() -> None:
     schedule = parse(f'cron = "0 1 * * *"\n{STEPS}')
     assert schedule.name == "a"
     assert schedule.steps == (("count", "-t", "k.t"),)
@@ -96,7 +96,7 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (f'cron = "x"\n{STEPS}', 'cron = "x": expected five fields'),
         (f"cron = 5\n{STEPS}", "cron = 5: expected a text"),
@@ -151,14 +151,14 @@ def test_pauses_between_tries_double_up_to_an_hour() -> None:
         (f"notify = 1\n{STEPS}", "notify = 1: expected tables [[schedule.a.notify]]"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_schedule_key_and_value(body: str, told: str) -> None:
+def test_an_error_names_file_schedule_key_and_value(body: str, message: str) -> None:
     text = refused(body if "notify" not in body else f'every = "1h"\n{body}')
     assert text.startswith("s.toml: schedule a: ")
-    assert told in text
+    assert message in text
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         ('on = "never"\ncommand = "x"', 'on = "never": expected "success", "failure"'),
         ("", "give one of command, webhook and webhook_file"),
@@ -172,19 +172,19 @@ def test_what_is_wrong_is_told_with_file_schedule_key_and_value(body: str, told:
         ('comand = "x"', "unknown key comand; did you mean command?"),
     ],
 )
-def test_what_is_wrong_in_a_notification(keys: str, told: str) -> None:
+def test_errors_in_a_notification(keys: str, message: str) -> None:
     text = refused(f'every = "1h"\n{STEPS}\n[[schedule.a.notify]]\n{keys}')
     assert text.startswith("s.toml: schedule a, notify: ")
-    assert told in text
+    assert message in text
 
 
 @pytest.mark.parametrize("name", ['"a b"', '""', "-a", '"ä"', "a" * 33, '"a}"'])
-def test_a_name_that_cannot_be_part_of_a_jobs_id_is_refused(name: str) -> None:
+def test_a_name_that_cannot_be_part_of_a_job_id_is_refused(name: str) -> None:
     assert "a name has letters, digits" in refused(f'every = "1h"\n{STEPS}', name)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[schedule.a\n", "s.toml is not valid TOML: .*line 1"),
         ("[schedules.a]\n", "unknown key schedules: expected tables \\[schedule.NAME\\]"),
@@ -194,12 +194,14 @@ def test_a_name_that_cannot_be_part_of_a_jobs_id_is_refused(name: str) -> None:
         ("a = " + "[" * 3000, "s.toml: brackets or braces are nested hundreds deep"),
     ],
 )
-def test_a_file_that_is_none(text: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_an_invalid_file_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse_schedules(text, "s.toml")
 
 
-@pytest.mark.parametrize("shift", ["-800000d", "+2900000d"])  # that one from some day on
+@pytest.mark.parametrize(
+    "shift", ["-800000d", "+2900000d"]
+)  # the second fails only from some day on
 def test_a_date_beyond_the_calendar_is_refused_with_its_place(shift: str) -> None:
     steps = f'steps = [["load", "/x/{{due{shift}:%Y}}.csv", "-t", "k.t"]]'
     text = refused(f'every = "1h"\n{steps}')
@@ -208,13 +210,13 @@ def test_a_date_beyond_the_calendar_is_refused_with_its_place(shift: str) -> Non
     )
 
 
-def test_the_address_of_a_webhook_is_not_in_what_is_told_of_it() -> None:
+def test_the_address_of_a_webhook_is_not_in_messages() -> None:
     with pytest.raises(ValueError) as error:
         check_webhook("https://u:secret@host/secret")
     assert "secret" not in str(error.value)
 
 
-def test_a_job_of_the_longest_name_has_an_id_that_the_ledger_takes() -> None:
+def test_the_longest_name_gives_a_valid_job_id() -> None:
     from ringhaul.ledger.keys import job_key
     from ringhaul.schedule.runs import new_run
 
@@ -223,8 +225,8 @@ def test_a_job_of_the_longest_name_has_an_id_that_the_ledger_takes() -> None:
     assert job_key(run.steps[0].job, "meta")
 
 
-def test_values_of_all_kinds_are_refused_in_words() -> None:
-    """Nothing that TOML can hold makes a traceback."""
+def test_values_of_all_kinds_are_refused_with_a_message() -> None:
+    """No TOML value causes a traceback."""
     huge = "0x" + "f" * 5000
     values: list[Any] = [huge, f"[[{huge}]]", f'[["count", {huge}]]', f"{{{'a.' * 5000}a = 1}}"]
     values += ["1", "-1", "1.5", "true", '"x"', "[]", "[1]", "{}", "[[1]]", "1979-05-27"]

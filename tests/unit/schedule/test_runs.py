@@ -1,4 +1,4 @@
-"""A run's steps: which is next, when it is tried again, how the run ends."""
+"""Steps of a run: the next one, its retries, and how the run ends."""
 
 import json
 from dataclasses import replace
@@ -39,13 +39,13 @@ def a_run(schedule: Schedule = SCHEDULE, started_ms: int = DUE) -> Run:
 
 
 def record_of(run: Run) -> dict[str, Any]:
-    """The run as Redis has it."""
+    """The run as stored in Redis."""
     found: dict[str, Any] = json.loads(json.dumps(run.to_json()))
     return found
 
 
 def ended(run: Run, code: int, now_ms: int = DUE, schedule: Schedule = SCHEDULE) -> Run:
-    """The run after a try of its step."""
+    """The run after an attempt of its step."""
     return end_step(begin_step(run, now_ms), code, now_ms, schedule=schedule)
 
 
@@ -73,7 +73,7 @@ def test_a_chain_ends_when_its_last_step_is_done() -> None:
 
 
 @pytest.mark.parametrize("code", [2, 3, 6])
-def test_what_would_be_the_same_again_fails_at_once(code: int) -> None:
+def test_permanent_errors_fail_at_once(code: int) -> None:
     run = ended(a_run(), code)
     assert run.state is RunState.FAILED
     assert run.reason.startswith("step 1: ")
@@ -81,14 +81,14 @@ def test_what_would_be_the_same_again_fails_at_once(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [4, 5, -9])
-def test_what_may_work_later_is_tried_again_with_growing_pauses(code: int) -> None:
+def test_transient_errors_are_retried_with_growing_pauses(code: int) -> None:
     run = ended(a_run(), code, DUE)
     assert (run.state, run.current, run.not_before_ms) == (RunState.RUNNING, 0, DUE + 60_000)
     run = ended(run, code, DUE + 100_000)
     assert run.not_before_ms == DUE + 100_000 + 120_000
     run = ended(run, code, DUE + 300_000)
     assert (run.state, run.steps[0].tries) == (RunState.FAILED, 3)
-    # One that works after all goes on
+    # A retry that succeeds continues the run
     again = ended(ended(a_run(), code), 0)
     assert (again.current, again.not_before_ms) == (1, 0)
 
@@ -100,40 +100,42 @@ def test_rejected_records_fail_a_step_unless_they_are_ok() -> None:
 
 
 @pytest.mark.parametrize("code", [7, 130])
-def test_a_command_that_let_go_of_its_job_is_followed_by_another(code: int) -> None:
+def test_a_command_that_detached_from_its_job_is_followed_by_another(code: int) -> None:
     run = a_run()
     for _ in range(5):
         run = ended(run, code, DUE)
-        assert (run.state, run.steps[0].tries) == (RunState.RUNNING, 0), "that is no try"
+        assert (run.state, run.steps[0].tries) == (RunState.RUNNING, 0), (
+            "it does not count as an attempt"
+        )
         assert run.not_before_ms == DUE + GO_ON_MS
 
 
-def test_another_beat_goes_on_with_the_step_that_was_under_way() -> None:
+def test_another_beat_continues_the_step_in_progress() -> None:
     run = take_over(begin_step(a_run(), DUE), SCHEDULE)
     assert (run.takeovers, run.current, run.steps[0].tries) == (1, 0, 0)
-    # a step that waits for its next try keeps its tries and its pause
+    # a step that waits for a retry keeps its attempts and its pause
     waiting = ended(a_run(), 4)
     taken = take_over(waiting, SCHEDULE)
     assert (taken.steps[0].tries, taken.not_before_ms) == (1, waiting.not_before_ms)
-    # and a run whose steps are done has none to go on with
+    # and a run whose steps are done is done
     done = ended(ended(a_run(), 0), 0)
     assert take_over(done, SCHEDULE).state is RunState.DONE
 
 
-def test_a_run_that_failed_goes_on_where_it_failed() -> None:
+def test_a_failed_run_resumes_at_the_failed_step() -> None:
     failed = ended(ended(a_run(), 0, DUE + 5), 3)
     again = try_again(failed, SCHEDULE, DUE + 9)
     assert (again.state, again.current, again.reason) == (RunState.RUNNING, 1, "")
     assert again.steps[0] == failed.steps[0]
     assert again.steps[1].tries == 0
     assert ended(again, 0).state is RunState.DONE
-    # A step that was done with rejected records is done, too
+    # A step that ended with accepted rejects is done, too
     some = replace(SCHEDULE, rejects_ok=True)
     failed = ended(ended(a_run(), 1, schedule=some), 3, schedule=some)
     assert try_again(failed, some, DUE + 9).current == 1
 
 
-def test_a_run_that_failed_goes_on_with_the_steps_as_they_are_now() -> None:
+def test_a_failed_run_resumes_with_the_current_steps() -> None:
     failed = ended(ended(a_run(), 0), 2)
     second = failed.steps[1].job
     mended = replace(SCHEDULE, steps=(("load", "other", "-t", "k.t"), ("count", "-t", "k.mended")))
@@ -141,32 +143,32 @@ def test_a_run_that_failed_goes_on_with_the_steps_as_they_are_now() -> None:
     assert step_arguments(mended, again, 1)[-1] == "k.mended"
     assert again.steps[0] == failed.steps[0], "what is done is done"
     assert again.steps[1].job == second
-    assert not is_changed(mended, again, 1), "it begins with the file as it is now"
-    # Steps may have come and gone
+    assert not is_changed(mended, again, 1), "it uses the current schedule file"
+    # Steps may have been added or removed
     longer = replace(mended, steps=(*mended.steps, ("count", "-t", "k.u")))
     assert try_again(failed, longer, DUE).steps[2].job == "nightly-20261120T013000Z-3"
     shorter = replace(mended, steps=mended.steps[:1])
     assert try_again(failed, shorter, DUE).state is RunState.DONE
 
 
-def test_a_run_that_is_gone_on_with_starts_anew_and_is_as_late_as_it_was() -> None:
+def test_a_resumed_run_has_a_new_start_and_its_old_lateness() -> None:
     failed = ended(ended(a_run(started_ms=DUE + 6000), 0, DUE + 7000), 3, DUE + 8000)
     again = try_again(failed, SCHEDULE, DUE + 90_000)
     assert (again.started_ms, again.late_ms) == (DUE + 90_000, 6000)
     assert [step.started_ms for step in again.steps] == [DUE + 7000, None]
     again = ended(again, 3, DUE + 95_000)
     assert again.steps[1].started_ms == DUE + 95_000
-    # and so it is the next time
+    # and again the next time
     third = try_again(again, SCHEDULE, DUE + 200_000)
     assert (third.started_ms, third.late_ms) == (DUE + 200_000, 6000)
 
 
 def test_a_late_start_says_how_late() -> None:
-    assert a_run(started_ms=DUE + 4_000).late_ms == 0, "beats look every second or so"
+    assert a_run(started_ms=DUE + 4_000).late_ms == 0, "a delay of one polling interval is not late"
     assert a_run(started_ms=DUE + 90_000).late_ms == 90_000
 
 
-def test_a_run_is_the_same_after_a_way_through_json() -> None:
+def test_a_run_survives_json() -> None:
     files = (Arrived("/in/a.csv", 3, "1", "ab"), Arrived("/in/b.csv", 4, "2", "cd"))
     loads = replace(SCHEDULE, steps=(("count",), ("load", "{files}")), arrive=("/in",))
     run = new_run(loads, DUE, DUE + 9, files=files, missed_from_ms=5)
@@ -180,32 +182,32 @@ def test_a_run_is_the_same_after_a_way_through_json() -> None:
     assert a_run().files_step is None
 
 
-def test_a_record_has_no_say_in_what_a_step_runs() -> None:
+def test_a_stored_record_does_not_decide_what_a_step_runs() -> None:
     record = record_of(begin_step(a_run(), DUE))
     assert "arguments" not in record["steps"][0]
-    # Given a record whose step has a command line and a job of somebody else's making
+    # Given a record whose step has a forged command line and job
     record["steps"][0] |= {"arguments": ["flower", "--conf=x.py"], "job": "other", "command": "sh"}
     run = take_over(Run.from_json(record), SCHEDULE)
-    # Then what is run is what the file says, and the job is the run's
+    # Then the command is that of the schedule file, and the job is the run's
     assert step_arguments(SCHEDULE, run, 0) == ["load", "2026.csv", "-t", "k.t"]
     assert (run.steps[0].command, run.steps[0].job) == ("load", "nightly-20261120T013000Z-1")
-    # Steps beyond those of the file are none
+    # Steps beyond those of the file are dropped
     record["steps"] += [record["steps"][0]] * 3
     assert len(take_over(Run.from_json(record), SCHEDULE).steps) == len(SCHEDULE.steps)
 
 
-def test_a_run_of_before_is_gone_on_with() -> None:
+def test_a_run_of_an_older_release_is_continued() -> None:
     record = record_of(begin_step(a_run(), DUE))
     for step, arguments in zip(record["steps"], SCHEDULE.steps, strict=True):
         del step["command"], step["fingerprint"], step["takes_files"]
         step["arguments"] = list(arguments)
     run = Run.from_json(record)
     assert [step.command for step in run.steps] == ["load", "count"]
-    assert not is_changed(SCHEDULE, run, 0), "it is not known what the step was"
+    assert not is_changed(SCHEDULE, run, 0), "the previous arguments are unknown"
     assert take_over(run, SCHEDULE).steps[0].tries == 0
 
 
-def test_a_run_that_is_taken_over_has_the_steps_of_the_file_as_it_is_now() -> None:
+def test_a_run_that_is_taken_over_has_the_current_steps_of_the_file() -> None:
     run = begin_step(ended(a_run(), 0), DUE)
     changed = replace(SCHEDULE, steps=(("load", "x"), ("count", "-t", "k.u"), ("count", "-t", "k")))
     taken = take_over(run, changed)
@@ -213,10 +215,10 @@ def test_a_run_that_is_taken_over_has_the_steps_of_the_file_as_it_is_now() -> No
     assert step_arguments(changed, taken, 1) == ["count", "-t", "k.u"]
     assert is_changed(changed, taken, 1) and not is_changed(changed, taken, 2)
     assert not is_changed(SCHEDULE, take_over(run, SCHEDULE), 1)
-    # One that was waiting for its next try keeps its tries
+    # A step that was waiting for a retry keeps its attempts
     waiting = ended(ended(a_run(), 0), 4)
     assert take_over(waiting, changed).steps[1].tries == 1
-    # and nothing is left to do where the file ends before
+    # and nothing is left to do if the file has no more steps
     assert take_over(run, replace(SCHEDULE, steps=SCHEDULE.steps[:1])).state is RunState.DONE
 
 
@@ -258,5 +260,5 @@ def test_a_record_that_no_ringhaul_wrote_is_refused(wrong: dict[str, Any]) -> No
             Run.from_json(other)
 
 
-def test_many_troubles_cost_no_time() -> None:
+def test_the_backoff_of_many_failures_is_computed_quickly() -> None:
     assert SCHEDULE.backoff_ms(4_000_000_000) == SCHEDULE.backoff_ms(30) == 3_600_000

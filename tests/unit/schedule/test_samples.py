@@ -1,4 +1,4 @@
-"""Whether a text comes back at due times from some moment on, and after how long."""
+"""Whether the text of a template repeats at later due times, and after how long."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -12,7 +12,7 @@ from ringhaul.schedule.windows import Window, offset_changes
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 BERLIN, UTC_ZONE = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC")
-#: Far from anything, and just before and behind 29 February, a year's end, changes of clocks.
+#: An ordinary moment, and moments around 29 February, a year's end and clock changes.
 MOMENTS = [
     *(datetime(2026, 1, 7, 12, tzinfo=UTC), datetime(2026, 6, 13, 5, tzinfo=UTC)),
     *(datetime(2027, 3, 28, 1, 30, tzinfo=UTC), datetime(2027, 12, 31, 23, tzinfo=UTC)),
@@ -47,21 +47,21 @@ def repeat(timing: Timing, form: str, now: datetime = NOW) -> Repeat | None:
         ("15 2,3 * * *", "%Y-%m-%d", "UTC"),
         ("0 1 1,31 * *", "%Y-%m", "UTC"),
         ("0 1 31 12 *", "", "UTC"),
-        # A yearly one, one of leap years, and one whose two days are neighbours only in those
+        # A yearly one, one of leap years, and one whose two days are adjacent only in those
         ("0 0 1 1 *", "%m-%d", "Europe/Berlin"),
         ("0 0 29 2 *", "%m-%d", "UTC"),
         ("0 0 28,29 2 *", "%Y", "UTC"),
         ("0 0 28,29 2 *", "%m-%d", "UTC"),
-        # 28 February in most years, 29 in the others, and after it that of March
+        # 28 February in most years, 29 in the others, and after it the one of March
         ("0 0 28-31 * *", "%d", "UTC"),
         ("0 0 29-31 * *", "%d", "UTC"),
         ("0 0 1 * *", "%a", "UTC"),
         ("0 0 29 2 */2", "", "UTC"),
-        # Intervals that seldom begin twice in what their output names
+        # Intervals that rarely begin twice within the period that their output names
         ("50", "%Y-%m-%dT%H", "UTC"),
         ("59", "%Y-%m-%dT%H", "Asia/Kolkata"),
         ("1380", "%Y-%m-%d", "America/New_York"),
-        # The hour that comes twice, at neighbours and others
+        # The hour that occurs twice, for consecutive due times and others
         ("60", "%Y%m%d-%H", "Europe/Berlin"),
         ("20", "%Y%m%d-%H%M", "Europe/Berlin"),
         ("1", "%Y%m%d-%H%M", "Australia/Lord_Howe"),
@@ -72,7 +72,9 @@ def repeat(timing: Timing, form: str, now: datetime = NOW) -> Repeat | None:
         ("15 2,3 * * *", "%Y%m%d-%H", "Europe/Berlin"),
     ],
 )
-def test_what_the_next_run_finds_is_found_at_any_moment(when: str, form: str, zone: str) -> None:
+def test_a_text_that_repeats_at_once_is_found_from_any_moment(
+    when: str, form: str, zone: str
+) -> None:
     for now in MOMENTS:
         found = repeat(timing(when, ZoneInfo(zone)), form, now)
         assert found is not None and found.at_once, now
@@ -93,7 +95,7 @@ def test_what_the_next_run_finds_is_found_at_any_moment(when: str, form: str, zo
         ("1440", "%Y-%m-%d", "America/New_York"),
     ],
 )
-def test_what_comes_back_later_or_never_is_so_at_any_moment(
+def test_a_text_that_repeats_later_or_never_is_so_from_any_moment(
     when: str, form: str, zone: str
 ) -> None:
     for now in MOMENTS:
@@ -120,12 +122,14 @@ def test_what_comes_back_later_or_never_is_so_at_any_moment(
         ("0 0 1 1,7 *", "%b", 365),
     ],
 )
-def test_after_how_long_it_comes_back(when: str, form: str, days: float) -> None:
+def test_after_how_long_a_text_repeats(when: str, form: str, days: float) -> None:
     for zone in (UTC_ZONE, ZoneInfo("Asia/Kolkata")):
         found = repeat(timing(when, zone), form)
         assert found is not None and not found.at_once
         assert found.again_ms - found.first_ms == days * 86_400_000
-        assert found.first_ms < (NOW.timestamp() + 200 * 86_400) * 1000, "a real one"
+        assert found.first_ms < (NOW.timestamp() + 200 * 86_400) * 1000, (
+            "a due time in the near future"
+        )
         assert repeat(timing(when, zone), f"%G%Y{form}-%m-%d-%H%M") is None
 
 

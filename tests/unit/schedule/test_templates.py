@@ -23,7 +23,7 @@ def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
         ("{due-90m:%Y%m%d-%H%M}", "20260330-2300"),
         ("{name}-{due:%j}", "nightly-090"),
         ("a{due:%Y}b{due:%m}c", "a2026b03c"),
-        # what is CQL's stays
+        # braces of CQL stay
         ("{'a': 1}", "{'a': 1}"),
         ("UPDATE k.t SET m = {street: 'x', no: 1}", "UPDATE k.t SET m = {street: 'x', no: 1}"),
         ("{name: 'x'}", "{name: 'x'}"),
@@ -32,17 +32,17 @@ def facts(due: str = "2026-03-30 22:30", zone: str = "Europe/Berlin") -> Facts:
         ("100%", "100%"),
     ],
 )
-def test_what_is_filled_in(template: str, filled: str) -> None:
+def test_templates_are_filled_in(template: str, filled: str) -> None:
     assert fill([template], facts()) == [filled]
 
 
-def test_a_day_before_is_the_calendars_and_an_hour_before_is_real() -> None:
+def test_days_are_calendar_days_and_hours_are_elapsed_hours() -> None:
     # 12:00 in Berlin on the day of the jump: 11 hours after midnight
     noon = facts("2026-03-29 10:00")
     assert fill(["{due-1d:%H:%M}", "{due-24h:%H:%M}"], noon) == ["12:00", "11:00"]
 
 
-def test_files_are_arguments_of_their_own() -> None:
+def test_each_file_is_a_separate_argument() -> None:
     assert fill(["load", "{files}", "-t", "k.t"], facts()) == [
         *("load", "/a b.csv", "/c.csv", "-t", "k.t")
     ]
@@ -52,13 +52,13 @@ def test_files_are_arguments_of_their_own() -> None:
     "template",
     ["{deu}", "{Due}", "{due:Y}", "{due-1:%Y}", "{due-1d}", "{name:%Y}", "{ due }", "{date:%Y}"],
 )
-def test_what_looks_like_a_template_and_is_none_is_refused(template: str) -> None:
+def test_invalid_templates_are_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"expected \{due\}|such as"):
         fill([template], facts())
 
 
 @pytest.mark.parametrize("shift", ["-800000d", "-999999999d", "+99999999h", "+9999999d"])
-def test_a_date_that_no_calendar_has_is_refused(shift: str) -> None:
+def test_a_date_beyond_the_calendar_is_refused(shift: str) -> None:
     message = rf"due\{shift}:%Y\}}: the date is outside the years 1 to 9999"
     with pytest.raises(ValueError, match=message):
         fill([f"/x/{{due{shift}:%Y}}.csv"], facts())

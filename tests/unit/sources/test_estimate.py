@@ -9,7 +9,7 @@ from ringhaul.sources.estimate import most_records
 from ringhaul.sources.find import find_sources
 
 
-def test_records_are_estimated_rather_too_many(
+def test_estimates_of_records_are_rather_too_high(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, packed = tmp_path / "a.csv", tmp_path / "a.csv.gz"
@@ -23,26 +23,26 @@ def test_records_are_estimated_rather_too_many(
     assert 20_000 <= _most_records(plain) < 60_000
     (source,) = find_sources([str(packed)])
     assert 20_000 <= estimate.estimate(source).records < 80_000
-    # At most a record for each byte of it
+    # At most one record for each byte
     assert _most_records(packed) == source.size_bytes
 
 
-def test_records_that_are_shorter_behind_what_was_seen_are_not_more_than_the_bound(
+def test_shorter_records_after_the_samples_stay_below_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given files of long records, and short ones where nothing is sampled
+    # Given files of long records, with short ones at the places that are not sampled
     monkeypatch.setattr(estimate, "ESTIMATE_WHOLE_BYTES", 64 * 2**10)
     long = b"".join(os.urandom(1000).hex().encode() + b"\n" for _ in range(100))
     short = b"1,2\n" * 50_000
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(long + short))
     (tmp_path / "b.csv").write_bytes(long + b"12,34\n" * 2000 + long * 10)
-    # When, then
+    # Then the estimate is too low, but the bound holds
     for source, records in zip(find_sources([str(tmp_path)]), (50_100, 3100), strict=True):
         found = estimate.estimate(source)
         assert found.records < records <= found.bound
 
 
-def test_nothing_is_estimated_of_an_empty_file(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
     assert _most_records(tmp_path) <= 1
 

@@ -25,7 +25,7 @@ def test_a_range_is_read_and_nothing_else(tmp_path: Path) -> None:
         assert read_all(stream, 3) == b"3456"
 
 
-def test_there_is_nothing_in_an_empty_file(tmp_path: Path) -> None:
+def test_an_empty_file_reads_as_empty(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
     (source,) = find_sources([str(tmp_path)])
     with open_range(source, 0, 0) as stream:
@@ -52,7 +52,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         check_unchanged(source)
 
 
-def test_timestamps_of_spark_beyond_what_nanoseconds_hold(tmp_path: Path) -> None:
+def test_timestamps_of_spark_beyond_the_range_of_nanoseconds(tmp_path: Path) -> None:
     moments = [datetime(9999, 12, 31), datetime(1, 1, 1), datetime(2024, 1, 1, 1, 2, 3, 4)]
     table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
     pq.write_table(table, tmp_path / "x.parquet", use_deprecated_int96_timestamps=True)
@@ -62,13 +62,13 @@ def test_timestamps_of_spark_beyond_what_nanoseconds_hold(tmp_path: Path) -> Non
         assert file.read().column("at").to_pylist() == moments
 
 
-def test_a_row_group_is_not_held_whole(tmp_path: Path) -> None:
+def test_a_row_group_is_not_kept_in_memory_whole(tmp_path: Path) -> None:
     # Given one row group of 40 MB
     values = np.random.default_rng(1).integers(0, 2**62, 5_000_000)
     pq.write_table(pa.table({"n": values}), tmp_path / "x.parquet", row_group_size=len(values))
     (source,) = find_sources([str(tmp_path)])
     before = pa.total_allocated_bytes()
-    # When it is read by batches, then at no time there is more than a part of it in memory
+    # When it is read in batches, only a part of it is in memory at any time
     with open_parquet(source) as file:
         read = 0
         for batch in file.iter_batches(batch_size=64 * 1024, row_groups=[0], use_threads=False):

@@ -40,8 +40,8 @@ def test_directories_globs_and_files_are_found_in_order_and_once(folder: Path) -
     assert find_sources([f"{folder}/b.csv"]) == [SourceFile(f"{folder}/b.csv", 2, whole=False)]
 
 
-def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) -> None:
-    elsewhere = folder / "elsewhere"  # not below what is searched
+def test_a_link_to_a_folder_is_followed_and_a_cycle_of_links_once(folder: Path) -> None:
+    elsewhere = folder / "elsewhere"  # outside of the searched folder
     for name in ("in/a.csv", "elsewhere/b.csv", "elsewhere/deep/c.csv"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"1\n")
@@ -49,14 +49,14 @@ def test_a_link_to_a_folder_is_entered_and_a_circle_of_links_once(folder: Path) 
     (elsewhere / "deep" / "round").symlink_to(folder / "in")
     found = ["in/a.csv", "in/link/b.csv", "in/link/deep/c.csv"]
     assert names(find_sources([f"{folder}/in"]), folder) == found
-    # With a second circle Python's own glob would not end.
+    # With a second cycle Python's own glob would not terminate.
     (folder / "in" / "again").symlink_to(".")
     for arg in ("in/**/*.csv", "in/**/**/*.csv", "in/**", "in/**/*", "in/**/", "i*/**/*.csv"):
         assert names(find_sources([f"{folder}/{arg}"]), folder) == found, arg
 
 
-def test_a_glob_of_all_depths_passes_over_folders_that_hold_nothing(folder: Path) -> None:
-    # Given the top of a disk, with a folder of the file system's own and others without a file
+def test_a_recursive_glob_skips_folders_without_files(folder: Path) -> None:
+    # Given the root of a disk, with a folder of the file system and others without data files
     disk = folder / "disk"
     for name in ("data", "empty", "lost+found", "hidden"):
         (disk / name).mkdir(parents=True)
@@ -64,7 +64,7 @@ def test_a_glob_of_all_depths_passes_over_folders_that_hold_nothing(folder: Path
     (disk / "hidden" / ".y.csv").write_bytes(b"id\n1\n")
     for arg in ("disk/**", "disk/**/*", "disk/**/*.csv"):
         assert names(find_sources([f"{folder}/{arg}"]), folder) == ["disk/data/x.csv"], arg
-    # but one that a glob names without going into all is no mistake of the disk's
+    # but an empty folder that a non-recursive glob names is an error
     with pytest.raises(UsageError, match=r"disk/empty: the directory holds no"):
         find_sources([f"{folder}/disk/e*"])
     (disk / "data" / "x.csv").unlink()
@@ -72,7 +72,7 @@ def test_a_glob_of_all_depths_passes_over_folders_that_hold_nothing(folder: Path
         find_sources([f"{folder}/disk/**"])
 
 
-def test_a_folder_is_found_by_itself_and_not_by_a_link_to_it(folder: Path) -> None:
+def test_a_folder_is_found_by_its_own_path_and_not_by_a_link(folder: Path) -> None:
     (folder / "in" / "real").mkdir(parents=True)
     (folder / "in" / "real" / "x.dat").write_bytes(b"1\n")
     (folder / "in" / "alink").symlink_to("real")
@@ -86,7 +86,7 @@ def test_a_folder_is_found_by_itself_and_not_by_a_link_to_it(folder: Path) -> No
     "arg",
     ["in/*/part/*.csv", "in/**/part/*.csv", "in/**//*.csv", "in/**/part/**/*.csv", "in/*/part"],
 )
-def test_a_file_is_found_once_whatever_links_to_folders_lead_to_it(folder: Path, arg: str) -> None:
+def test_a_file_is_found_once_despite_links_to_its_folder(folder: Path, arg: str) -> None:
     (folder / "in" / "z2026" / "part").mkdir(parents=True)
     (folder / "in" / "z2026" / "part" / "x.csv").write_bytes(b"1\n")
     (folder / "in" / "latest").symlink_to("z2026")
@@ -94,7 +94,7 @@ def test_a_file_is_found_once_whatever_links_to_folders_lead_to_it(folder: Path,
     assert names(find_sources([f"{folder}/{arg}"]), folder) == ["in/z2026/part/x.csv"]
 
 
-def test_empty_parts_of_a_glob_lead_to_nowhere_else(
+def test_empty_parts_of_a_glob_do_not_change_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -103,7 +103,7 @@ def test_empty_parts_of_a_glob_lead_to_nowhere_else(
 
 @pytest.fixture
 def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that cannot be listed, whoever runs the tests: root lists any."""
+    """A folder that cannot be listed, even if root runs the tests."""
     path = folder / "sub"
     scandir, access = os.scandir, os.access
 
@@ -120,12 +120,12 @@ def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("arg", ["", "/**/*.csv", "/*/d.txt"])
-def test_a_folder_below_that_cannot_be_read_is_told(folder: Path, locked: Path, arg: str) -> None:
+def test_a_subfolder_that_cannot_be_read_is_an_error(folder: Path, locked: Path, arg: str) -> None:
     with pytest.raises(SourceMissing, match=f"^{locked}: Permission denied"):
         find_sources([f"{folder}{arg}"])
 
 
-def test_what_a_file_system_keeps_for_itself_is_no_data(folder: Path, locked: Path) -> None:
+def test_folders_of_the_file_system_are_skipped(folder: Path, locked: Path) -> None:
     locked.rename(folder / "lost+found")
     assert names(find_sources([str(folder)]), folder) == ["a.csv", "b.csv", "c.tsv.gz"]
 
@@ -138,7 +138,7 @@ def test_a_glob_takes_the_folders_that_it_matches(folder: Path) -> None:
     found = ["days/01.csv/part-0.csv", "days/02.csv/part-1.csv", "days/03.csv"]
     assert names(find_sources([f"{folder}/days/*.csv"]), folder) == found
     assert names(find_sources([f"{folder}/days/**/part-0*"]), folder) == found[:1]
-    assert names(find_sources([f"{folder}/days/**/"]), folder) == found  # folders alone
+    assert names(find_sources([f"{folder}/days/**/"]), folder) == found  # folders only
     assert names(find_sources([f"{folder}/day*"]), folder) == found
     (folder / "days" / "04.csv").mkdir()
     assert names(find_sources([f"{folder}/days/**/"]), folder) == found
@@ -146,14 +146,14 @@ def test_a_glob_takes_the_folders_that_it_matches(folder: Path) -> None:
         find_sources([f"{folder}/days/*.csv"])
 
 
-def test_a_glob_that_goes_into_a_folder_says_which_files_of_it(folder: Path) -> None:
+def test_a_glob_into_a_folder_selects_its_files(folder: Path) -> None:
     (folder / "sub" / "notes.md").write_bytes(b"x\n")
     found = names(find_sources([f"{folder}/s**/**/*.txt"]), folder)
     assert found == ["sub/d.txt"]
     assert names(find_sources([f"{folder}/sub/**"]), folder) == ["sub/d.txt", "sub/notes.md"]
 
 
-def test_a_glob_passes_over_no_link_that_leads_nowhere(folder: Path) -> None:
+def test_a_glob_does_not_skip_dangling_links(folder: Path) -> None:
     (folder / "z.csv").symlink_to("nowhere")
     for arg in ("*.csv", "**/*.csv", ""):
         with pytest.raises(SourceMissing, match=r"z\.csv: No such file"):
@@ -165,14 +165,14 @@ def test_a_file_whose_name_looks_like_a_glob_is_a_file(folder: Path) -> None:
     assert names(find_sources([f"{folder}/x[1].csv"]), folder) == ["x[1].csv"]
 
 
-def test_what_can_only_be_read_whole(folder: Path) -> None:
+def test_compressed_files_are_read_whole(folder: Path) -> None:
     assert [source.whole for source in find_sources([str(folder)])] == [False, False, True, False]
     utf_16 = CsvDialect(encoding="utf-16")
     assert all(source.whole for source in find_sources([str(folder)], utf_16))
 
 
 @pytest.mark.parametrize(
-    ("arg", "error", "told"),
+    ("arg", "error", "message"),
     [
         ("bb.csv", SourceMissing, "bb.csv: no such file; did you mean "),
         ("zzzzz", SourceMissing, "zzzzz: no such file"),
@@ -187,19 +187,19 @@ def test_what_can_only_be_read_whole(folder: Path) -> None:
         ("dangling", SourceMissing, "dangling: No such file"),
     ],
 )
-def test_what_gives_nothing_to_read_is_told(
-    folder: Path, arg: str, error: type[UsageError], told: str
+def test_sources_without_data_are_errors(
+    folder: Path, arg: str, error: type[UsageError], message: str
 ) -> None:
     (folder / "empty").mkdir()
     os.mkfifo(folder / "fifo")
     (folder / "dangling").symlink_to("nowhere")
     with pytest.raises(error) as raised:
         find_sources([f"{folder}/{arg}"])
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert raised.value.exit_code == 2
 
 
-def test_a_folder_that_was_unloaded_gives_the_parts_of_its_manifest(tmp_path: Path) -> None:
+def test_an_unloaded_folder_gives_the_parts_of_its_manifest(tmp_path: Path) -> None:
     for name in ("b.csv", "a.csv", "left over.csv"):
         (tmp_path / name).write_text("id\n")
     manifest = tmp_path / "manifest.json"
@@ -213,11 +213,11 @@ def test_a_folder_that_was_unloaded_gives_the_parts_of_its_manifest(tmp_path: Pa
     manifest.write_text(json.dumps({"parts": []}))
     with pytest.raises(UsageError, match="nothing was unloaded"):
         find_sources([str(tmp_path)])
-    manifest.write_text("[]")  # somebody else's
+    manifest.write_text("[]")  # a manifest of another program
     assert len(find_sources([str(tmp_path)])) == 3
 
 
-def test_a_parquet_file_is_not_unpacked(tmp_path: Path) -> None:
+def test_a_parquet_file_is_not_decompressed(tmp_path: Path) -> None:
     (tmp_path / "a.parquet.gz").write_bytes(b"")
     with pytest.raises(UsageError, match="unpack it first"):
         find_sources([str(tmp_path / "a.parquet.gz")])

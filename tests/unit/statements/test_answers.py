@@ -1,4 +1,4 @@
-"""Answers until they are a batch, and the requests that their sizes leave room for."""
+"""Answers are gathered into batches; their sizes limit the requests in flight."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keep(gathering: Gathering, *numbers: int, size: int, last: bool = True) -> N
     gathering.keep(bytes(count * size), found, np.array(numbers), np.full(count, last))
 
 
-def test_a_batch_is_of_many_answers_or_of_many_bytes() -> None:
+def test_a_batch_has_a_number_of_answers_or_of_bytes() -> None:
     many = Gathering(RequestStats(), 0)
     keep(many, *range(ANSWERS_BATCH - 1), size=1)
     assert not many.full
@@ -52,7 +52,7 @@ def test_answers_are_handed_out_once_in_their_order() -> None:
     assert (stats.answered, stats.rows, stats.answer_bytes) == (2, 3, 30)
 
 
-def test_the_larger_answers_are_the_fewer_requests_are_unanswered() -> None:
+def test_larger_answers_mean_fewer_requests_in_flight() -> None:
     gathering = Gathering(RequestStats(), 0)
     assert gathering.requests_cap() == REQUESTS_FIRST
     keep(gathering, *range(REQUESTS_FIRST), size=1 << 14)
@@ -64,7 +64,7 @@ def test_the_larger_answers_are_the_fewer_requests_are_unanswered() -> None:
     assert huge.requests_cap() == 2
 
 
-def test_few_requests_may_be_set() -> None:
+def test_the_limit_of_requests_may_be_small() -> None:
     gathering = Gathering(RequestStats(), 5)
     assert gathering.requests_cap() == 5
     keep(gathering, 1, size=100)

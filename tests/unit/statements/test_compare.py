@@ -1,4 +1,4 @@
-"""Cells of a source beside those of a table: the same, or not, and what is said of it."""
+"""Cells of a source compared with those of a table, and the text of differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT, INT = CqlType("text"), CqlType("int")
 
 
 def cell(*parts: bytes | None) -> bytes:
-    """Values behind their lengths."""
+    """Values, each preceded by its length."""
     return b"".join(
         struct.pack(">i", -1 if part is None else len(part)) + (part or b"") for part in parts
     )
@@ -34,7 +34,7 @@ def differences(
     return found
 
 
-def test_bytes_are_the_same_or_not_and_nothing_is_no_empty_value() -> None:
+def test_bytes_are_compared_and_null_differs_from_empty() -> None:
     pairs = [(b"a", b"a"), (b"a", b"b"), (b"", b""), (None, None), (None, b""), (b"", None)]
     assert differences(TEXT, pairs) == [False, True, False, False, True, True]
 
@@ -45,7 +45,7 @@ def test_cells_of_one_width() -> None:
     assert differing(expected, actual, INT, frozen=False).tolist() == [False, True, True]
 
 
-def test_an_unset_cell_says_nothing_of_the_tables() -> None:
+def test_an_unset_cell_equals_any_value() -> None:
     values = pa.array([None, None, b"a"], pa.binary())
     actual = pa.array([b"x", None, b"x"], pa.binary())
     unset = Cells.variable(values.drop_null()).spread(values.is_valid().to_numpy(False), -2)
@@ -68,7 +68,7 @@ def test_an_unset_cell_says_nothing_of_the_tables() -> None:
             collection(b"a", b"2", b"b", b"1", each=2),
             True,
         ),
-        # Of two entries with one key the later one is kept.
+        # The later of two entries with one key is kept.
         (
             "map<text, int>",
             collection(b"a", b"1", b"a", b"2", each=2),
@@ -81,7 +81,7 @@ def test_an_unset_cell_says_nothing_of_the_tables() -> None:
             collection(b"a", b"2", b"b", b"1", each=2),
             False,
         ),
-        # What is within other values has a form of its own, too.
+        # Values within other values have such a form, too.
         (
             "tuple<int, frozen<set<text>>>",
             cell(b"1", collection(b"b", b"a")),
@@ -94,12 +94,12 @@ def test_an_unset_cell_says_nothing_of_the_tables() -> None:
             collection(collection(b"k", collection(b"a", b"b"), each=2)),
             True,
         ),
-        # Fields that were added to a type later are not there in older values.
+        # Older values lack the fields that were added to a type later.
         ("tuple<int, text>", cell(b"1"), cell(b"1", None), True),
         ("tuple<int, text>", cell(b"1"), cell(b"1", b""), False),
     ],
 )
-def test_values_that_the_server_keeps_in_a_form_of_its_own(
+def test_values_that_the_server_stores_in_a_normal_form(
     cql: str, left: bytes, right: bytes, same: bool
 ) -> None:
     assert differences(parse_type(cql), [(left, right), (right, left)]) == [not same] * 2
@@ -109,30 +109,30 @@ def test_values_that_the_server_keeps_in_a_form_of_its_own(
     ("cql", "empty"),
     [("list<int>", collection()), ("set<int>", collection()), ("map<int, int>", collection())],
 )
-def test_an_empty_collection_is_no_value_unless_it_is_frozen(cql: str, empty: bytes) -> None:
+def test_an_empty_collection_is_null_unless_it_is_frozen(cql: str, empty: bytes) -> None:
     pairs: list[tuple[bytes | None, bytes | None]] = [(empty, None), (None, empty), (empty, empty)]
     assert differences(parse_type(cql), pairs) == [False, False, False]
     assert differences(parse_type(cql), pairs, frozen=True) == [True, True, False]
 
 
-def test_a_user_defined_type_without_a_field_is_no_value_unless_it_is_frozen() -> None:
+def test_a_user_defined_type_of_nulls_is_null_unless_it_is_frozen() -> None:
     kind = parse_type("point", {"point": (("x", "int"), ("y", "text"))})
     pairs: list[tuple[bytes | None, bytes | None]] = [(cell(None, None), None)]
     assert differences(kind, pairs) == [False]
     assert differences(kind, pairs, frozen=True) == [True]
     assert differences(kind, [(cell(b"1", None), cell(b"1"))]) == [False]
-    # A field that the type was given since is there, and has no value or one
+    # A field that was added to the type later is present, with a value or null
     assert differences(kind, [(cell(b"1", b"a"), cell(b"1", b"a", None))]) == [False]
     assert differences(kind, [(cell(b"1", b"a"), cell(b"1", b"a", b"new"))]) == [True]
 
 
 @pytest.mark.parametrize("broken", [b"", b"\0\0\0\1", b"\0\0\0\1\0\0\0\5ab"])
-def test_what_is_no_cell_is_never_read_beyond_its_end(broken: bytes) -> None:
+def test_an_invalid_cell_is_never_read_beyond_its_end(broken: bytes) -> None:
     with pytest.raises((struct.error, ValueError)):
         plain(parse_type("set<text>"), broken)
 
 
-def test_values_are_told_as_an_unload_writes_them() -> None:
+def test_values_are_shown_as_an_unload_writes_them() -> None:
     cells = Cells.variable(pa.array([b"\0\0\0\7", None, b""], pa.binary()))
     assert shown_cells(INT, cells) == [Shown(b"\0\0\0\7", "7"), Shown(None, None), Shown(b"", "0x")]
     kind, cell = parse_type("set<text>"), collection(b"a", b"b")
@@ -153,12 +153,12 @@ def test_values_are_told_as_an_unload_writes_them() -> None:
         ("b" * 100, "a", f'the table has "{"b" * 64}...", the source "a"'),
     ],
 )
-def test_what_differs_is_told(actual: str | None, expected: str | None, words: str) -> None:
+def test_the_text_of_a_difference(actual: str | None, expected: str | None, words: str) -> None:
     here, there = (Shown(text and text.encode(), text) for text in (actual, expected))
     assert describe_difference(here, there) == words
 
 
-def test_what_reads_the_same_is_told_by_its_bytes() -> None:
+def test_different_values_with_equal_text_are_shown_as_bytes() -> None:
     assert describe_difference(Shown(b"\0\1", "1"), Shown(b"\1", "1")) == (
         'the table has "1" (bytes 0x0001), the source "1" (bytes 0x01)'
     )

@@ -1,4 +1,4 @@
-"""What a statement with a condition answers: whether it was applied, and what is there if not."""
+"""Answers to conditional statements: applied or not, and the current row if not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests import protocol
 
 BOOLEAN, INT, TEXT = b"\0\4", b"\0\x09", b"\0\x0d"
 TABLE = protocol.string("ks") + protocol.string("t")
-#: Columns of answers: their types on the wire, a value, and how it is told.
+#: Columns of answers: their types on the wire, a value, and its text.
 CURRENT: dict[str, tuple[bytes, bytes | None, str]] = {
     "int": (INT, b"\0\0\0\7", "7"),
     "text": (TEXT, "é\n".encode(), '"é\\n"'),
@@ -55,7 +55,7 @@ def answer(columns: dict[str, bytes], *rows: tuple[bytes | None, ...]) -> bytes:
     return body + struct.pack(">i", len(rows)) + cells
 
 
-def test_whether_a_condition_held_is_read_behind_its_metadata() -> None:
+def test_applied_is_read_after_the_metadata() -> None:
     spec = protocol.string("[applied]") + b"\0\4"
     table = protocol.string("ks") + protocol.string("t")
     udt = b"\0\x30" + protocol.string("ks") + protocol.string("u") + b"\0\1"
@@ -73,36 +73,36 @@ def test_whether_a_condition_held_is_read_behind_its_metadata() -> None:
 
 
 @pytest.mark.parametrize("kind", CURRENT)
-def test_the_current_values_are_told_as_json(kind: str) -> None:
-    spec, value, told = CURRENT[kind]
+def test_the_current_values_are_shown_as_json(kind: str) -> None:
+    spec, value, text = CURRENT[kind]
     body = answer({"k": INT, "v": spec}, (b"\0", b"\0\0\0\3", value))
-    assert not_applied([body]) == [f'not applied: the row is {{"k":3,"v":{told}}}']
+    assert not_applied([body]) == [f'not applied: the row is {{"k":3,"v":{text}}}']
 
 
-def test_where_there_is_no_row_that_is_told() -> None:
+def test_a_missing_row_is_reported() -> None:
     assert not_applied([answer({}, (b"\0",))]) == ["not applied: there is no such row"]
 
 
-def test_a_batch_tells_the_rows_of_all_its_conditions() -> None:
+def test_a_batch_shows_the_rows_of_all_its_conditions() -> None:
     body = answer({"k": INT}, (b"\0", b"\0\0\0\1"), (b"\0", b"\0\0\0\2"))
     assert not_applied([body]) == ['not applied: the rows are {"k":1}, {"k":2}']
 
 
-def test_current_values_are_told_in_short() -> None:
-    (told,) = not_applied([answer({"v": TEXT}, (b"\0", b"x" * 10_000))])
-    assert told.endswith("xxx...")
-    assert len(told) < CURRENT_CHARACTERS_MAX + 40
+def test_long_current_values_are_shortened() -> None:
+    (message,) = not_applied([answer({"v": TEXT}, (b"\0", b"x" * 10_000))])
+    assert message.endswith("xxx...")
+    assert len(message) < CURRENT_CHARACTERS_MAX + 40
 
 
-def test_values_that_are_not_what_they_should_be_cost_no_row() -> None:
+def test_malformed_values_do_not_fail_the_row() -> None:
     body = answer({"v": INT}, (b"\0", b"\1"))
     assert not_applied([body]) == ["not applied: the current values cannot be read"]
 
 
-def test_answers_are_told_together_each_of_its_row() -> None:
-    # Given answers with and without a row, some of two rows, more than are told of together
-    told: dict[int, str] = {}
-    unmet = Unmet(told.__setitem__)
+def test_answers_are_reported_in_groups_each_for_its_row() -> None:
+    # Given answers with and without a row, some with two rows, more than one group holds
+    messages: dict[int, str] = {}
+    unmet = Unmet(messages.__setitem__)
     absent, row = "not applied: there is no such row", "not applied: the row is"
     expected = {}
     for number in range(TOLD_TOGETHER + 10):
@@ -116,8 +116,8 @@ def test_answers_are_told_together_each_of_its_row() -> None:
         else:
             unmet.keep(number, answer({"k": INT}, cells, cells))
             expected[number] = f'not applied: the rows are {{"k":{number}}}, {{"k":{number}}}'
-    assert len(told) == TOLD_TOGETHER
-    # When the rest is told
+    assert len(messages) == TOLD_TOGETHER
+    # When the rest is reported
     unmet.tell()
     unmet.tell()
-    assert told == expected
+    assert messages == expected

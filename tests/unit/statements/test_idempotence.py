@@ -1,4 +1,4 @@
-"""Which statements may be sent twice."""
+"""Which statements are idempotent and may be sent twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ringhaul.statements.idempotence import effect_of
         "BEGIN UNLOGGED BATCH INSERT INTO t (k) VALUES (?); DELETE FROM t WHERE k = ?; APPLY BATCH",
     ],
 )
-def test_what_may_be_repeated(statement: str) -> None:
+def test_idempotent_statements(statement: str) -> None:
     assert effect_of(statement).repeatable
 
 
@@ -45,7 +45,7 @@ def test_what_may_be_repeated(statement: str) -> None:
         "UPDATE t SET l = l + $$x$$ WHERE k = ?",
         "UPDATE t SET l = ? /* old */ + l WHERE k = ?",
         "UPDATE t -- don't\nSET n = n + 1 WHERE k = 'x'",
-        # Columns whose names begin as a statement does
+        # Columns whose names begin like a statement
         "UPDATE t SET updates = updates + ? WHERE k = ?",
         "UPDATE t SET updates += ? WHERE k = ?",
         "UPDATE t SET deleted_count = deleted_count + 1 WHERE k = ?",
@@ -64,11 +64,11 @@ def test_what_may_be_repeated(statement: str) -> None:
         "BEGIN BATCH DELETE FROM t WHERE k = ?; UPDATE t SET l = l + ? WHERE k = ?; APPLY BATCH",
     ],
 )
-def test_what_may_not_be_repeated(statement: str) -> None:
+def test_statements_that_are_not_idempotent(statement: str) -> None:
     assert not effect_of(statement).repeatable
 
 
-def test_what_else_is_known() -> None:
+def test_other_facts_of_a_statement() -> None:
     assert effect_of("SELECT 1 FROM t").reads
     assert not effect_of("DELETE FROM t WHERE k = ?").reads
     assert effect_of("DELETE FROM t WHERE k = ? IF EXISTS").conditional
@@ -82,6 +82,6 @@ def test_what_else_is_known() -> None:
     ("statement", "words"),
     [("DROP TABLE t", "DROP"), ("  ", "empty"), ("TRUNCATE t", "TRUNCATE"), ("-- SELECT", "empty")],
 )
-def test_what_is_not_about_rows_is_refused(statement: str, words: str) -> None:
+def test_statements_that_are_not_about_rows_are_refused(statement: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         effect_of(statement)

@@ -1,4 +1,4 @@
-"""How the keys of a look-up are asked for."""
+"""Requests for the keys of a look-up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.loads import table_schema
         ("frozen<tuple<int, decimal>>", False),
     ],
 )
-def test_keys_that_may_be_equal_to_the_server_are_asked_for_one_by_one(
+def test_keys_that_the_server_may_treat_as_equal_are_requested_one_by_one(
     cql_type: str, by_list: bool
 ) -> None:
     plan = LookupPlan.of(table_schema({"id": cql_type, "v": "decimal"}, ["id"]))
@@ -29,7 +29,7 @@ def test_keys_that_may_be_equal_to_the_server_are_asked_for_one_by_one(
     assert plan.statement.endswith('WHERE "id" IN ?' if by_list else 'WHERE "id" = ?')
 
 
-def test_a_name_with_capitals_is_told_with_its_quotes() -> None:
+def test_a_name_with_capitals_is_shown_with_quotes() -> None:
     table = table_schema({"id": "text", "Total": "int"}, ["id"])
     with pytest.raises(UsageError, match=r"""no column 'total' in .*; did you mean '"Total"'?"""):
         LookupPlan.of(table, columns=["total"])

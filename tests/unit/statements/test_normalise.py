@@ -1,4 +1,4 @@
-"""Results with metadata, or with warnings in front: as those without."""
+"""Results with metadata or warnings in front are normalised to those without."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def rows_body(flags: int, columns: int, *cells: bytes) -> bytes:
         (rows_body(6, 2, b"a", b"b"), MORE, 1),
     ],
 )
-def test_a_result_is_found_as_if_nothing_had_stood_in_front(
-    body: bytes, kind: int, rows: int
-) -> None:
+def test_a_result_is_found_whatever_precedes_it(body: bytes, kind: int, rows: int) -> None:
     data, found = restated(result(body), 2)
     assert data.endswith(body)
     assert found.consumed_bytes == len(data)
@@ -51,7 +49,7 @@ def test_a_result_is_found_as_if_nothing_had_stood_in_front(
         assert paging_state(data, 0) == b"state"
 
 
-def test_of_a_conditions_answer_its_first_cell_is_left() -> None:
+def test_only_the_first_cell_of_a_conditional_answer_remains() -> None:
     name = protocol.string("ks") + protocol.string("t") + protocol.string("[applied]") + b"\0\4"
     body = struct.pack(">iii", 2, 1, 1) + name + struct.pack(">i", 1) + protocol.long_bytes(b"\1")
     data, found = restated(result(body), 0)
@@ -59,7 +57,7 @@ def test_of_a_conditions_answer_its_first_cell_is_left() -> None:
     assert data[int(found.starts[0]) : int(found.ends[0])] == protocol.long_bytes(b"\1")
 
 
-def test_what_is_no_answer_to_a_request_is_told_of() -> None:
+def test_frames_that_are_not_answers_are_errors() -> None:
     with pytest.raises(ClusterError, match="has 3 columns now, 2 when the job began"):
         restated(result(rows_body(4, 3, b"a", b"b", b"c")), 2)
     with pytest.raises(FrameError, match="message 0x06"):

@@ -1,4 +1,4 @@
-"""Ranges as parameters."""
+"""Ranges of values as parameters of a statement."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_values_of_a_range(text: str, expected: list[str]) -> None:
         ("n:0..99999999999999999999", "out of range"),
     ],
 )
-def test_what_is_no_range_is_told(text: str, words: str) -> None:
+def test_an_invalid_range_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_span(text)
 
 
-def test_ranges_are_combined_and_cut_anywhere() -> None:
+def test_combinations_of_ranges_can_be_cut_anywhere() -> None:
     spans = [parse_span("d:2024-01-01..2024-01-03"), parse_span("n:0..1")]
     whole = [(d, n) for d in ("2024-01-01", "2024-01-02", "2024-01-03") for n in ("0", "1")]
     assert rows_count(spans) == 6
@@ -100,13 +100,13 @@ def test_ranges_are_combined_and_cut_anywhere() -> None:
             assert rows == whole[first:last]
 
 
-def test_too_many_values_are_a_slip_of_the_pen() -> None:
+def test_too_many_values_are_refused_as_a_typo() -> None:
     with pytest.raises(UsageError, match="more than"):
         rows_count([parse_span("a:0..9999999"), parse_span("b:0..9999999")])
 
 
 @given(st.dates(), st.integers(0, 3000), st.integers(1, 40))
-def test_days_are_those_of_the_calendar(first: datetime.date, more: int, step: int) -> None:
+def test_days_follow_the_calendar(first: datetime.date, more: int, step: int) -> None:
     try:
         last = first + datetime.timedelta(more)
     except OverflowError:
@@ -124,7 +124,7 @@ def test_days_are_those_of_the_calendar(first: datetime.date, more: int, step: i
     step=st.integers(1, 15),
     unit=st.sampled_from(["mo", "y"]),
 )
-def test_months_later_it_is_the_same_day_and_time_or_the_last_day_at_that_time(
+def test_a_step_of_months_keeps_the_day_and_time_or_takes_the_last_day(
     form: str, first: datetime.datetime, more: int, late: int, step: int, unit: str
 ) -> None:
     first = datetime.datetime.strptime(first.strftime(form), form)

@@ -1,4 +1,4 @@
-"""The statement by which a verification reads a row."""
+"""The statement that a verification reads a row with."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WHERE = 'FROM "shop"."orders" WHERE "id" = ? AND "at" = ?'
     [
         (("id", "at", "v"), ("s", "t"), '"v"'),
         (("id", "at", "s", "v"), ("s", "t"), '"s", "v"'),
-        # The server takes no condition on a clustering column beside static columns alone.
+        # The server refuses a condition on a clustering column if only static columns are selected.
         (("id", "at", "s", "t"), ("s", "t"), '"s", "t", "at"'),
         (("id", "at"), ("s", "t"), '"id"'),
         (("id", "at", "s"), (), '"s"'),
     ],
 )
-def test_what_is_read(fields: tuple[str, ...], static: tuple[str, ...], fetched: str) -> None:
+def test_selected_columns(fields: tuple[str, ...], static: tuple[str, ...], fetched: str) -> None:
     plain = table_schema(COLUMNS, ["id"], ["at"])
     columns = tuple(replace(one, static=one.name in static) for one in plain.columns)
     plan = VerifyPlan.of(replace(plain, columns=columns), load_source(fields))

@@ -1,4 +1,4 @@
-"""Which URLs a process opens, and how they are told."""
+"""Which URLs a process opens, and how they are shown."""
 
 from collections.abc import Iterator
 
@@ -27,12 +27,12 @@ def access_as_before() -> Iterator[None]:
         "s3://bucket/odd@name:x.csv",
     ],
 )
-def test_what_may_be_opened(url: str) -> None:
+def test_allowed_urls(url: str) -> None:
     check_url(url)
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "memory://x", "://x"])
-def test_only_kinds_of_url_that_are_allowed(url: str) -> None:
+def test_other_kinds_of_url_are_refused(url: str) -> None:
     with pytest.raises(UsageError, match=r"storage\.schemes"):
         check_url(url)
 
@@ -70,13 +70,13 @@ def test_a_store_is_not_opened_without_a_bucket(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["s3://*", "gs://**/x.csv", "s3://b?cket/x.csv"])
-def test_a_bucket_is_named_by_itself(url: str) -> None:
+def test_a_bucket_name_cannot_be_a_pattern(url: str) -> None:
     with pytest.raises(UsageError, match="a bucket's name cannot be a pattern; give"):
         check_url(url)
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "expected"),
     [
         ("s3://bucket/key?with#all", "s3://bucket/key?with#all"),
         ("https://me:pw@host/x?a=b", "https://host/x?..."),
@@ -85,5 +85,5 @@ def test_a_bucket_is_named_by_itself(url: str) -> None:
         ("/a/path?x", "/a/path?x"),
     ],
 )
-def test_how_a_url_is_shown(url: str, told: str) -> None:
-    assert shown(url) == told
+def test_how_a_url_is_shown(url: str, expected: str) -> None:
+    assert shown(url) == expected

@@ -1,4 +1,4 @@
-"""Which addresses workers read from."""
+"""IP addresses that workers may read from."""
 
 import pytest
 
@@ -19,7 +19,7 @@ PRIVATE = [
     "64:ff9b::7f00:1",
     "2002:7f00:1::",
 ]
-#: Link-local, clouds' services for a host's own credentials, and what is no server at all.
+#: Link-local addresses, metadata services of clouds, and addresses of no server.
 NEVER = [
     "169.254.169.254",
     "169.254.170.2",
@@ -48,6 +48,6 @@ def test_private_addresses_may_be_read_from_if_the_setting_says_so(address: str)
 
 
 @pytest.mark.parametrize("address", NEVER)
-def test_addresses_of_credentials_are_never_read_from(address: str) -> None:
+def test_addresses_of_metadata_services_are_never_read_from(address: str) -> None:
     assert refusal(address, private=False) is not None
     assert refusal(address, private=True) is not None

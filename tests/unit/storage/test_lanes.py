@@ -1,4 +1,4 @@
-"""Parts of a file read side by side: what is asked for, when, and how much of it is held."""
+"""Parts of a file read side by side: which requests are sent, when, and how much is kept."""
 
 import random
 from collections.abc import Callable
@@ -11,7 +11,7 @@ DATA = random.Random(1).randbytes(60_000)
 
 
 class Rest:
-    """What lies outside of the lanes, whose reads are counted."""
+    """The file outside of the lanes; counts the reads."""
 
     def __init__(self) -> None:
         self.at = self.reads = 0
@@ -25,8 +25,8 @@ class Rest:
         return self.at
 
 
-class Asked:
-    """A request; `server` is told when it is waited for."""
+class Request:
+    """A request; `server` counts how often one is waited for."""
 
     def __init__(self, server: "Server", start: int, end: int) -> None:
         self.server, self.start, self.end = server, start, end
@@ -39,25 +39,25 @@ class Asked:
 
 
 class Server:
-    """Counts requests. `read`: the number of the reader's read, which tests set."""
+    """Counts requests. `read`: the number of the current read, set by tests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, int]] = []
+        self.requested: list[tuple[int, int]] = []
         self.ahead = self.ahead_max = self.read = 0
-        #: Pieces that were waited for in the read that asked for them.
+        #: Pieces that were waited for by the read that requested them.
         self.waits = 0
 
-    def ask(self, start: int, end: int) -> Asked:
-        self.asked.append((start, end))
+    def ask(self, start: int, end: int) -> Request:
+        self.requested.append((start, end))
         self.ahead += 1
         self.ahead_max = max(self.ahead, self.ahead_max)
-        return Asked(self, start, end)
+        return Request(self, start, end)
 
 
 def read_side_by_side(
     lanes: list[tuple[int, int]], place: Callable[[int, float], float], piece_bytes: int
 ) -> Server:
-    """Read all lanes in 100 rounds; `place`: share of a lane that is read after a share of all."""
+    """Read all lanes in 100 rounds; `place(lane, share of rounds)`: share read so far."""
     server, rest = Server(), Rest()
     reader = LaneReader(server.ask, rest, lanes, piece_bytes)
     done = [start for start, _ in lanes]
@@ -70,8 +70,8 @@ def read_side_by_side(
                 data = reader.read(until - done[number])
                 assert data == DATA[done[number] : done[number] + len(data)] and data
                 done[number] += len(data)
-    assert sorted(server.asked)[0][0] == lanes[0][0] and rest.reads == 0
-    assert sum(end - start for start, end in server.asked) == sum(b - a for a, b in lanes)
+    assert sorted(server.requested)[0][0] == lanes[0][0] and rest.reads == 0
+    assert sum(end - start for start, end in server.requested) == sum(b - a for a, b in lanes)
     assert server.ahead == 0 and server.ahead_max <= LANES_AHEAD + 1
     return server
 
@@ -79,18 +79,18 @@ def read_side_by_side(
 TWENTY = [(n * 3000, n * 3000 + 3000) for n in range(20)]
 
 
-def test_lanes_at_one_pace_are_asked_for_in_time() -> None:
+def test_lanes_at_one_pace_are_requested_in_time() -> None:
     server = read_side_by_side(TWENTY, lambda _, share: share, 500)
-    assert len(server.asked) == 20 * 6 and server.waits == 1
+    assert len(server.requested) == 20 * 6 and server.waits == 1
     assert server.ahead_max == LANES_AHEAD + 1
 
 
 def test_a_single_lane_is_read_ahead() -> None:
     server = read_side_by_side([(100, 50_100)], lambda _, share: share, 1000)
-    assert len(server.asked) == 50 and server.waits == 1
+    assert len(server.requested) == 50 and server.waits == 1
 
 
-def test_a_lane_that_is_read_late_does_not_stand_in_the_way() -> None:
+def test_a_lane_that_is_read_late_does_not_block_the_others() -> None:
     late = lambda number, share: share if number else max(0.0, share * 10 - 9)  # noqa: E731
     server = read_side_by_side(TWENTY, late, 500)
     assert server.waits < 12
@@ -98,10 +98,10 @@ def test_a_lane_that_is_read_late_does_not_stand_in_the_way() -> None:
 
 def test_pieces_of_a_lane_are_of_one_size() -> None:
     server = read_side_by_side([(0, 1001)], lambda _, share: share, 500)
-    assert server.asked == [(0, 334), (334, 668), (668, 1001)]
+    assert server.requested == [(0, 334), (334, 668), (668, 1001)]
 
 
-def test_any_place_in_any_order() -> None:
+def test_reads_at_any_offset_in_any_order() -> None:
     chance = random.Random(2)
     for lanes in ([(10, 20_000), (30_000, 59_000)], [(40_000, 50_000), (0, 40_000)]):
         server = Server()
@@ -116,8 +116,8 @@ def test_any_place_in_any_order() -> None:
         assert reader.read(10) == DATA[-3:] and reader.read(1) == b""
 
 
-def test_what_goes_wrong_ahead_is_told_to_the_lane_it_is_for() -> None:
-    class Broken(Asked):
+def test_an_error_of_a_prefetch_is_raised_in_its_own_lane() -> None:
+    class Broken(Request):
         def data(self) -> bytes:
             if self.start:
                 raise OSError("gone")
@@ -147,6 +147,6 @@ def test_neighbours_are_one_request(
     assert join_lanes(lanes, 20) == joined
 
 
-def test_a_large_hole_is_left_out() -> None:
+def test_a_large_gap_is_not_read() -> None:
     far = [(0, 1), (HOLE_BYTES + 2, HOLE_BYTES + 3)]
     assert join_lanes(far, 1 << 30) == far

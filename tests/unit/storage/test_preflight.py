@@ -1,4 +1,4 @@
-"""What a host sees of inputs and outputs."""
+"""Checks of a host's access to inputs and outputs."""
 
 import json
 import subprocess
@@ -10,11 +10,11 @@ from ringhaul.storage import preflight
 from ringhaul.storage.preflight import request
 
 
-def run(asked: dict[str, object]) -> list[dict[str, object]]:
-    """The messages of a look, as workers start it for paths: with nothing but Python."""
+def run(places: dict[str, object]) -> list[dict[str, object]]:
+    """The messages of a check of paths, started as workers do: with the standard library only."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", preflight.__file__],
-        input=json.dumps(asked | {"sys_path": []}).encode(),
+        input=json.dumps(places | {"sys_path": []}).encode(),
         capture_output=True,
         check=True,
     )
@@ -22,13 +22,13 @@ def run(asked: dict[str, object]) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def wrong(asked: dict[str, object]) -> list[list[str]]:
-    last = run(asked)[-1]
+def wrong(places: dict[str, object]) -> list[list[str]]:
+    last = run(places)[-1]
     assert list(last) == ["wrong"]
     return last["wrong"]  # type: ignore[return-value]
 
 
-def test_files_as_they_should_be(tmp_path: Path) -> None:
+def test_correct_files(tmp_path: Path) -> None:
     for name in ("a/1.csv", "a/2.csv", "b/1.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\n")
@@ -48,7 +48,7 @@ def test_files_that_are_missing_or_different(tmp_path: Path) -> None:
     ]
 
 
-def test_no_more_is_told_than_anybody_reads(tmp_path: Path) -> None:
+def test_the_number_of_reported_files_is_bounded(tmp_path: Path) -> None:
     files = [(f"{tmp_path}/{number}", 1, "") for number in range(100)]
     assert len(wrong(request(files))) == preflight.WRONG_MAX
 
@@ -58,19 +58,21 @@ def test_a_pipe_does_not_hold_it_up(tmp_path: Path) -> None:
     assert wrong(request([(f"{tmp_path}/pipe", 0, "")])) == []
 
 
-def test_a_folder_that_is_the_same_and_can_be_written(tmp_path: Path) -> None:
+def test_a_shared_folder_that_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".probe").touch()
     assert wrong(request([], str(tmp_path), ".probe")) == []
     assert [path.name for path in tmp_path.iterdir()] == [".probe"]
 
 
-def test_a_folder_that_is_another_one(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
     began = time.monotonic()
     ((name, why),) = wrong(request([], str(tmp_path), ".probe"))
     assert name == str(tmp_path) and why.startswith("is another folder there")
     ((_, why),) = wrong(request([], f"{tmp_path}/none", ".probe"))
     assert why.startswith("is not there")
-    assert time.monotonic() - began > preflight.PROBE_WAIT_S, "it may take a moment to be seen"
+    assert time.monotonic() - began > preflight.PROBE_WAIT_S, (
+        "a shared file may take a moment to appear"
+    )
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files behind URLs: what is found, and how few requests read it. The store is fsspec's own."""
+"""Files behind URLs: finding them, and the requests that read them. The store is fsspec's own."""
 
 import gzip
 import io
@@ -45,17 +45,17 @@ def read_all(stream: Stream, size: int = 1 << 20) -> bytes:
 
 
 class Counted:
-    """Ranges of bytes at hand; remembers what was asked for."""
+    """Byte ranges of `data`; records the requests."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.asked: list[tuple[int, int]] = []
+        self.fetched: list[tuple[int, int]] = []
         self.lock = threading.Lock()
         self.at_once = self.at_once_max = 0
 
     def fetch(self, start: int, end: int) -> bytes:
         with self.lock:
-            self.asked.append((start, end))
+            self.fetched.append((start, end))
             self.at_once += 1
             self.at_once_max = max(self.at_once_max, self.at_once)
         assert 0 <= start < end <= len(self.data)
@@ -103,10 +103,10 @@ def test_an_object_whose_name_looks_like_a_glob(store: fsspec.AbstractFileSystem
     assert names(find_sources(["memory://b/x[1].csv"])) == ["b/x[1].csv"]
 
 
-def test_what_lies_in_a_hidden_folder_is_taken_only_by_its_name(
+def test_files_in_a_hidden_folder_are_taken_only_by_name(
     store: fsspec.AbstractFileSystem,
 ) -> None:
-    # Given what a job that died has left beside its output
+    # Given the staging files of a dead job beside its output
     store.pipe("/out/part-0.csv", b"id\n1\n")
     store.pipe("/out/.staging-1/part-0.csv", b"id\n1\n")
     store.pipe("/out/.staging-1/deep/part-0.csv", b"id\n1\n")
@@ -119,7 +119,7 @@ def test_what_lies_in_a_hidden_folder_is_taken_only_by_its_name(
 
 
 @pytest.mark.parametrize(
-    ("url", "error", "told"),
+    ("url", "error", "message"),
     [
         ("memory://b/none.csv", SourceMissing, "no such object or folder"),
         ("memory://b/*.parquet", SourceMissing, "no object matches"),
@@ -131,16 +131,18 @@ def test_what_lies_in_a_hidden_folder_is_taken_only_by_its_name(
         ("https://host/days/x.csv?token=1", UsageError, "holds a secret"),
     ],
 )
-def test_what_gives_nothing_to_read(
-    store: fsspec.AbstractFileSystem, url: str, error: type[Exception], told: str
+def test_urls_without_data_are_errors(
+    store: fsspec.AbstractFileSystem, url: str, error: type[Exception], message: str
 ) -> None:
     store.pipe("/b/deep/notes.md", b"x\n")
     store.pipe("/b/x.parquet.gz", b"x\n")
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         find_sources([url])
 
 
-def test_a_folder_that_an_unload_has_written(store: fsspec.AbstractFileSystem) -> None:
+def test_an_unloaded_folder_gives_the_parts_of_its_manifest(
+    store: fsspec.AbstractFileSystem,
+) -> None:
     store.pipe("/out/manifest.json", b'{"parts": [{"name": "p2.csv"}, {"name": "p1.csv"}]}')
     for name in ("p1.csv", "p2.csv", "orphan.csv"):
         store.pipe(f"/out/{name}", b"x\n")
@@ -171,39 +173,39 @@ def test_a_range_takes_a_handful_of_requests() -> None:
         while len(found) < end - start:
             found += reader.read(min(1 << 20, end - start - len(found)))
     assert found == DATA[start:end]
-    assert sorted(ranges.asked) == [
+    assert sorted(ranges.fetched) == [
         (at, min(at + PIECE_BYTES, end)) for at in range(start, end, PIECE_BYTES)
     ]
-    assert len(ranges.asked) == 4
+    assert len(ranges.fetched) == 4
 
 
-def test_the_beginning_of_a_file_is_not_all_of_it() -> None:
+def test_reading_the_start_does_not_fetch_the_whole_file() -> None:
     ranges = Counted(DATA)
     with RemoteReader(ranges, len(DATA)) as reader:
         reader.read(64 << 10)
-    assert ranges.asked == [(0, FIRST_BYTES)]
+    assert ranges.fetched == [(0, FIRST_BYTES)]
 
 
-def test_who_reads_on_gets_pieces_that_grow_and_run_ahead() -> None:
+def test_sequential_reads_fetch_growing_pieces_ahead() -> None:
     ranges = Counted(DATA)
     with RemoteReader(ranges, len(DATA)) as reader:
         assert read_all(reader, 64 << 10) == DATA
         assert reader.read(10) == b""
-    asked = sorted(ranges.asked)
-    assert [end for _, end in asked] == [start for start, _ in asked[1:]] + [len(DATA)]
-    sizes = [end - start for start, end in asked]
+    fetched = sorted(ranges.fetched)
+    assert [end for _, end in fetched] == [start for start, _ in fetched[1:]] + [len(DATA)]
+    sizes = [end - start for start, end in fetched]
     assert sizes[:4] == [FIRST_BYTES, FIRST_BYTES * 4, FIRST_BYTES * 16, PIECE_BYTES]
     assert len(sizes) == 9 and max(sizes) == PIECE_BYTES
 
 
-def test_no_more_runs_ahead_than_is_meant_to() -> None:
+def test_the_number_of_prefetches_is_bounded() -> None:
     ranges = Counted(DATA)
     with RemoteReader(ranges, len(DATA), len(DATA)) as reader:
         reader.read(1)
-        assert len(ranges.asked) <= AHEAD + 1
+        assert len(ranges.fetched) <= AHEAD + 1
 
 
-def test_places_here_and_there_bring_little_else() -> None:
+def test_random_reads_fetch_little_else() -> None:
     ranges = Counted(DATA)
     with RemoteReader(ranges, len(DATA), 0) as reader:
         assert reader.seek(-100, io.SEEK_END) == len(DATA) - 100
@@ -212,10 +214,10 @@ def test_places_here_and_there_bring_little_else() -> None:
         assert reader.read(3 << 20) == DATA[10 << 20 : 13 << 20]
         reader.seek(10 << 20)
         assert reader.read(5) == DATA[10 << 20 : (10 << 20) + 5]
-    assert ranges.asked == [(len(DATA) - 100, len(DATA)), (10 << 20, 13 << 20)]
+    assert ranges.fetched == [(len(DATA) - 100, len(DATA)), (10 << 20, 13 << 20)]
 
 
-def test_what_goes_wrong_ahead_is_told_when_it_is_read() -> None:
+def test_an_error_of_a_prefetch_is_raised_when_it_is_read() -> None:
     class Broken(Counted):
         def fetch(self, start: int, end: int) -> bytes:
             if start >= PIECE_BYTES:
@@ -241,7 +243,7 @@ def test_a_range_and_a_compressed_file(store: fsspec.AbstractFileSystem) -> None
     assert wide.whole
 
 
-def test_a_file_that_changes_is_found_out(store: fsspec.AbstractFileSystem) -> None:
+def test_a_changed_file_is_detected(store: fsspec.AbstractFileSystem) -> None:
     store.pipe("/b/x.csv", b"1\n")
     (source,) = find_sources(["memory://b/x.csv"])
     check_unchanged(source)
@@ -256,8 +258,8 @@ def test_a_file_that_changes_is_found_out(store: fsspec.AbstractFileSystem) -> N
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Bytes of each request to a store."""
+def request_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size in bytes of each request to the store."""
     found: list[int] = []
     fetch = remote._StoreRanges.fetch
 
@@ -287,44 +289,46 @@ def read_group(store: fsspec.AbstractFileSystem, columns: int) -> int:
 
 @pytest.mark.parametrize("columns", [30, 2])
 def test_a_row_group_is_read_without_the_rest_of_the_file(
-    store: fsspec.AbstractFileSystem, asked: list[int], columns: int
+    store: fsspec.AbstractFileSystem, request_sizes: list[int], columns: int
 ) -> None:
     group_bytes = read_group(store, columns)
     if columns == 30:
-        assert len(asked) == 4 and sum(asked) < group_bytes + (1 << 20)  # the footer, three pieces
+        assert len(request_sizes) == 4 and sum(request_sizes) < group_bytes + (
+            1 << 20
+        )  # the footer, three pieces
     else:
-        assert sum(asked) < group_bytes // 10
+        assert sum(request_sizes) < group_bytes // 10
 
 
 def test_a_large_row_group_is_not_held_whole(
-    store: fsspec.AbstractFileSystem, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    store: fsspec.AbstractFileSystem, request_sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a row group of 24 MB, and half of that as what may be held
+    # Given a row group of 24 MB, and a memory limit of half of that
     monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
     monkeypatch.setattr(parquet_read, "COLUMN_BYTES", 256 << 10)
     group_bytes = read_group(store, 30)
-    # Then each column is read in three pieces, as one of each and those ahead take that, none twice
-    assert max(asked[1:]) <= (12 << 20) // (30 + LANES_AHEAD)
-    assert len(asked) == 1 + 3 * 30
-    assert sum(asked) < group_bytes + (1 << 20)
+    # Then each column is read in three pieces, so that one of each and those ahead fit; none twice
+    assert max(request_sizes[1:]) <= (12 << 20) // (30 + LANES_AHEAD)
+    assert len(request_sizes) == 1 + 3 * 30
+    assert sum(request_sizes) < group_bytes + (1 << 20)
 
 
-def test_columns_of_a_large_row_group_are_asked_for_side_by_side(
-    store: fsspec.AbstractFileSystem, asked: list[int], monkeypatch: pytest.MonkeyPatch
+def test_columns_of_a_large_row_group_are_requested_concurrently(
+    store: fsspec.AbstractFileSystem, request_sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a group that is not held whole, and a store that answers no request before there are
-    # as many as should be on their way (the footer's, at the end of the file, stands alone)
+    # Given a group that is not kept whole, and a store that answers no request until there are
+    # as many as should be in flight (the footer's, at the end of the file, is alone)
     monkeypatch.setattr(parquet_read, "HELD_BYTES", 12 << 20)
     all_there = threading.Barrier(LANES_AHEAD + 1, timeout=60)
     first = iter(range(LANES_AHEAD + 1))
     fetch = remote._StoreRanges.fetch
 
     def waited(self: remote._StoreRanges, start: int, end: int) -> bytes:
-        if len(asked) and next(first, None) is not None:
+        if len(request_sizes) and next(first, None) is not None:
             all_there.wait()
         return fetch(self, start, end)
 
     monkeypatch.setattr(remote._StoreRanges, "fetch", waited)
-    # Then it is read to its end
+    # Then the read completes
     read_group(store, 30)
     assert all_there.broken is False and next(first, None) is None

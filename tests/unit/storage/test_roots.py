@@ -1,4 +1,4 @@
-"""What lies below the allowed roots, whatever it is called by."""
+"""Paths and URLs below the allowed roots, in every spelling."""
 
 import os
 import threading
@@ -98,7 +98,7 @@ def test_folders(tmp_path: Path) -> None:
             check_roots(f"file://{path}", [root])
 
 
-def test_a_file_that_is_open_is_the_one_that_was_checked(tmp_path: Path) -> None:
+def test_an_open_file_is_checked_by_its_real_path(tmp_path: Path) -> None:
     inside = tmp_path / "data"
     inside.mkdir()
     (tmp_path / "secret").write_text("x")
@@ -114,7 +114,7 @@ def test_a_file_that_is_open_is_the_one_that_was_checked(tmp_path: Path) -> None
 
 @pytest.fixture
 def limited(tmp_path: Path):  # type: ignore[no-untyped-def]
-    """This process may open what is in `data`; beside it lies what it may not."""
+    """Let this process open only files in `data`; `secret.csv` is beside it."""
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.csv").write_text("id\n1\n")
     (tmp_path / "data" / "link.csv").symlink_to(tmp_path / "secret.csv")
@@ -124,7 +124,7 @@ def limited(tmp_path: Path):  # type: ignore[no-untyped-def]
     set_access(Access())
 
 
-def test_every_door_is_closed(limited: Path) -> None:
+def test_every_way_to_open_a_file_is_checked(limited: Path) -> None:
     inside = limited / "data"
     check_unchanged(SourceFile(str(inside / "a.csv"), 5, False))
     open_stored(SourceFile(str(inside / "a.csv"), 5, False)).close()
@@ -155,7 +155,7 @@ def test_every_door_is_closed(limited: Path) -> None:
         unspill(b"\x01j-000001-a.partial", str(limited))
 
 
-def test_a_file_url_is_no_other_way_in(limited: Path) -> None:
+def test_a_file_url_is_checked_like_a_path(limited: Path) -> None:
     inside = limited / "data"
     for name in ("d?", "d#"):
         (inside / name).mkdir()
@@ -167,7 +167,7 @@ def test_a_file_url_is_no_other_way_in(limited: Path) -> None:
         open_folder(f"file://{inside}/d?/../../out")
 
 
-def test_a_redirection_is_no_way_out(limited: Path) -> None:
+def test_a_redirect_cannot_leave_the_roots(limited: Path) -> None:
     class Redirecting(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             inside = self.path.startswith("/in/")
@@ -192,10 +192,10 @@ def test_a_redirection_is_no_way_out(limited: Path) -> None:
         server.shutdown()
 
 
-def test_parquet_is_read_of_the_file_that_was_checked(
+def test_parquet_is_read_from_the_file_that_was_checked(
     limited: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path leads elsewhere as soon as it was looked at."""
+    """The path is replaced by a link right after it was opened."""
     for path, number in ((limited / "data" / "a.parquet", 1), (limited / "b.parquet", 2)):
         pq.write_table(pa.table({"id": [number]}), path)
     path = limited / "data" / "a.parquet"
@@ -212,14 +212,16 @@ def test_parquet_is_read_of_the_file_that_was_checked(
         assert file.read().to_pydict() == {"id": [1]}
 
 
-def test_a_partial_result_is_read_by_names_of_ours_only(limited: Path) -> None:
+def test_a_partial_result_is_read_only_by_a_valid_name(limited: Path) -> None:
     for name in ("../../secret.csv", "/etc/hostname", "x", "../j-000001-a.partial"):
         with pytest.raises(PartialTooLarge, match="not the name of a partial result"):
             unspill(b"\x01" + name.encode(), str(limited / "data"))
 
 
 @pytest.mark.parametrize("planted", ["link", "dangling", "pipe", "hard link", "left over"])
-def test_what_stands_in_place_of_a_new_file_is_not_written_to(tmp_path: Path, planted: str) -> None:
+def test_a_planted_file_in_place_of_a_new_one_is_not_written_to(
+    tmp_path: Path, planted: str
+) -> None:
     victim, out = tmp_path / "victim", tmp_path / "out"
     victim.write_text("kept")
     out.mkdir()
@@ -254,7 +256,7 @@ def _plant(path: Path, victim: Path, what: str) -> None:
         path.write_text("of a process that died" * 99)
 
 
-def test_a_look_says_so_before_the_job_is_there(limited: Path) -> None:
+def test_preflight_refuses_them_before_there_is_a_job(limited: Path) -> None:
     access = {"allowed_roots": [str(limited / "data")]}
     sources = [(str(limited / "data" / name), 5, "") for name in ("a.csv", "link.csv")]
     wrong = check_places(

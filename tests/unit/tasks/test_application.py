@@ -1,6 +1,6 @@
 """The Celery application as a worker gets it: from the environment, with every setting that counts.
 
-Each test of settings asks a process of its own: the application reads them once.
+Each test of settings starts a separate process: the application reads them once.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ found["tasks"] = {
 print(json.dumps(found))
 """
 
-#: Every row of the reliability table of the design, by the name that Celery knows it by. Its limits
-#: of time are ours by now: ADR 0014, and `test_time_limits.py`.
+#: Every row of the reliability table in the design, by its Celery setting. The time limits
+#: are our own: see ADR 0014 and `test_time_limits.py`.
 RELIABILITY: dict[str, Any] = {
     "task_acks_late": True,
     "task_reject_on_worker_lost": False,
@@ -94,7 +94,7 @@ def test_every_row_of_the_reliability_table_holds(tmp_path: Path) -> None:
         RINGHAUL_STATE_DIR=str(tmp_path),
     )
     assert {name: found[name] for name in RELIABILITY} == RELIABILITY
-    # And what Celery reads at its import has been set before it
+    # And variables that Celery reads when it is imported were set before
     assert found["$REMAP_SIGTERM"] == "SIGQUIT"
     assert found["revokes_max"] == 1000
 
@@ -112,7 +112,7 @@ def test_settings_of_the_environment_reach_the_application(tmp_path: Path) -> No
     assert found["worker_max_tasks_per_child"] == 9
 
 
-def test_what_the_environment_says_of_signals_is_left_as_it_is(tmp_path: Path) -> None:
+def test_celery_variables_of_the_environment_are_kept(tmp_path: Path) -> None:
     found = ask(
         [],
         RINGHAUL_BROKER_URL="redis://host/0",
@@ -124,7 +124,7 @@ def test_what_the_environment_says_of_signals_is_left_as_it_is(tmp_path: Path) -
 
 
 def test_importing_the_application_reads_no_settings(tmp_path: Path) -> None:
-    # Given a setting that cannot be used
+    # Given an invalid setting
     done = subprocess.run(
         [sys.executable, "-c", "import tasks; print(tasks.app.main)"],
         env=os.environ | {"RINGHAUL_CLUSTER_PORT": "no number", "HOME": str(tmp_path)},
@@ -132,11 +132,11 @@ def test_importing_the_application_reads_no_settings(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    # Then the import does not stumble over it: whoever needs settings tells of it
+    # Then the import succeeds: the error is reported when settings are read
     assert (done.returncode, done.stdout) == (0, "ringhaul\n"), done.stderr
 
 
-def test_task_names_are_those_that_messages_carry() -> None:
+def test_task_names_match_those_in_messages() -> None:
     # A message of an older release must find its task: a name never changes
     assert TaskNames.LOAD_UNIT == "ringhaul.records.unit"
     assert TaskNames.VERIFY_UNIT == "ringhaul.verify.unit"
@@ -146,7 +146,7 @@ def test_task_names_are_those_that_messages_carry() -> None:
 
 def test_the_application_has_the_tasks_that_messages_name(tmp_path: Path) -> None:
     found = ask([], RINGHAUL_BROKER_URL="redis://host/0", RINGHAUL_STATE_DIR=str(tmp_path))
-    # Their lost processes are told to the ledger, and they are acknowledged when they are done
+    # Lost processes are reported to the ledger, and messages are acknowledged when done
     kept = {"Request": "tasks.base:UnitRequest", "acks_late": True}
     names = (
         *(TaskNames.LOAD_UNIT, TaskNames.VERIFY_UNIT),
@@ -155,7 +155,7 @@ def test_the_application_has_the_tasks_that_messages_name(tmp_path: Path) -> Non
     assert found["tasks"] == dict.fromkeys(names, kept)
 
 
-def test_every_worker_keeps_the_jobs() -> None:
+def test_every_worker_runs_the_housekeeping() -> None:
     from celery.utils.imports import symbol_by_name
 
     from tasks.parent.housekeeping import Keeper

@@ -1,4 +1,4 @@
-"""An attempt is one message on one process."""
+"""An attempt is one message in one process."""
 
 from tasks.base import attempt_token
 

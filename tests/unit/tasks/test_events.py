@@ -22,7 +22,7 @@ class _Away:
 
 
 class _Timer:
-    """Keeps what it would call."""
+    """Stores the callbacks instead of calling them."""
 
     def call_repeatedly(self, _interval: float, function: Any, args: tuple[Any, ...]) -> None:
         self.beat = lambda: function(*args)

@@ -1,4 +1,4 @@
-"""What a spec describes is read by its kind, and nothing is imported for the other kinds."""
+"""A job spec is read by its kind, without imports for the other kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.loads import load_job, load_source, table_schema
 TABLE = table_schema({"id": "int"}, ["id"])
 COUNT = ReadJob(kind="count", cluster_name="c", table=TABLE, sql="SELECT count(*) FROM ks.t")
 
-#: Reads a spec and tells which of our modules that brought.
+#: Reads a spec and prints which of our modules that imported.
 SCRIPT = """
 import sys
 from tasks.kinds import job_of
@@ -25,11 +25,11 @@ print(job.kind, *sorted(name for name in sys.modules if name.startswith("ringhau
 
 
 @pytest.mark.parametrize("job", [COUNT, load_job(TABLE, load_source(["id"]))])
-def test_a_spec_is_the_job_again(job: ReadJob) -> None:
+def test_a_spec_is_read_back_as_the_job(job: ReadJob) -> None:
     assert job_of(json.dumps(job.to_json())) == job
 
 
-def test_the_end_of_a_read_does_not_wait_for_what_loads_need() -> None:
+def test_the_end_of_a_read_imports_nothing_for_loads() -> None:
     spec = json.dumps(COUNT.to_json())
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], input=spec, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Which items of a queue are given to kombu."""
+"""Which items of a queue are passed to kombu."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ QUEUE = "ringhaul.load"
 
 
 def message(**changes: Any) -> dict[str, Any]:
-    """A unit's message as Celery sends it; `body`: before it is encoded."""
+    """A unit's message as Celery sends it; `body`: the body before it is encoded."""
     facts = {"job": "ld-1", "unit": 3, "epoch": 1}
     embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
     body = changes.pop("body", [[], facts, embedded])
@@ -33,7 +33,7 @@ def message(**changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def test_what_celery_sends_is_fit() -> None:
+def test_messages_of_celery_are_valid() -> None:
     from tasks.names import TaskNames
 
     made = message(headers={"task": TaskNames.LOAD_UNIT, "parent_id": None, "origin": "gen1@h"})
@@ -85,7 +85,7 @@ UNFIT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_anything_else_is_not(name: str) -> None:
+def test_other_messages_are_invalid(name: str) -> None:
     from tasks.names import TaskNames
 
     item = UNFIT[name]

@@ -1,4 +1,4 @@
-"""Profiles as a worker process writes them: Python's own, and py-spy's from outside."""
+"""Profiles of a worker process: by Python's own profiler, and by py-spy from outside."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def between_units() -> None:
 
 
 def calls(path: Path) -> dict[str, int]:
-    """Function -> how often it was called, of the functions above."""
+    """Number of calls of each function above."""
     counts = {}
     for (_, _, name), (_, count, *_) in pstats.Stats(str(path)).stats.items():  # type: ignore[attr-defined]
         if name in ("in_a_unit", "between_units"):
@@ -65,10 +65,10 @@ def test_a_profile_is_written_between_units_but_not_after_each(tmp_path: Path) -
         in_a_unit()
         profiler.unit_ended()
 
-    # The first unit is written at once: from now on a killed process leaves something behind.
+    # The first unit is written at once: a process that is killed later leaves a profile.
     run_unit()
     assert calls(path) == {"in_a_unit": 1}
-    # Units in quick succession are not; what has waited long enough goes with the next unit.
+    # Units in quick succession are not; their profile is written with a unit after the pause.
     run_unit()
     assert calls(path) == {"in_a_unit": 1}
     profiler._write_due = time.monotonic()
@@ -91,14 +91,14 @@ def test_a_process_without_a_unit_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_profiled_unless_asked_for(tmp_path: Path) -> None:
+def test_nothing_is_profiled_by_default(tmp_path: Path) -> None:
     off = settings(tmp_path)
     assert prepare_profiles(off) is None
     assert type(start_profiler(off)) is Profiler
     assert list(tmp_path.iterdir()) == []
 
 
-def test_profiles_go_to_the_state_folder_unless_told_otherwise(tmp_path: Path) -> None:
+def test_profiles_go_to_the_state_folder_by_default(tmp_path: Path) -> None:
     here = tmp_path / "state" / "profiles"
     assert prepare_profiles(settings(tmp_path, profile="cprofile")) == here
     assert stat.S_IMODE(here.stat().st_mode) == 0o700
@@ -107,7 +107,7 @@ def test_profiles_go_to_the_state_folder_unless_told_otherwise(tmp_path: Path) -
     assert there.is_dir()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     wrong = settings(tmp_path, profile="cprofile", profile_dir=tmp_path / "file" / "profiles")
     with pytest.raises(UsageError) as refusal:
@@ -117,20 +117,18 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_py_spy_that_is_not_installed_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_py_spy_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r'pip install "/path/to/ringhaul\[profile\]"'):
         prepare_profiles(settings(tmp_path, profile="pyspy"))
-    # One on the PATH will do
+    # One on the PATH is enough
     (tmp_path / "py-spy").write_text("#!/bin/sh\n")
     (tmp_path / "py-spy").chmod(0o755)
     assert py_spy() == str(tmp_path / "py-spy")
 
 
-#: A process that is profiled from outside, busy until it is told to end or is killed.
+#: A process that is profiled from outside, busy until it is stopped or killed.
 BUSY = """
 import os, signal, sys, time
 from pathlib import Path

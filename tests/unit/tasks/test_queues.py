@@ -1,4 +1,4 @@
-"""Which queue a unit goes to, by the workers that are alive."""
+"""The queue of a unit, by the workers that are alive."""
 
 import pytest
 
@@ -29,16 +29,16 @@ def test_the_first_data_centre_with_workers_takes_the_units(
     assert queue_of(LABEL, workers) == queue
 
 
-def test_a_job_with_workers_of_its_own_goes_nowhere_else() -> None:
+def test_a_job_with_its_own_workers_uses_only_their_queue() -> None:
     assert queue_of("ringhaul.load.ld-1", [worker("a", "dc1")]) == "ringhaul.load.ld-1"
     assert queue_of("", [worker("a", "dc1")]) == QUEUE_LOAD
 
 
-def test_names_of_data_centres_do_not_run_into_each_other() -> None:
+def test_names_of_data_centres_are_escaped() -> None:
     assert dc_queue("DC 1,2:a") == "ringhaul.load.DC%201%2C2%3Aa"
 
 
-def test_what_is_odd_about_a_queue_is_told() -> None:
+def test_an_odd_queue_gives_a_warning() -> None:
     near = ["dc1", "dc2"]
     assert route_warning(near, QUEUE_LOAD, []).startswith("no worker is up")
     assert route_warning(near, QUEUE_LOAD, [worker("a"), worker("b")]) == ""

@@ -1,4 +1,4 @@
-"""How many units of each job may be out: by the workers of its queue, and by what it asks for."""
+"""How many units of each job may be published: by the workers of its queue and its limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def job(
 
 
 def fleet(jobs: dict[str, OpenJob], *queues: str) -> Fleet:
-    """A worker with 3 slots for each queue named."""
+    """A fleet with one worker of 3 slots for each named queue."""
     return Fleet([Worker(f"h{i}", i, 3, (queue,)) for i, queue in enumerate(queues)], jobs)
 
 
@@ -32,6 +32,6 @@ def test_a_job_without_a_worker_may_publish_its_first_units() -> None:
     assert fleet_windows(fleet({"a": job()})) == {"a": UNITS_PER_SLOT}
 
 
-def test_no_more_units_are_out_than_may_be_in_flight() -> None:
+def test_no_more_units_are_published_than_may_be_in_flight() -> None:
     jobs = {"a": job(limits=Limits(in_flight=2)), "b": job(priority="unheard-of")}
     assert fleet_windows(fleet(jobs, LOAD, LOAD)) == {"a": 2, "b": 10}

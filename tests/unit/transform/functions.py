@@ -22,7 +22,7 @@ def chain_of(*functions: Any, names: Sequence[str] | None = None) -> Chain:
 def rows_of(
     chain: Chain, batch: pa.RecordBatch
 ) -> tuple[list[tuple[int, Mapping[str, Any]]], dict[int, str]]:
-    """(record, row) of everything that comes out but for records at fault, and the errors."""
+    """(record, row) of all results without those of failed records, and the errors."""
     rows, errors = [], {}
     for applied in chain.run(batch):
         errors |= applied.errors
@@ -38,7 +38,7 @@ def rows_of(
 
 
 def raising_on(column: str, *values: Any) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Gives each batch back, but raises on one that has one of these values."""
+    """Return a function that returns each batch, but raises if it has one of these values."""
 
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
         for value in batch.column(column).to_pylist():

@@ -1,4 +1,4 @@
-"""Batches go through functions: every record comes out, is left out, or is an error."""
+"""Batches go through functions: every record is returned, dropped, or an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringhaul.transform.errors import TransformError, reason_of
 from tests.unit.transform.functions import batch_of, chain_of, raising_on, rows_of
 
 
-def test_rows_of_a_result_are_of_the_records_in_their_places() -> None:
+def test_rows_of_a_result_belong_to_the_records_at_the_same_position() -> None:
     def louder(batch: pa.RecordBatch) -> pa.RecordBatch:
         return pa.RecordBatch.from_pydict({"a": pc.utf8_upper(batch.column("a"))})
 
@@ -28,7 +28,7 @@ def test_rows_of_a_result_are_of_the_records_in_their_places() -> None:
     assert errors == {}
 
 
-def test_the_record_column_goes_along_with_filter_and_take() -> None:
+def test_the_record_column_follows_filter_and_take() -> None:
     def odd_ones_twice(batch: pa.RecordBatch) -> pa.RecordBatch:
         odd = batch.filter(pc.equal(pc.bit_wise_and(batch.column("n"), 1), 1))
         return odd.take(pa.array([i for i in range(odd.num_rows) for _ in "ab"], pa.int64()))
@@ -38,12 +38,12 @@ def test_the_record_column_goes_along_with_filter_and_take() -> None:
     assert rows == [(n, {"n": n}) for n in range(1, 200, 2) for _ in "ab"]
 
 
-def test_functions_run_in_their_order_and_records_are_known_through_all_of_them() -> None:
+def test_functions_run_in_order_and_records_are_tracked_through_all() -> None:
     def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.take(pa.array([i // 2 for i in range(2 * batch.num_rows)], pa.int64()))
 
     def numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # Of each record's two rows the second one goes.
+        # The second of each record's two rows is dropped.
         assert batch.schema.names == ["n", RECORD]
         kept = batch.filter(pa.array([i % 2 == 0 for i in range(batch.num_rows)]))
         return kept.append_column("k", pa.array(range(kept.num_rows)))
@@ -53,7 +53,7 @@ def test_functions_run_in_their_order_and_records_are_known_through_all_of_them(
     assert rows == [(0, {"n": 7, "k": 0}), (1, {"n": 8, "k": 1}), (2, {"n": 9, "k": 2})]
 
 
-def test_records_on_which_a_function_raises_are_found_and_the_others_go_on() -> None:
+def test_records_on_which_a_function_raises_are_found_and_the_others_continue() -> None:
     calls = 0
 
     def counted(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -67,11 +67,11 @@ def test_records_on_which_a_function_raises_are_found_and_the_others_go_on() -> 
         n for n in range(FIRST_RECORDS) if n not in (3, 44, 45)
     ]
     assert errors == {n: f"t:0: ValueError: {n} it is" for n in (3, 44, 45)}
-    # Halving 64 records: at most 2 * 6 calls for each, the whole one aside.
+    # Halving 64 records: at most 2 * 6 calls for each, besides the whole batch.
     assert calls <= 1 + 3 * 2 * 6
 
 
-def test_a_function_is_not_called_where_the_one_before_it_left_nothing() -> None:
+def test_a_function_is_not_called_without_rows() -> None:
     def none_of_these(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.greater(batch.column("n"), 64))
 
@@ -85,7 +85,7 @@ def test_a_function_is_not_called_where_the_one_before_it_left_nothing() -> None
     assert rows_of(chain_of(dropping, first_of_these), batch_of(n=[1, 2])) == ([], {})
 
 
-def test_a_record_that_fails_in_the_second_function_is_one_of_the_input() -> None:
+def test_a_failure_in_the_second_function_names_the_input_record() -> None:
     def backwards(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
 
@@ -99,7 +99,7 @@ def test_a_record_that_fails_in_the_second_function_is_one_of_the_input() -> Non
     "error",
     [SystemExit(3), MemoryError("much"), GeneratorExit(), RecursionError(), BaseException("b")],
 )
-def test_whatever_a_function_raises_costs_its_record_only(error: BaseException) -> None:
+def test_any_exception_of_a_function_fails_only_its_record(error: BaseException) -> None:
     def run(batch: pa.RecordBatch) -> pa.RecordBatch:
         if "x" in batch.column("a").to_pylist():
             raise error
@@ -111,27 +111,27 @@ def test_whatever_a_function_raises_costs_its_record_only(error: BaseException) 
     assert list(errors) == [1] and type(error).__name__ in errors[1]
 
 
-def test_an_exit_and_what_follows_it_are_no_more_than_errors() -> None:
+def test_an_exit_is_an_error_of_its_record() -> None:
     def leave(batch: pa.RecordBatch) -> pa.RecordBatch:
         sys.exit("enough")
 
     assert rows_of(chain_of(leave), batch_of(a=[1]))[1] == {0: "t:0: SystemExit: enough"}
 
 
-def test_ctrl_c_is_not_taken_for_an_error_where_it_can_come_from_the_keyboard() -> None:
+def test_ctrl_c_from_the_keyboard_is_not_an_error_of_the_function() -> None:
     def interrupted(batch: pa.RecordBatch) -> pa.RecordBatch:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         rows_of(chain_of(interrupted), batch_of(a=[1]))
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the processes of a worker
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a worker's processes
     try:
         assert rows_of(chain_of(interrupted), batch_of(a=[1]))[1] == {0: "t:0: KeyboardInterrupt"}
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def test_time_limits_and_the_word_to_stop_are_not_the_functions_errors() -> None:
+def test_time_limits_and_stop_signals_are_not_errors_of_the_function() -> None:
     from billiard.common import _shutdown_cleanup, clear_terminate_handler_fired
     from billiard.exceptions import SoftTimeLimitExceeded
     from billiard.pool import soft_timeout_sighandler
@@ -141,7 +141,7 @@ def test_time_limits_and_the_word_to_stop_are_not_the_functions_errors() -> None
         return batch
 
     def stopped(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # SIGCHLD in place of SIGTERM, whose handler is pytest's.
+        # SIGCHLD instead of SIGTERM, for which pytest has a handler.
         _shutdown_cleanup(signal.SIGCHLD, None)
         return batch
 
@@ -155,7 +155,7 @@ def test_time_limits_and_the_word_to_stop_are_not_the_functions_errors() -> None
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "message"),
     [
         (lambda batch: batch.to_pylist(), "gave a list where a pyarrow.RecordBatch is wanted"),
         (lambda batch: None, "gave a NoneType"),
@@ -170,10 +170,10 @@ def test_time_limits_and_the_word_to_stop_are_not_the_functions_errors() -> None
         ),
     ],
 )
-def test_what_is_no_result_ends_the_job_and_names_the_function(result: Any, told: str) -> None:
+def test_an_invalid_result_ends_the_job_and_names_the_function(result: Any, message: str) -> None:
     with pytest.raises(TransformError, match="transform t:0 ") as caught:
         rows_of(chain_of(result), batch_of(a=["x", "y"]))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_result_without_rows_keeps_its_columns() -> None:
@@ -203,7 +203,7 @@ def test_pieces_whose_types_differ_are_kept_apart() -> None:
     assert [piece.columns["n"].to_pylist() for piece in pieces] == [[1, 1], ["2", "2"]]
 
 
-def test_slices_grow_to_what_gives_enough_rows_and_no_more() -> None:
+def test_slices_grow_until_they_give_enough_rows() -> None:
     def fan_out(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.take(pa.array([i // 1000 for i in range(1000 * batch.num_rows)]))
 
@@ -218,7 +218,7 @@ def test_slices_grow_to_what_gives_enough_rows_and_no_more() -> None:
     assert sizes == [64, 256, 1024, 4096, 14560]
 
 
-def test_the_caller_hears_between_slices_and_while_records_at_fault_are_looked_for() -> None:
+def test_the_caller_is_called_back_between_slices_and_while_failures_are_located() -> None:
     ticks = 0
 
     def tick() -> None:
@@ -231,7 +231,7 @@ def test_the_caller_hears_between_slices_and_while_records_at_fault_are_looked_f
     assert ticks > 6
 
 
-def test_the_caller_hears_between_functions_and_between_the_rows_of_a_slow_one(
+def test_the_caller_is_called_back_between_functions_and_rows_of_a_slow_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, ticks = 0.0, 0
@@ -259,7 +259,7 @@ def test_the_caller_hears_between_functions_and_between_the_rows_of_a_slow_one(
     def stop() -> None:
         raise Stop
 
-    with pytest.raises(Stop):  # and is no error of the row
+    with pytest.raises(Stop):  # it is not an error of the row
         chain_of(slow).apply(batch_of(n=[1, 2]), stop)
 
 
@@ -277,7 +277,7 @@ def test_slices_of_a_slow_function_stay_short(monkeypatch: pytest.MonkeyPatch) -
 
 
 def types_seen(seen: list[dict[str, pa.DataType]]) -> Any:
-    """A function by column that notes the types that it gets."""
+    """A function of batches that records the types of its input."""
 
     def note(batch: pa.RecordBatch) -> pa.RecordBatch:
         types = dict(zip(batch.schema.names, batch.schema.types, strict=True))
@@ -292,8 +292,8 @@ def same(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def test_what_a_function_of_rows_leaves_as_it_was_has_its_type_for_the_next_one() -> None:
-    # Given columns of types that their values do not tell, and one without a value
+def test_unchanged_values_of_a_function_of_rows_keep_their_type() -> None:
+    # Given columns of types that their values do not show, and one without a value
     columns = {
         "id": pa.array([1, 2], pa.int16()),
         "email": pa.array([None, None], pa.string()),
@@ -310,7 +310,7 @@ def test_what_a_function_of_rows_leaves_as_it_was_has_its_type_for_the_next_one(
     assert [row for _, row in rows] == given.to_pylist()
 
 
-def test_what_it_made_something_else_has_the_type_of_its_values() -> None:
+def test_changed_values_have_the_type_of_the_new_values() -> None:
     @each_row
     def other(row: dict[str, Any]) -> dict[str, Any]:
         return {"age": int(row["age"]), "day": row["at"], "new": None}
@@ -323,8 +323,8 @@ def test_what_it_made_something_else_has_the_type_of_its_values() -> None:
     assert seen == [{"age": pa.int64(), "day": pa.timestamp("us"), "new": pa.string()}]
 
 
-def test_the_columns_that_a_function_of_rows_says_are_those_of_the_next_one() -> None:
-    # Given one that says two columns, and gives a value of another type, or none, or a third one
+def test_declared_columns_of_a_function_of_rows_are_the_input_of_the_next() -> None:
+    # Given a function that declares two columns and returns another type, no value, or a third
     @each_row(columns={"id": pa.int32(), "tag": pa.string()})
     def tagged(row: dict[str, Any]) -> dict[str, Any]:
         match row["id"]:
@@ -346,20 +346,20 @@ def test_the_columns_that_a_function_of_rows_says_are_those_of_the_next_one() ->
     assert errors[1].startswith("t:0: column 'id': ") and "2.5" in errors[1]
     assert len(errors) == 2
 
-    # And of one behind another that says none and leaves them as they are: numbers are no texts
+    # And after a second function that declares none and changes nothing, numbers stay numbers
     seen.clear()
     rows_of(chain_of(tagged, same, types_seen(seen)), batch_of(id=[4, 5]))
     assert seen == [{"id": pa.int32(), "tag": pa.int64()}]
 
 
-def test_moments_finer_than_those_of_python_are_no_errors() -> None:
+def test_times_finer_than_pythons_are_not_errors() -> None:
     # Given nanoseconds, which Python's datetime does not have
     moments = pa.array([None, -1, 1_700_000_000_000_000_999], pa.timestamp("ns", "UTC"))
     times = pa.array([1000, 36_000_000_000_001, None], pa.time64("ns"))
 
     rows, errors = rows_of(chain_of(same), batch_of(moment=moments, time=times))
 
-    # Then moments are floored, and a time of day is its text
+    # Then timestamps are floored, and a time of day is text
     assert errors == {}
     assert [row["moment"] for _, row in rows] == [
         None,
@@ -373,7 +373,7 @@ def test_moments_finer_than_those_of_python_are_no_errors() -> None:
     ]
 
 
-def test_only_the_last_function_of_rows_is_held_to_names() -> None:
+def test_names_are_checked_only_for_the_last_function_of_rows() -> None:
     @each_row
     def first(row: dict[str, Any]) -> dict[str, Any]:
         return {"other": row["n"]}

@@ -1,4 +1,4 @@
-"""The functions that docs/transforms.md shows do what it says of them."""
+"""The functions in docs/transforms.md do what the page says."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "transforms.md").read_text()
 
 @pytest.fixture(scope="module")
 def etl(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The page's etl.py, with its files in a folder of the test's."""
+    """The page's etl.py, with its files in a temporary folder."""
     folder = tmp_path_factory.mktemp("etl")
-    (folder / "mask.key").write_text("of the tests and of nobody else\n")
+    (folder / "mask.key").write_text("a key that only the tests use\n")
     (folder / "fields.csv").write_text("field,matrix\np1,P1\np2,P2\n")
     blocks = re.findall(r"^```python\n(# etl\.py\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2

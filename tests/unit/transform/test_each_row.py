@@ -40,7 +40,7 @@ def test_a_row_becomes_one_several_or_none() -> None:
     assert errors == {}
 
 
-def test_rows_may_be_yielded_and_what_is_raised_between_them_costs_the_record() -> None:
+def test_rows_may_be_yielded_and_an_exception_between_them_fails_the_record() -> None:
     @each_row
     def counted(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for n in range(row["n"]):
@@ -55,20 +55,20 @@ def test_rows_may_be_yielded_and_what_is_raised_between_them_costs_the_record() 
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("text", "TypeError: gave a str where a dict is wanted"),
         (5, "TypeError: 'int' object is not iterable"),
         ([{"n": 1}, None], "TypeError: gave a NoneType where a dict is wanted"),
     ],
 )
-def test_what_is_no_row_is_an_error_of_its_record(given: Any, told: str) -> None:
+def test_an_invalid_row_is_an_error_of_its_record(given: Any, message: str) -> None:
     rows, errors = run(each_row(lambda row: given if row["n"] else row), batch_of(n=[0, 1]))
     assert rows == [(0, {"n": 0})]
-    assert errors == {1: f"t:0: {told}"}
+    assert errors == {1: f"t:0: {message}"}
 
 
-def test_a_column_that_was_not_known_is_an_error_and_says_what_to_do() -> None:
+def test_an_unknown_column_is_an_error_that_says_what_to_do() -> None:
     function = each_row(lambda row: {"n": 1, row["name"]: 2})
     rows, errors = run(function, batch_of(name=["a", "b"]), names=["n", "a"])
     assert rows == [(0, {"n": 1, "a": 2})]
@@ -78,7 +78,7 @@ def test_a_column_that_was_not_known_is_an_error_and_says_what_to_do() -> None:
     }
 
 
-def test_more_rows_than_a_record_can_be_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_of_a_record_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib
 
     module = importlib.import_module("ringhaul.transform.each_row")
@@ -94,14 +94,14 @@ def test_more_rows_than_a_record_can_be_are_an_error(monkeypatch: pytest.MonkeyP
     }
 
 
-def test_a_value_that_python_has_no_form_for_costs_its_record() -> None:
+def test_a_value_without_a_python_type_fails_its_record() -> None:
     days = pa.array([0, -(2**31), 1], pa.int32()).cast(pa.date32())
     rows, errors = run(each_row(lambda row: {"d": row["d"].year}), batch_of(d=days))
     assert rows == [(0, {"d": 1970}), (2, {"d": 1970})]
     assert list(errors) == [1] and errors[1].startswith("t:0: d: ")
 
 
-def test_the_decorated_function_is_still_one() -> None:
+def test_the_decorated_function_is_still_a_function() -> None:
     @decorator(columns={"a": pa.string()})
     def shout(row: dict[str, Any]) -> dict[str, Any]:
         """Says it louder."""
@@ -114,7 +114,7 @@ def test_the_decorated_function_is_still_one() -> None:
     assert each_row(columns=["a", "b"])(shout).columns == {"a": None, "b": None}
 
 
-def test_between_functions_values_become_columns_of_the_type_that_they_share() -> None:
+def test_between_functions_values_become_columns_of_their_common_type() -> None:
     seen: list[pa.Schema] = []
 
     def look(batch: pa.RecordBatch) -> pa.RecordBatch:

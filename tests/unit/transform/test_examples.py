@@ -1,4 +1,4 @@
-"""The transforms that come along: what they make of each value."""
+"""The example transforms that are shipped, value by value."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_nulls_can_be_kept_and_columns_named(dictionary: str) -> None:
     ]
 
 
-def test_a_field_that_the_records_have_not_is_an_error(dictionary: str) -> None:
+def test_a_missing_field_is_an_error(dictionary: str) -> None:
     _, errors = rows_of(chain_of(split_wide(["rec"], dictionary=dictionary)), batch_of(rec=["a"]))
     assert errors == {0: "t:0: KeyError: 'Field \"p1\" does not exist in schema'"}
 

@@ -1,4 +1,4 @@
-"""Functions are found where the host's settings say, and nowhere else."""
+"""Functions are found only where the host's settings allow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST = socket.gethostname()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder of modules that are forgotten after the test."""
+    """A folder of modules that are unloaded after the test."""
     before, finders = set(sys.modules), list(sys.meta_path)
     (tmp_path / "rh_etl.py").write_text(
         "import rh_helper\n\ndef mask(batch):\n    return rh_helper.same(batch)\n\nNUMBER = 5\n"
@@ -74,35 +74,35 @@ def test_a_function_is_allowed_by_a_pattern_for_module_and_function(
     assert is_allowed(name, patterns) is allowed
 
 
-def test_what_is_not_allowed_is_refused_before_its_module_is_looked_at(folder: Path) -> None:
+def test_a_disallowed_function_is_refused_before_its_module_is_searched(folder: Path) -> None:
     (folder / "rh_trap.py").write_text(f"open({str(folder / 'sprung')!r}, 'w')\n")
-    told = refused("rh_trap:run", ["rh_etl:*"], folder)
-    assert "the setting transform.allowed lists rh_etl:*" in told
+    message = refused("rh_trap:run", ["rh_etl:*"], folder)
+    assert "the setting transform.allowed lists rh_etl:*" in message
     assert "allowed lists none" in refused("rh_trap:run", [], folder)
     assert not (folder / "sprung").exists()
 
 
-def test_what_cannot_be_imported_says_where_it_was_looked_for(folder: Path) -> None:
+def test_a_failed_import_says_where_it_was_searched(folder: Path) -> None:
     (folder / "rh_bad.py").write_text("import rh_not_there\n")
     (folder / "rh_leaves.py").write_text("raise SystemExit(3)\n")
     allowed = ["*:*"]
     assert "no module named rh_none" in refused("rh_none:run", allowed, None)
-    told = refused("rh_bad:run", allowed, folder)
-    assert f"from {folder} (transform.path) and the installed packages" in told
-    assert "ModuleNotFoundError: No module named 'rh_not_there'" in told
+    message = refused("rh_bad:run", allowed, folder)
+    assert f"from {folder} (transform.path) and the installed packages" in message
+    assert "ModuleNotFoundError: No module named 'rh_not_there'" in message
     assert "SystemExit: 3" in refused("rh_leaves:run", allowed, folder)
     assert "has no attribute 'nothing'" in refused("rh_etl:nothing", allowed, folder)
     assert "is a int, not a function" in refused("rh_etl:NUMBER", allowed, folder)
     assert not {"rh_bad", "rh_leaves"} & sys.modules.keys()
 
 
-def test_a_module_of_a_name_that_is_taken_hides_nothing(folder: Path) -> None:
+def test_a_module_with_a_taken_name_hides_nothing(folder: Path) -> None:
     (folder / "config.py").write_text("def run(batch): return batch\n")
     (folder / "json.py").write_text("raise AssertionError('imported in place of json')\n")
     import config
 
-    told = refused("config:run", ["config:*"], folder)
-    assert "another module config than" in told and "rename yours" in told
+    message = refused("config:run", ["config:*"], folder)
+    assert "another module config than" in message and "rename yours" in message
     assert sys.modules["config"] is config
     load_transforms(["rh_etl:mask"], ["rh_etl:*"], folder)
     import json
@@ -110,7 +110,7 @@ def test_a_module_of_a_name_that_is_taken_hides_nothing(folder: Path) -> None:
     assert "site-packages" not in json.__file__ and str(folder) not in json.__file__
 
 
-def test_the_current_folder_is_never_looked_into(tmp_path: Path) -> None:
+def test_the_current_folder_is_never_searched(tmp_path: Path) -> None:
     (tmp_path / "rh_here.py").write_text("def run(batch): return batch\n")
     script = (
         "from ringhaul.transform.loading import load_transforms\n"
@@ -118,7 +118,7 @@ def test_the_current_folder_is_never_looked_into(tmp_path: Path) -> None:
         "except Exception as error: print(error)\n"
     )
     (tmp_path / "rh_script.py").write_text(script)
-    # Both put it in front of the import path, as '' and by its name.
+    # Both put the current folder first in the import path, as '' and by its name.
     for how in (["-c", script], ["-m", "rh_script"]):
         done = subprocess.run(
             [sys.executable, *how],
@@ -134,7 +134,7 @@ def test_the_current_folder_is_never_looked_into(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["mask", "etl.mask", "etl:", ":mask", "etl:a.b", "e tl:x", "../x:y"]
 )
-def test_names_that_are_none_are_refused(name: str) -> None:
+def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="give MODULE:FUNCTION"):
         check_names([name])
     with pytest.raises(TransformError, match="is not allowed"):

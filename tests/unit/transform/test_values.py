@@ -1,4 +1,4 @@
-"""Python values to cells: texts as CSV fields are read, others as what they are."""
+"""Python values to cells: texts are read like CSV fields, others by their type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GERMAN = TextFormat(
 
 
 def cells(cql: str, *values: Any, fmt: TextFormat = GERMAN) -> list[bytes | int | str]:
-    """Per value: the cell's bytes, its length where it has none, or what is wrong."""
+    """Per value: the cell's bytes, its length if it is null or unset, or the error."""
     column = encode_values(parse_type(cql), list(values), fmt, null_length=UNSET_LENGTH)
     found: list[bytes | int | str] = []
     for row, length in enumerate(column.cells.lengths.tolist()):
@@ -90,7 +90,7 @@ def test_texts_and_others_may_stand_in_one_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cql", "value", "told"),
+    ("cql", "value", "message"),
     [
         ("int", object(), "a object is not a value of a column"),
         ("text", b"\xff", "'utf-8' codec can't decode"),
@@ -99,11 +99,11 @@ def test_texts_and_others_may_stand_in_one_column() -> None:
         ("int", {"a": 1}, "a JSON object where a int belongs"),
     ],
 )
-def test_what_is_no_value_is_a_fault_of_its_row(cql: str, value: Any, told: str) -> None:
+def test_an_invalid_value_is_an_error_of_its_row(cql: str, value: Any, message: str) -> None:
     (found, good) = cells(cql, value, "5" if cql != "uuid" else str(ID))
     assert isinstance(found, str)
     if cql != "uuid":
-        assert told in found
+        assert message in found
     assert isinstance(good, bytes)
 
 

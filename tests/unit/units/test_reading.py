@@ -1,4 +1,4 @@
-"""A unit says that it lives while one of its records is read."""
+"""A unit sends heartbeats while a long record is read."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ringhaul.units.account import Account, UnitHooks
 from tests.loads import load_job, load_source, table_schema
 
 MIB = 2**20
-#: So much may be read or scanned between two ticks.
+#: Bytes that may be read or scanned between two ticks.
 QUIET_BYTES = 5 * MIB
 
 
 class Stopped(Exception):
-    """What a tick raises in order to stop its unit."""
+    """Raised by a tick to stop its unit."""
 
 
 def hostile(folder: Path, size_bytes: int) -> tuple[LoadJob, LoadUnit]:
-    """A unit of one record that is longer than is read, of line ends that are escaped."""
+    """A unit of one record of escaped line ends, longer than the limit."""
     path = folder / "in.csv"
     path.write_bytes(b"\\\n" * (size_bytes // 2))
     table = table_schema({"id": "int"}, ["id"])
@@ -41,7 +41,7 @@ def test_a_unit_ticks_while_one_record_is_read(tmp_path: Path) -> None:
     account = Account(unit, job, RowEncoder(job, job.sources[0]), hooks)
 
     assert list(account.rows()) == []
-    # Read once, and the half of it that is held scanned twice at least.
+    # It is read once, and the half that is kept is scanned at least twice.
     assert sum(taken < size for taken in ticks) > 2 * size // QUIET_BYTES
 
 

@@ -1,4 +1,4 @@
-"""The help of `ringhaul` says what the commands say, without importing them."""
+"""The help of `ringhaul` agrees with the commands, without importing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from producer.commands.help_pages import OPTION_GROUPS
 from producer.commands.options import AS_STEP
 from producer.commands.registry import COMMANDS, find_command
 
-#: What costs a tenth of a second or more to import.
+#: Packages that take a tenth of a second or more to import.
 HEAVY = {
     "cassandra",
     "celery",
@@ -55,7 +55,7 @@ def test_each_option_in_a_group_is_one_of_some_command() -> None:
     assert set(grouped) <= known
 
 
-def test_what_is_no_command_is_none() -> None:
+def test_an_unknown_command_is_not_found() -> None:
     assert find_command("laod") is None
 
 

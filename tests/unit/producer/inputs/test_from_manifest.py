@@ -1,4 +1,4 @@
-"""What the manifest of an unloaded folder says of how to load it."""
+"""Load options taken from the manifest of an unloaded folder."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def folder(path: Path | str, **fmt: Any) -> str:
     return str(path)
 
 
-def asked(*sources: str, given: tuple[str, ...] = (), **options: Any) -> tuple[dict[str, Any], str]:
-    """What changes of the options, and the lines to show."""
+def changes_of(
+    *sources: str, given: tuple[str, ...] = (), **options: Any
+) -> tuple[dict[str, Any], str]:
+    """The options that change, and the lines to show."""
     plain = parse_options("load", *sources, "-t", "k.t")
     before = replace(plain, given=frozenset(given), **options)
     after, lines = as_unloaded(before)
@@ -48,25 +50,25 @@ def asked(*sources: str, given: tuple[str, ...] = (), **options: Any) -> tuple[d
     return changes, "\n".join(lines)
 
 
-def test_what_has_no_manifest_of_ours_is_left_alone(tmp_path: Path) -> None:
+def test_sources_without_our_manifest_change_nothing(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "an extension of a browser"}')
     (tmp_path / "rows.csv").touch()
-    assert asked(str(tmp_path), str(tmp_path / "rows.csv"), "-", "*.csv") == ({}, "")
+    assert changes_of(str(tmp_path), str(tmp_path / "rows.csv"), "-", "*.csv") == ({}, "")
 
 
-def test_the_usual_dialect_is_not_told(tmp_path: Path) -> None:
-    changes, told = asked(folder(tmp_path / "out"), "other.csv")
-    assert (changes, told) == ({"allow_nul": True}, "")
+def test_the_default_dialect_is_not_mentioned(tmp_path: Path) -> None:
+    changes, note = changes_of(folder(tmp_path / "out"), "other.csv")
+    assert (changes, note) == ({"allow_nul": True}, "")
 
 
 def test_json_lines_and_parquet_have_no_dialect(tmp_path: Path) -> None:
     sources = [folder(tmp_path / kind, kind=kind) for kind in ("jsonl", "parquet")]
-    assert asked(*sources) == ({}, "")
+    assert changes_of(*sources) == ({}, "")
 
 
-def test_another_dialect_is_taken_and_told(tmp_path: Path) -> None:
+def test_another_dialect_is_used_and_mentioned(tmp_path: Path) -> None:
     out = folder(tmp_path / "out", delimiter=";", quote="'", null="NULL", header=False)
-    changes, told = asked(out)
+    changes, note = changes_of(out)
     assert changes == {
         "delimiter": ";",
         "quote": "'",
@@ -75,22 +77,22 @@ def test_another_dialect_is_taken_and_told(tmp_path: Path) -> None:
         "columns": "id,note",
         "allow_nul": True,
     }
-    assert told == (
+    assert note == (
         f"{out}: CSV with delimiter ';', quote \"'\", null 'NULL', no header, "
         "as its manifest.json says"
     )
 
 
-def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:
+def test_options_of_the_user_take_precedence(tmp_path: Path) -> None:
     out = folder(tmp_path / "out", delimiter=";", null="NULL")
-    changes, told = asked(out, given=("delimiter", "allow_nul"), delimiter="|")
+    changes, note = changes_of(out, given=("delimiter", "allow_nul"), delimiter="|")
     assert changes == {"null_strings": ("NULL",)}
-    assert told == f"{out}: CSV with null 'NULL', as its manifest.json says"
+    assert note == f"{out}: CSV with null 'NULL', as its manifest.json says"
 
 
 def test_folders_of_one_dialect_go_together(tmp_path: Path) -> None:
     first, second = (folder(tmp_path / name, delimiter=";") for name in "ab")
-    assert asked(first, second, str(tmp_path / "more.jsonl"))[0]["delimiter"] == ";"
+    assert changes_of(first, second, str(tmp_path / "more.jsonl"))[0]["delimiter"] == ";"
 
 
 @pytest.mark.parametrize("odd_first", [True, False])
@@ -98,25 +100,25 @@ def test_sources_of_two_dialects_are_refused(tmp_path: Path, odd_first: bool) ->
     odd, usual = folder(tmp_path / "odd", delimiter=";"), folder(tmp_path / "usual")
     for other in (usual, "rows.csv"):
         sources = (odd, other) if odd_first else (other, odd)
-        with pytest.raises(UsageError) as told:
-            asked(*sources)
-        assert str(told.value) == (
+        with pytest.raises(UsageError) as refusal:
+            changes_of(*sources)
+        assert str(refusal.value) == (
             f"{odd} is CSV with delimiter ';', says its manifest.json, and {other} is not: take "
             "them one after the other, or give the options"
         )
-        # Given, it is the dialect of all.
-        assert asked(*sources, given=("delimiter",), delimiter=";")[1] == ""
+        # If the user gives it, it applies to all of them.
+        assert changes_of(*sources, given=("delimiter",), delimiter=";")[1] == ""
 
 
-def test_what_a_glob_matches_counts_as_if_it_were_named(tmp_path: Path) -> None:
+def test_folders_that_a_glob_matches_count_as_if_they_were_named(tmp_path: Path) -> None:
     for name in "ab":
         folder(tmp_path / "dumps" / name, null="NULL")
     (tmp_path / "dumps" / "more.jsonl").touch()
     for pattern in ("dumps/*", "d*/[ab]", "dumps/*/"):
-        changes, told = asked(str(tmp_path / pattern))
+        changes, note = changes_of(str(tmp_path / pattern))
         assert changes == {"null_strings": ("NULL",), "allow_nul": True}
-        assert told.startswith(f"{tmp_path / 'dumps' / 'a'}")
-    assert asked(f"file://{tmp_path}/dumps/*")[0] == changes
+        assert note.startswith(f"{tmp_path / 'dumps' / 'a'}")
+    assert changes_of(f"file://{tmp_path}/dumps/*")[0] == changes
 
 
 @pytest.mark.parametrize("usual", ["dumps/b", "dumps/b.csv"])
@@ -128,24 +130,29 @@ def test_a_glob_over_two_dialects_is_refused(tmp_path: Path, usual: str) -> None
     else:
         folder(other)
     with pytest.raises(UsageError) as refusal:
-        asked(str(tmp_path / "dumps/*"))
+        changes_of(str(tmp_path / "dumps/*"))
     assert str(refusal.value) == (
         f"{odd} is CSV with null 'NULL', says its manifest.json, and {other} is not: take them "
         "one after the other, or give the options"
     )
-    assert asked(str(tmp_path / "dumps/*"), given=("null_strings",), null_strings=("NULL",)) == (
+    assert changes_of(
+        str(tmp_path / "dumps/*"), given=("null_strings",), null_strings=("NULL",)
+    ) == (
         {"allow_nul": True},
         "",
     )
 
 
 def test_a_folder_whose_name_looks_like_a_glob_is_a_folder(tmp_path: Path) -> None:
-    assert asked(folder(tmp_path / "[ab]", null="NULL"))[0]["null_strings"] == ("NULL",)
-    assert asked(f"file://{tmp_path}/[ab]")[0]["null_strings"] == ("NULL",)
+    assert changes_of(folder(tmp_path / "[ab]", null="NULL"))[0]["null_strings"] == ("NULL",)
+    assert changes_of(f"file://{tmp_path}/[ab]")[0]["null_strings"] == ("NULL",)
 
 
-def test_what_a_glob_names_that_cannot_be_looked_at_is_left_to_the_sources_own_look() -> None:
-    assert asked("none-[ab]/*", "file://elsewhere/*", "nothing://b/*", "https://h/*") == ({}, "")
+def test_a_glob_that_cannot_be_listed_is_left_to_the_search_for_sources() -> None:
+    assert changes_of("none-[ab]/*", "file://elsewhere/*", "nothing://b/*", "https://h/*") == (
+        {},
+        "",
+    )
 
 
 @pytest.fixture
@@ -163,13 +170,13 @@ def test_a_glob_of_a_store(tmp_path: Path) -> None:
     for name in ("a", "b.csv"):
         folder("memory://dumps/" + name, null="NULL")
     store.pipe("/dumps/more.jsonl", b"{}\n")
-    assert asked("memory://dumps/*") == (
+    assert changes_of("memory://dumps/*") == (
         {"null_strings": ("NULL",), "allow_nul": True},
         "memory://dumps/a/: CSV with null 'NULL', as its manifest.json says",
     )
     store.pipe("/dumps/1.csv", b"1\n")
     with pytest.raises(UsageError, match=r"memory://dumps/1\.csv is not: take them"):
-        asked("memory://dumps/*")
+        changes_of("memory://dumps/*")
     store.store.clear()
 
 
@@ -184,22 +191,22 @@ def test_a_folder_of_a_web_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             "page/manifest.json": b"<html>",
             "list/manifest.json": b"[]",
         }
-        changes, told = asked(f"{server.url}/a/")
+        changes, note = changes_of(f"{server.url}/a/")
         assert changes == {"null_strings": ("NULL",), "allow_nul": True}
-        assert told == f"{server.url}/a/: CSV with null 'NULL', as its manifest.json says"
+        assert note == f"{server.url}/a/: CSV with null 'NULL', as its manifest.json says"
         for name in ("later", "page", "list", "none"):
-            assert asked(f"{server.url}/{name}/") == ({}, "")
+            assert changes_of(f"{server.url}/{name}/") == ({}, "")
         server.requests.clear()
-        assert asked(f"{server.url}/a.csv", f"{server.url}/a") == ({}, "")
-        assert not server.requests, "without a slash it is a file"
-        # A later look may find the rows, and would take NULL for a text.
+        assert changes_of(f"{server.url}/a.csv", f"{server.url}/a") == ({}, "")
+        assert not server.requests, "a URL without a slash at its end is a file"
+        # The load may find the rows later, and would read NULL as text.
         server.statuses["a/manifest.json"] = [503] * 9
         with pytest.raises(SourceUnavailable):
-            asked(f"{server.url}/a/")
+            changes_of(f"{server.url}/a/")
 
 
-def test_a_source_that_holds_a_secret_is_told_without_it(tmp_path: Path) -> None:
+def test_a_source_with_a_secret_is_shown_without_it(tmp_path: Path) -> None:
     out = folder(tmp_path / "out", delimiter=";")
     with pytest.raises(UsageError) as refusal:
-        asked(out, "https://me:pa55@host/x.csv?sig=5ecret")
+        changes_of(out, "https://me:pa55@host/x.csv?sig=5ecret")
     assert "https://host/x.csv?... is not" in str(refusal.value)

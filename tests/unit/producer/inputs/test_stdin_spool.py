@@ -1,4 +1,4 @@
-"""Standard input is kept in a file that is one command's alone, and removed with it."""
+"""Standard input is spooled to a file of one command, and removed when the command ends."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLE = table_schema({"id": "int"}, ["id"])
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """What other commands of this job id have spooled."""
+    """The spool folder with files of other commands of the same job id."""
     folder = tmp_path / "state" / "spool"
     folder.mkdir(parents=True)
     for name in (f"{JOB}.csv", spool_path(tmp_path / "state", JOB).name):
@@ -49,8 +49,8 @@ def kept(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def nobody() -> Iterator[int]:
-    """A port on which nobody answers."""
+def unused_port() -> Iterator[int]:
+    """A port that no server listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -73,24 +73,24 @@ def started(tmp_path: Path, port: int) -> subprocess.Popen[str]:
     )
 
 
-def test_a_command_that_ends_in_planning_leaves_others_standard_input_alone(
-    tmp_path: Path, kept: Path, nobody: int
+def test_a_command_that_fails_in_planning_keeps_the_spool_files_of_others(
+    tmp_path: Path, kept: Path, unused_port: int
 ) -> None:
     before = set(kept.iterdir())
-    with started(tmp_path, nobody) as command:
-        _, told = command.communicate("id\n2\n", timeout=120)
-    assert command.returncode == 4, told
-    assert "Traceback" not in told
+    with started(tmp_path, unused_port) as command:
+        _, stderr = command.communicate("id\n2\n", timeout=120)
+    assert command.returncode == 4, stderr
+    assert "Traceback" not in stderr
     assert set(kept.iterdir()) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_spooled_is_removed_when_the_command_is_told_to_end(
-    tmp_path: Path, kept: Path, nobody: int, number: signal.Signals
+def test_the_spool_file_is_removed_when_the_command_is_terminated(
+    tmp_path: Path, kept: Path, unused_port: int, number: signal.Signals
 ) -> None:
     # Given a command in the middle of its standard input
     before = set(kept.iterdir())
-    with started(tmp_path, nobody) as command:
+    with started(tmp_path, unused_port) as command:
         give_up = time.monotonic() + 120
         while len(set(kept.iterdir())) == len(before):
             assert command.poll() is None, command.communicate()
@@ -99,12 +99,12 @@ def test_what_is_spooled_is_removed_when_the_command_is_told_to_end(
         # When it gets the signal
         command.send_signal(number)
         code = command.wait(120)
-        # Then it ends as by Ctrl-C, and its file is gone
+        # Then it ends as after Ctrl-C, and its file is gone
         assert code == 130, command.communicate()
     assert set(kept.iterdir()) == before
 
 
-def test_a_job_that_is_done_drops_its_own_alone(kept: Path, tmp_path: Path) -> None:
+def test_a_finished_job_removes_only_its_own_spool_file(kept: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     mine, other = sorted(kept.iterdir())
     outside = tmp_path / f"{JOB}.csv"
@@ -131,10 +131,10 @@ PIPED = {
 
 
 @pytest.mark.parametrize("kind", PIPED)
-def test_standard_input_that_is_no_text_is_refused_before_it_is_all_read(
+def test_binary_standard_input_is_refused_before_it_is_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    content, told = PIPED[kind]
+    content, reason = PIPED[kind]
     rest = b"x" * 2**20
 
     def spooled(form: str = "auto", encoding: str = "utf-8") -> int:
@@ -145,18 +145,18 @@ def test_standard_input_that_is_no_text_is_refused_before_it_is_all_read(
 
     with pytest.raises(UsageError) as refusal:
         spooled()
-    assert str(refusal.value).startswith(f"standard input {told}")
+    assert str(refusal.value).startswith(f"standard input {reason}")
     assert sys.stdin.buffer.tell() < len(rest)
-    # Text of other encodings may begin so, and Parquet that is said to be that does.
+    # Text of other encodings may begin like this, and so does Parquet with --format parquet.
     assert spooled(encoding="utf-16") == len(content + rest)
     if kind == "parquet":
         assert spooled("parquet") == len(content + rest)
 
 
-def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
+def test_errors_of_standard_input_do_not_name_the_spool_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a state folder by a relative path, and standard input that is no JSON Lines
+    # Given a state folder by a relative path, and standard input that is not JSON Lines
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'[{"id": 1}]')))
     spool = spool_path(Path("state"), JOB)
@@ -165,12 +165,12 @@ def test_what_is_wrong_with_standard_input_is_told_without_the_spool_file(
     # When it is planned
     with pytest.raises(UsageError) as refusal, naming_standard_input(spool):
         plan_sources(request, files, TABLE)
-    # Then the message names what the user gave
+    # Then the message names standard input
     assert str(refusal.value).startswith("standard input: begins with [, as a JSON array does;")
     assert JOB not in str(refusal.value)
 
 
-def test_a_spool_file_is_told_as_standard_input_wherever_it_is(tmp_path: Path) -> None:
+def test_a_spool_file_is_shown_as_standard_input_wherever_it_is(tmp_path: Path) -> None:
     spool = spool_path(tmp_path / "straße", JOB)
     assert path_as_given(str(spool), JOB) == "standard input"
     for path, job in ((spool, "ld-7f3a9"), (tmp_path / spool.name, JOB), (f"{spool}.gz", JOB)):
@@ -181,14 +181,14 @@ def test_a_spool_file_is_told_as_standard_input_wherever_it_is(tmp_path: Path) -
         )
 
 
-def test_standard_input_that_cannot_be_read_or_kept_is_told(
+def test_standard_input_that_cannot_be_read_or_spooled_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spool = spool_path(tmp_path / "state", JOB)
-    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    monkeypatch.setattr("sys.stdin", None)  # as Python sets it after `<&-`
     with pytest.raises(UsageError, match="standard input is closed"):
         spool_sources(["-"], CsvDialect(), "auto", spool)
-    # A file that may not grow any more, as on a disk that is full
+    # A file that cannot grow, as on a full disk
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1\n" * 100_000)))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
@@ -201,7 +201,7 @@ def test_standard_input_that_cannot_be_read_or_kept_is_told(
     assert "File too large; free some disk space" in str(refusal.value)
 
 
-def test_nothing_is_spooled_of_files(tmp_path: Path) -> None:
+def test_files_are_not_spooled(tmp_path: Path) -> None:
     spool = spool_path(tmp_path / "state", JOB)
     with pytest.raises(SourceMissing):
         spool_sources([str(tmp_path / "x.csv")], CsvDialect(), "auto", spool)

@@ -1,4 +1,4 @@
-"""Lists of sources: what is in them, in which order, and how their lines are told."""
+"""Files that list sources: their content, its order, and how errors name a line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ringhaul.formats.dialect import CsvDialect
 
 
 def listed(folder: Path, data: str | bytes, *sources: str) -> dict[str, str]:
-    """What a list names; of the places, the numbers of their lines."""
+    """The sources that a list names, with the numbers of their lines."""
     path = folder / "list.txt"
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     found = read_urlfile(str(path), sources)
@@ -39,13 +39,13 @@ def test_each_line_is_a_source_in_its_order(
     assert found == names and list(found) == list(names)
 
 
-def test_what_the_command_line_names_comes_first(tmp_path: Path) -> None:
+def test_sources_of_the_command_line_come_first(tmp_path: Path) -> None:
     assert list(listed(tmp_path, "a.csv\nb.csv\n", "b.csv")) == ["a.csv"]
     assert listed(tmp_path, "b.csv\n", "b.csv") == {}
 
 
 @pytest.mark.parametrize(
-    "data, told",
+    "data, message",
     [
         ("", "list.txt names no source"),
         ("\n # none\n", "list.txt names no source"),
@@ -55,16 +55,16 @@ def test_what_the_command_line_names_comes_first(tmp_path: Path) -> None:
         ("a.csv\n" * 10, "list.txt has more than 0 MiB"),
     ],
 )
-def test_what_is_no_list_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str | bytes, told: str
+def test_an_invalid_list_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str | bytes, message: str
 ) -> None:
     monkeypatch.setattr(urlfile, "LIST_BYTES_MAX", 50)
     with pytest.raises(UsageError) as refusal:
         listed(tmp_path, data)
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
 
 
-def test_a_list_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_list_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--urlfile .*none.txt: No such file"):
         read_urlfile(str(tmp_path / "none.txt"), ())
     with pytest.raises(UsageError, match="Is a directory"):
@@ -81,12 +81,12 @@ def test_a_list_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("-", "list.txt"):
         with pytest.raises(UsageError, match="cannot be given together with other sources"):
             read_urlfile(path, ("-",))
-    monkeypatch.setattr("sys.stdin", None)  # as Python has it after `<&-`
+    monkeypatch.setattr("sys.stdin", None)  # as Python sets it after `<&-`
     with pytest.raises(UsageError, match="standard input is closed"):
         read_urlfile("-", ())
 
 
-def test_a_line_that_names_nothing_is_told_and_no_secret_with_it(tmp_path: Path) -> None:
+def test_a_line_that_matches_nothing_is_reported_without_secrets(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     secret = "https://me:pa55@host/x.csv?X-Amz-Signature=5ecret"
     args = [str(tmp_path / name) for name in ("a.csv", "*.csv", "b.csv")]

@@ -1,4 +1,4 @@
-"""What comes before the parts on standard output."""
+"""The header that precedes the parts on standard output."""
 
 import io
 
@@ -24,10 +24,10 @@ def read(data: bytes, compression: str) -> bytes:
     ("kind", "header", "text"),
     [("csv", True, b"id,note\n"), ("csv", False, b""), ("jsonl", False, b"")],
 )
-def test_a_table_without_rows_is_a_file_too(
+def test_a_table_without_rows_is_a_valid_file(
     kind: str, header: bool, text: bytes, compression: str
 ) -> None:
-    # The parts themselves have no header, whatever comes before them.
+    # The parts themselves have no header.
     fmt = OutputFormat(kind=kind, compression=compression, header=False if kind == "csv" else None)
     first = beginning(fmt, COLUMNS, header=header)
     assert bool(first) == (header or compression != "none")

@@ -1,4 +1,4 @@
-"""Spool folders of commands that were killed are removed, those of commands that live are not."""
+"""Spool folders of killed commands are removed, those of running commands are not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from producer.outputs.stdout_spool import spool_folder
 
-#: A command that says when it has its folder with a part in it, and lives until it is ended.
+#: A command that reports when its folder has a part, and runs until it is ended.
 HOLDER = """
 import pathlib, sys
 from producer.outputs.stdout_spool import spool_folder
@@ -40,8 +40,8 @@ def test_the_folder_lives_as_long_as_the_command(tmp_path: Path) -> None:
     assert os.listdir(spool) == []
 
 
-def test_what_a_killed_command_left_is_removed_by_the_next_and_nothing_else(tmp_path: Path) -> None:
-    # Given a command that is killed, one that lives, and the input of a job
+def test_only_the_folder_of_a_killed_command_is_removed_by_the_next(tmp_path: Path) -> None:
+    # Given a killed command, a running one, and the spooled input of a job
     (tmp_path / "ld-1.csv").write_text("id\n1\n")
     (tmp_path / "elsewhere").symlink_to(tmp_path.parent)
     living, killed = holder(tmp_path / "ul-living"), holder(tmp_path / "ul-killed")
@@ -49,12 +49,12 @@ def test_what_a_killed_command_left_is_removed_by_the_next_and_nothing_else(tmp_
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         assert (tmp_path / "ul-killed" / "part").exists()
-        # When the next one begins
+        # When the next one starts
         with spool_folder(tmp_path / "ul-next"):
             assert sorted(os.listdir(tmp_path)) == [
                 *("elsewhere", "ld-1.csv", "ul-living", "ul-next"),
             ]
-        # Then the parts of the living one are there still, until it ends
+        # Then the parts of the running one stay until it ends
         assert os.listdir(tmp_path / "ul-living") == ["part"]
         living.communicate()
     assert sorted(os.listdir(tmp_path)) == ["elsewhere", "ld-1.csv"]

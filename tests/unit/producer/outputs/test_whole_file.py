@@ -1,5 +1,5 @@
-"""What stands in a file stays there until another takes its place, and records that are nowhere
-else are not written over."""
+"""A file keeps its content until a complete new one replaces it, and an export never
+overwrites the source of its records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_file_is_replaced_when_all_of_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [UsageError("other headers"), KeyboardInterrupt()])
-def test_what_fails_on_the_way_leaves_all_as_it_was(tmp_path: Path, error: BaseException) -> None:
+def test_a_failure_midway_changes_nothing(tmp_path: Path, error: BaseException) -> None:
     target = tmp_path / "x.csv"
     target.write_text("old")
     with pytest.raises(type(error)), whole_file(str(target)) as out:
@@ -39,8 +39,8 @@ def test_what_fails_on_the_way_leaves_all_as_it_was(tmp_path: Path, error: BaseE
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_two_that_write_a_file_at_once_do_not_meet(tmp_path: Path) -> None:
-    """As two hosts may that share the folder, by one process number."""
+def test_two_writers_of_one_file_do_not_collide(tmp_path: Path) -> None:
+    """Like two hosts that share the folder, with equal process ids."""
     target = tmp_path / "x.csv"
     with whole_file(str(target)) as first:
         first.write(b"first\n" * 9)
@@ -51,11 +51,11 @@ def test_two_that_write_a_file_at_once_do_not_meet(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     missing = tmp_path / "gone" / "x.csv"
-    with pytest.raises(UsageError) as told, whole_file(str(missing)):
+    with pytest.raises(UsageError) as refusal, whole_file(str(missing)):
         pass
-    assert str(told.value) == f"{missing}: cannot be written: No such file or directory"
+    assert str(refusal.value) == f"{missing}: cannot be written: No such file or directory"
     with (
         pytest.raises(OutputUnusable, match="/dev/full: cannot be written: No space left"),
         whole_file("/dev/full") as out,
@@ -64,14 +64,14 @@ def test_what_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
     assert Path("/dev/full").is_char_device()
 
 
-def test_what_cannot_be_written_is_found_out_before(tmp_path: Path) -> None:
-    """In a folder in which even root makes nothing."""
+def test_a_file_that_cannot_be_written_is_refused_before_the_block(tmp_path: Path) -> None:
+    """In a folder where not even root can create a file."""
     link = tmp_path / "link"
     link.symlink_to("/proc/x.csv")
     for path in (f"{tmp_path}/gone/x.csv", "/proc/x.csv", str(link), f"{tmp_path}/{'n' * 300}"):
-        with pytest.raises(UsageError, match="cannot be written") as told:
+        with pytest.raises(UsageError, match="cannot be written") as refusal:
             check_replacing(path)
-        assert str(told.value).startswith(f"{path}: ")
+        assert str(refusal.value).startswith(f"{path}: ")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "there").write_text("old\n")
     before = sorted(tmp_path.iterdir())
@@ -97,8 +97,8 @@ def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}", "/proc/{pid}/fd/{}", "a link"])
-def test_what_a_descriptor_stands_for_is_written_as_it_is(tmp_path: Path, name: str) -> None:
-    """As `--export /dev/stdout >> log.txt` names it: a link that leads to log.txt."""
+def test_a_descriptor_is_written_in_place(tmp_path: Path, name: str) -> None:
+    """With `--export /dev/stdout >> log.txt`, /dev/stdout is a link to log.txt."""
     log, path = tmp_path / "log.txt", tmp_path / "link"
     log.write_text("old\n")
     reading, pipe = os.pipe()
@@ -123,8 +123,8 @@ def test_what_a_descriptor_stands_for_is_written_as_it_is(tmp_path: Path, name: 
     assert (tmp_path / "new.txt").read_text() == "first\nnew\nlast\n"
 
 
-def test_the_output_of_another_process_is_added_to(tmp_path: Path) -> None:
-    """As `/proc/1/fd/1` is in a container."""
+def test_the_output_of_another_process_is_appended_to(tmp_path: Path) -> None:
+    """Such as `/proc/1/fd/1` in a container."""
     log = tmp_path / "log.txt"
     log.write_text("old\n")
     with log.open("ab") as out:
@@ -135,7 +135,7 @@ def test_the_output_of_another_process_is_added_to(tmp_path: Path) -> None:
     assert log.read_text() == "old\nnew\nlast\n"
 
 
-def test_a_descriptor_that_is_not_open_is_told_in_words() -> None:
+def test_a_closed_descriptor_is_a_clear_error() -> None:
     with (
         pytest.raises(UsageError, match="/dev/fd/999: cannot be written: Bad file descriptor"),
         whole_file("/dev/fd/999"),
@@ -143,7 +143,7 @@ def test_a_descriptor_that_is_not_open_is_told_in_words() -> None:
         pass
 
 
-def test_an_export_over_a_source_is_refused_under_whatever_name(
+def test_an_export_over_a_source_is_refused_under_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -153,16 +153,16 @@ def test_an_export_over_a_source_is_refused_under_whatever_name(
     (tmp_path / "hard").hardlink_to(source)
     sources = ["s3://bucket/x.csv", str(tmp_path / "gone.csv"), str(source)]
     for name in ("rejects.csv", "./rejects.csv", str(source), "link", "hard"):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as refusal:
             refuse_source(name, sources)
-        assert str(told.value) == (
+        assert str(refusal.value) == (
             f"--export {name}: the job was loaded from this file; give another name"
         )
     for name in ("-", "other.csv", "gone.csv", "s3://bucket/x.csv"):
         refuse_source(name, sources)
 
 
-def test_a_link_under_the_name_of_the_file_beside_is_not_followed(
+def test_a_link_with_the_name_of_the_temporary_file_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringhaul.new_file.secrets.token_hex", lambda _: "aa")

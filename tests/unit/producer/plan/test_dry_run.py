@@ -1,4 +1,4 @@
-"""The sample of a dry run is of records that the load would load."""
+"""A dry run samples records that the load would load."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ def planned(folder: Path, skip: int = 0, most: int | None = None, unit_bytes: in
 
 
 def sampled(job: LoadJob) -> list[str]:
-    """What is said of the samples, without the names of the files."""
+    """The lines about the samples, without file names."""
     text = dry_run_text(job, 2)
     return [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith(" sample ")]
 
 
 @pytest.mark.parametrize("unit_bytes", [1, 40, 1 << 20])
 @pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
-def test_records_that_are_passed_over_are_not_in_it(
-    tmp_path: Path, name: str, unit_bytes: int
-) -> None:
+def test_skipped_records_are_not_in_the_sample(tmp_path: Path, name: str, unit_bytes: int) -> None:
     text = b"id,v\njunk,a\nmore junk,b\n" + b"".join(b"%d,c\n" % n for n in range(10))
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     (tmp_path / "next.csv").write_text("id,v\nbad,d\n12,e\n")
@@ -51,7 +49,7 @@ def test_records_that_are_passed_over_are_not_in_it(
 
     assert first == "10 records, 0 rejected"
     assert second == "2 records, 1 rejected"
-    # and those beyond --max-rows are not, nor are files of which nothing is wanted
+    # nor are those beyond --max-rows, nor files without a wanted record
     job = planned(tmp_path, 11, 2, unit_bytes=unit_bytes)
     assert sampled(job) == ["1 record, 0 rejected", "1 record, 1 rejected"]
     assert f"{tmp_path}/next.csv:2 id: cast int" in dry_run_text(job, 2)
@@ -59,7 +57,7 @@ def test_records_that_are_passed_over_are_not_in_it(
     assert sampled(planned(tmp_path, 0, 3))[1] == "0 records, 0 rejected"
 
 
-def test_programs_are_told_the_same(tmp_path: Path) -> None:
+def test_json_has_the_same_plan(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("id,v,x\n1,a,?\nno,b,?\n")
     request = LoadRequest(keyspace="shop", table="orders", skip_columns=["x"])
     source = plan_source(request, find_sources([str(tmp_path)])[0], TABLE)
@@ -87,22 +85,22 @@ def test_programs_are_told_the_same(tmp_path: Path) -> None:
     assert '"no"' in problem["reason"]
 
 
-def test_it_is_looked_for_behind_a_long_beginning(
+def test_the_sample_may_follow_many_skipped_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dry_run, "SAMPLE_BYTES", 64)
     (tmp_path / "in.csv").write_text("id,v\n" + "junk,x\n" * 500 + "1,x\n")
     job = planned(tmp_path, 500, unit_bytes=1 << 20)
     assert sampled(job) == ["1 record, 0 rejected"]
-    # but not for ever
+    # but the search is bounded
     monkeypatch.setattr(dry_run, "SAMPLE_BLOCKS_MAX", 10)
     assert sampled(job) == ["0 records, 0 rejected"]
 
 
-def test_parts_without_a_record_are_passed_over_as_by_the_load(
+def test_parts_without_records_are_skipped_as_by_the_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a set of parts whose first one is empty, and more records wanted than are counted
+    # Given parts of which the first is empty, and more wanted records than are counted
     (tmp_path / "part-0.csv").write_text("")
     (tmp_path / "part-1.csv").write_text("id,v\n" + "1,x\n" * 10_000)
     monkeypatch.setattr(unit_count, "READ_BYTES_MAX", 1 << 12)
@@ -117,7 +115,7 @@ def test_parts_without_a_record_are_passed_over_as_by_the_load(
     assert plan["units"] <= 25
 
 
-def test_a_later_row_group_of_parquet(tmp_path: Path) -> None:
+def test_the_sample_may_be_in_a_later_row_group_of_parquet(tmp_path: Path) -> None:
     table = pa.table({"id": [None] * 4 + [1, 2], "v": ["x"] * 6})
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=2)
     assert sampled(planned(tmp_path, 4)) == ["2 records, 0 rejected"]
@@ -127,7 +125,7 @@ def test_a_later_row_group_of_parquet(tmp_path: Path) -> None:
 
 
 def lines_of(*names: str) -> list[tuple[str, bytes]]:
-    """Files of 10,000 records, 10 bytes each behind the header."""
+    """Files of a header and 10,000 records of 10 bytes each."""
     return [(name, b"id,v\n" + b"%07d,x\n" * 10_000 % tuple(range(10_000))) for name in names]
 
 
@@ -136,16 +134,16 @@ def lines_of(*names: str) -> list[tuple[str, bytes]]:
     [
         (lines_of("a.csv"), 0, None, 100, "10,000 records"),
         (lines_of("a.csv", "b.csv", "c.csv"), 0, None, 300, "10,000 records"),
-        # A compressed one is a unit; what is behind it is not counted
+        # A compressed file is one unit, however many records it holds
         ([("a.csv.gz", gzip.compress(lines_of("a")[0][1])), *lines_of("b.csv")], 0, None, 101,
          "10,000 records"),
-        # Nothing but what is wanted
+        # Only wanted records count
         (lines_of("a.csv", "b.csv"), 0, 12_000, 120, "10,000 records"),
         (lines_of("a.csv"), 9_990, 10, 1, "10 records"),
     ],
     ids=["one", "more", "compressed", "most", "skip"],
 )  # fmt: skip
-def test_units_beyond_a_sample_are_reckoned_from_sizes(
+def test_units_beyond_a_sample_are_estimated_from_sizes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     files: list[tuple[str, bytes]],
@@ -157,12 +155,12 @@ def test_units_beyond_a_sample_are_reckoned_from_sizes(
     for name, data in files:
         (tmp_path / name).write_bytes(data)
     job = planned(tmp_path, skip, most, unit_bytes=1000)
-    # Given what is read to the end, then the units are counted
+    # Files that are read to the end have their units counted
     exact = dry_run_json(job, 2)
     assert not exact["units_more"]
     assert abs(exact["units"] - units) <= 2
 
-    # And if that would be long, it is not, and all the rest is told the same
+    # If that would take long, the number is estimated, and the rest of the plan is the same
     monkeypatch.setattr(unit_count, "READ_BYTES_MAX", 1 << 14)
     monkeypatch.setattr("ringhaul.formats.split.SPLIT_CHUNK_BYTES", 1 << 12)
     read: list[int] = []
@@ -174,7 +172,7 @@ def test_units_beyond_a_sample_are_reckoned_from_sizes(
     counted = count_text(about["units"], "unit")
     assert f" plan       about {counted} of about " in dry_run_text(job, 2)
     assert sampled(job)[0].startswith(first_sample)
-    # but for what is wanted of later files, whose records nobody has numbered
+    # except for the wanted records of later files, whose record numbers are unknown
     if most is not None:
         about["samples"], exact["samples"] = about["samples"][:1], exact["samples"][:1]
     assert {**about, "units": 0, "units_more": 0} == {**exact, "units": 0, "units_more": 0}
@@ -201,7 +199,7 @@ def test_row_groups_beyond_those_that_are_counted(
     assert (dry_run_json(job, 2)["units"], dry_run_json(job, 2)["units_more"]) == (30, False)
     monkeypatch.setattr(unit_count, "COUNTED_MAX", 12)
     assert dry_run_json(job, 2)["units_more"]
-    # The footers and indexes of so small ones are as large as they are.
+    # The footers and indexes of such small groups are as large as the groups.
     assert 12 < dry_run_json(job, 2)["units"] < 300
     monkeypatch.setattr(unit_count, "COUNTED_MAX", 30)
     assert not dry_run_json(job, 2)["units_more"]

@@ -1,4 +1,4 @@
-"""From options to a job: the small decisions, each by itself."""
+"""From options to a job: each small decision by itself."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MIB = 1 << 20
     [
         (0, 1, MIB),
         (3 * MIB, 2, MIB),  # never below 1 MiB
-        (80 * MIB, 2, 10 * MIB),  # four for each process
+        (80 * MIB, 2, 10 * MIB),  # four units for each process
         (80 * MIB, 20, MIB),
         (10 << 30, 2, 64 * MIB),  # never above 64 MiB
     ],
 )
-def test_units_feed_every_process_and_stay_units_of_seconds(
+def test_units_feed_every_process_and_take_seconds_each(
     total_bytes: int, slots: int, unit_bytes: int
 ) -> None:
     assert unit_bytes_auto(total_bytes, slots) == unit_bytes
@@ -39,7 +39,7 @@ def test_units_feed_every_process_and_stay_units_of_seconds(
 @pytest.mark.parametrize(
     ("rows_per_s", "slots", "unit_bytes"),
     [
-        (1_000_000, 4, 64 * MIB),  # faster than it needs to be
+        (1_000_000, 4, 64 * MIB),  # the rate is no limit
         (1000, 4, 3_000_000),  # 30,000 rows of 100 bytes: two minutes at a quarter of the rate
         (1000, 8, 1_500_000),
         (10, 8, 16 << 10),  # never below 16 KiB
@@ -72,7 +72,7 @@ def test_timestamps_are_microseconds_or_dates(text: str, timestamp_us: int) -> N
 
 
 @pytest.mark.parametrize("text", ["", "NOW", "--5", "5-", "1e6", "²", "2026-13-01", "12:00"])
-def test_a_timestamp_that_is_neither_is_told(text: str) -> None:
+def test_an_invalid_timestamp_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as refusal:
         parse_timestamp_us(text)
     assert str(refusal.value) == (
@@ -163,7 +163,7 @@ def test_the_table_may_name_its_keyspace(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"keyspace": None}, "no keyspace: give --keyspace, or --table KEYSPACE.TABLE"),
         ({"table": "a.orders"}, "--table names keyspace a, --keyspace shop"),
@@ -179,10 +179,10 @@ def test_the_table_may_name_its_keyspace(
         ({"timestamp": "5", "timestamp_field": "at"}, "--timestamp and --timestamp-field both say"),
     ],
 )
-def test_options_that_cannot_be_used_are_named(
-    options: LoadOptions, given: dict[str, Any], told: str
+def test_unusable_options_are_named(
+    options: LoadOptions, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError) as refusal:
         load_request(replace(options, **given), load_settings())
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
     assert refusal.value.exit_code == 2

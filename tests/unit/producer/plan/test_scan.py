@@ -1,4 +1,4 @@
-"""What a count asks for: the SELECT that its options become."""
+"""The SELECT that is made from the options of a count."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> 
     monkeypatch.setattr(scan, "find_table", lambda *_: table)
     monkeypatch.setattr(scan, "check_consistency", lambda *_, **__: None)
     monkeypatch.setattr(scan, "refuse_local", lambda *_: None)
-    nobody = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
-    return read_select(nobody, Wanted(table="shop.orders", counts=True, **wanted))
+    no_cluster = cast(Session, SimpleNamespace(cluster=SimpleNamespace(metadata=None)))
+    return read_select(no_cluster, Wanted(table="shop.orders", counts=True, **wanted))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def read(table: TableSchema, monkeypatch: pytest.MonkeyPatch, **wanted: Any) -> 
         (["rows_2", "count", "rows"], "rows_3"),
     ],
 )
-def test_the_count_of_top_partitions_has_a_name_of_its_own(
+def test_the_count_of_top_partitions_has_a_distinct_name(
     key: list[str], heading: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = dict.fromkeys([*key, "a"], "int") | ({} if "count" in key else {"count": "int"})
@@ -46,7 +46,7 @@ def test_the_count_of_top_partitions_has_a_name_of_its_own(
     assert found.select is not None
     assert [group.name for group in found.select.groups] == key
     assert [order.descending for order in found.select.order] == [True]
-    assert found.select.order[0].scalar.type.name == "bigint", "by the count and not by a key"
+    assert found.select.order[0].scalar.type.name == "bigint", "ordered by the count, not by a key"
 
 
 @pytest.mark.parametrize("end", ["", ";", " ALLOW FILTERING", " allow filtering;", " -- why"])
@@ -72,7 +72,7 @@ def test_more_than_a_condition_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         (Wanted(table="orders"), "no keyspace: give --keyspace"),
         (Wanted(table="shop.orders", keyspace="ops"), "--table names keyspace shop"),
@@ -84,8 +84,8 @@ def test_more_than_a_condition_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         (Wanted(sql="SELECT a FROM x.y JOIN x.z ON 1 = 1"), "joins cannot be answered"),
     ],
 )
-def test_what_is_wrong_with_any_schema_is_told_without_one(wanted: Wanted, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_errors_with_any_schema_are_reported_without_one(wanted: Wanted, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         check_wanted(wanted)
 
 
@@ -98,12 +98,12 @@ def test_what_is_wrong_with_any_schema_is_told_without_one(wanted: Wanted, told:
         Wanted(sql="SELECT region, count(*) FROM shop.orders GROUP BY region LIMIT 3"),
     ],
 )
-def test_what_may_be_right_is_left_to_the_schema(wanted: Wanted) -> None:
+def test_names_that_may_exist_are_checked_against_the_schema(wanted: Wanted) -> None:
     check_wanted(wanted)
 
 
 @pytest.mark.parametrize("virtual", [False, True])
-def test_what_each_node_has_of_its_own_is_not_read_from_several(virtual: bool) -> None:
+def test_tables_that_differ_by_node_are_not_read_from_several_nodes(virtual: bool) -> None:
     found = simple("1") if virtual else strategy("LocalStrategy")
     table = table_schema({"id": "int"}, ["id"])
 

@@ -1,4 +1,4 @@
-"""The sources of a load: what their headers name, and files without a record among others."""
+"""Sources of a load: the names in their headers, and files without records among others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plan(tmp_path: Path) -> Plan:
     return planned
 
 
-# --- options about text that no file is read by
+# --- options about text that apply to no file
 
 UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
     ("x.jsonl", "auto", {"null_strings": ("NULL",)}, "--null is of no use"),
@@ -56,19 +56,19 @@ UNREAD: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "form", "given", "told"), UNREAD)
-def test_options_of_text_that_nothing_is_read_by_are_refused(
-    name: str, form: str, given: dict[str, Any], told: str
+@pytest.mark.parametrize(("name", "form", "given", "message"), UNREAD)
+def test_options_of_text_that_apply_to_no_file_are_refused(
+    name: str, form: str, given: dict[str, Any], message: str
 ) -> None:
     dialect = CsvDialect(**given)
     request = LoadRequest(keyspace="shop", table="orders", dialect=dialect, file_format=form)
     formats = {format_of(name, form)}
     refuse_unread(request, {*formats, "csv"})
-    if told:
-        with pytest.raises(UsageError, match=told):
+    if message:
+        with pytest.raises(UsageError, match=message):
             refuse_unread(request, formats)
-        if form != "auto":  # before a file is looked at
-            with pytest.raises(UsageError, match=told):
+        if form != "auto":  # before any file is opened
+            with pytest.raises(UsageError, match=message):
                 check_request(request)
     else:
         refuse_unread(request, formats)
@@ -77,8 +77,8 @@ def test_options_of_text_that_nothing_is_read_by_are_refused(
 # --- names in a header
 
 
-def test_columns_take_the_place_of_names_that_cannot_be_used(plan: Plan, tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text(",n,n\n0,1,2\n")  # as pandas writes an index
+def test_columns_replace_unusable_names(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(",n,n\n0,1,2\n")  # pandas writes an index like this
     with pytest.raises(UsageError, match=r"field 1 of 3 has no name; .* --columns"):
         plan()
     (source,) = plan(columns=["id", "n", "note"])
@@ -90,7 +90,7 @@ def test_columns_take_the_place_of_names_that_cannot_be_used(plan: Plan, tmp_pat
 def test_write_times_and_ttls_are_fields_that_need_no_columns(
     plan: Plan, tmp_path: Path, name: str
 ) -> None:
-    # Given a file with both, one of which is called as a column is
+    # Given a file with both fields, one of which has the name of a column
     fields = ["writetime(n)", "id", "n"]
     if name == "x.csv":
         (tmp_path / name).write_text("writetime(n),id,n\n5,1,60\n")
@@ -99,7 +99,7 @@ def test_write_times_and_ttls_are_fields_that_need_no_columns(
     else:
         pq.write_table(pa.table({field: pa.array([1]) for field in fields}), tmp_path / name)
 
-    # Then they are found, and that one goes into its column unless something else is said
+    # Then they are found, and that one is also loaded into its column unless it is skipped
     both, one = {("id", "id"), ("n", "n")}, {("id", "id")}
     given: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [
         ({}, both),
@@ -114,7 +114,7 @@ def test_write_times_and_ttls_are_fields_that_need_no_columns(
         assert found == mapped
         assert source.loaded[-2:] == ["writetime(n)", "n"]
 
-    # And one that is misspelt is refused, as are both in one, and a name that is none
+    # And a misspelt name, and one field for both, are refused
     with pytest.raises(UsageError, match=r"--ttl-field names field 'idd'.*did you mean 'id'\?"):
         plan(timestamp_field="writetime(n)", ttl_field="idd")
     with pytest.raises(UsageError, match="both name field 'n'"):
@@ -123,21 +123,21 @@ def test_write_times_and_ttls_are_fields_that_need_no_columns(
 
 @pytest.mark.parametrize("option", ["timestamp_field", "ttl_field"])
 def test_a_field_without_a_name_is_refused(option: str) -> None:
-    """As a variable of a shell that is not set gives it."""
-    told = f"--{option.replace('_', '-')} is empty: give the name of a field, or leave it out"
-    with pytest.raises(UsageError, match=told):
+    """An unset shell variable gives an empty name."""
+    message = f"--{option.replace('_', '-')} is empty: give the name of a field, or leave it out"
+    with pytest.raises(UsageError, match=message):
         check_request(LoadRequest(keyspace="shop", table="orders", **{option: ""}))
 
 
-def test_one_file_of_json_lines_that_has_a_field_will_do(plan: Plan, tmp_path: Path) -> None:
-    # Given files by a writer that leaves out what is null, one with write times, one with TTLs
+def test_a_field_in_one_file_of_json_lines_is_enough(plan: Plan, tmp_path: Path) -> None:
+    # Given files of a writer that omits nulls, one with write times, one with TTLs
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
     (tmp_path / "b.jsonl").write_text('no object\n{"id": 2, "at": 5}\n')
     (tmp_path / "c.jsonl").write_text("none here\n")
     (tmp_path / "d.jsonl").write_text('{"id": 2, "left": 5}\n')
     assert len(plan(timestamp_field="at", ttl_field="left")) == 4
 
-    # Then one that no file has is refused
+    # Then a field that no file has is refused
     with pytest.raises(
         UsageError,
         match=r"a.jsonl and 3 more: in their first records: --ttl-field "
@@ -151,11 +151,11 @@ def test_one_file_of_json_lines_that_has_a_field_will_do(plan: Plan, tmp_path: P
 
 
 def test_names_of_json_lines_in_another_encoding(plan: Plan, tmp_path: Path) -> None:
-    # Given lines each of which holds what is no UTF-8
+    # Given lines that each hold invalid UTF-8
     text = '{"id": 1, "note": "café", "at": 5}\n{"id": 2, "né": 1}\n'
     (tmp_path / "x.jsonl").write_bytes(text.encode("latin-1"))
     dialect = CsvDialect(encoding="latin-1")
-    # Then their names are known like those of others
+    # Then their names are found all the same
     (source,) = plan(timestamp_field="at", dialect=dialect)
     assert source.timestamp_field == "at"
     (source,) = plan(transforms=("shop:clean",), dialect=dialect)
@@ -179,7 +179,9 @@ def test_write_times_can_be_named_by_position_where_fields_have_one(
         plan(timestamp_field="1")
 
 
-def test_columns_of_parquet_that_are_no_write_times_are_refused(plan: Plan, tmp_path: Path) -> None:
+def test_columns_of_parquet_that_cannot_be_write_times_are_refused(
+    plan: Plan, tmp_path: Path
+) -> None:
     table = pa.table({"id": [1], "at": [True], "left": pa.array([5], pa.timestamp("us"))})
     pq.write_table(table, tmp_path / "x.parquet")
     with pytest.raises(UsageError, match="--timestamp-field at: bool does not become a write time"):
@@ -190,7 +192,7 @@ def test_columns_of_parquet_that_are_no_write_times_are_refused(plan: Plan, tmp_
         plan(ttl_field="left", skip_columns=("at",))
 
 
-def test_names_that_are_not_needed_may_be_anything(plan: Plan, tmp_path: Path) -> None:
+def test_unneeded_names_are_not_checked(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(",n,a,a\n0,1,2,3\n")
     (source,) = plan(mapping={"0": "id", "n": "n"})
     assert source.mapping == (("", "id"), ("n", "n"))
@@ -202,14 +204,14 @@ def test_names_that_are_not_needed_may_be_anything(plan: Plan, tmp_path: Path) -
     with pytest.raises(UsageError, match="'a' names 2 fields"):
         plan()
     with pytest.raises(UsageError, match="'a' names 2 fields"):
-        plan(transforms=["m:f"], skip_columns=["a"])  # that is about what comes out of it
+        plan(transforms=["m:f"], skip_columns=["a"])  # columns of the transform's result
 
 
 @pytest.mark.parametrize(
     ("name", "header", "spelt"),
     [("x.tsv", "id\tn", "\\t"), ("x.csv", "id;n;note", ";"), ("x.txt", "id|n", "|")],
 )
-def test_a_header_of_one_field_tells_of_another_delimiter(
+def test_a_header_of_one_field_suggests_another_delimiter(
     plan: Plan, tmp_path: Path, name: str, header: str, spelt: str
 ) -> None:
     (tmp_path / name).write_text(f"{header}\n{header}\n")
@@ -220,33 +222,33 @@ def test_a_header_of_one_field_tells_of_another_delimiter(
         assert f"give --delimiter '{spelt}'" in str(refusal.value)
     dialect = CsvDialect(delimiter=spelt)
     assert plan(dialect=dialect)[0].mapping[:2] == (("id", "id"), ("n", "n"))
-    # Whoever knows that it is one field may have it.
+    # If the user says that it is one field, it is accepted.
     assert plan(columns=["id"])[0].fields == ("id",)
     assert plan(mapping={"0": "id"})[0].fields == (header,)
     assert plan(transforms=["m:f"])[0].fields == (header,)
 
 
-def test_commas_where_another_delimiter_is_given(plan: Plan, tmp_path: Path) -> None:
+def test_commas_in_a_header_with_another_delimiter_are_reported(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("id,n\n1,2\n")
     with pytest.raises(UsageError, match="give --delimiter ','"):
         plan(dialect=CsvDialect(delimiter=";"))
 
 
-def test_names_in_another_case_are_told_with_what_to_give(plan: Plan, tmp_path: Path) -> None:
-    told = "only in case: use --mapping ID=id,Note=note"
+def test_names_in_another_case_are_reported_with_what_to_give(plan: Plan, tmp_path: Path) -> None:
+    message = "only in case: use --mapping ID=id,Note=note"
     (tmp_path / "x.csv").write_text("ID,Note\n1,a\n")
-    with pytest.raises(UsageError, match=f"{told} or --columns id,note$"):
+    with pytest.raises(UsageError, match=f"{message} or --columns id,note$"):
         plan()
     assert plan(columns=["id", "note"])[0].mapping == (("id", "id"), ("note", "note"))
     assert plan(mapping={"ID": "id", "Note": "note"})[0].mapping == (("ID", "id"), ("Note", "note"))
-    # What names its values takes no --columns.
+    # JSON Lines and Parquet name their values: they take no --columns.
     (tmp_path / "x.csv").unlink()
     pq.write_table(pa.table({"ID": [1], "Note": ["a"]}), tmp_path / "x.parquet")
-    with pytest.raises(UsageError, match=f"{told}$"):
+    with pytest.raises(UsageError, match=f"{message}$"):
         plan()
     (tmp_path / "x.parquet").unlink()
     (tmp_path / "x.jsonl").write_text('{"ID": 1, "Note": "a"}\n')
-    with pytest.raises(UsageError, match=f"{told}$"):
+    with pytest.raises(UsageError, match=f"{message}$"):
         plan()
 
 
@@ -268,25 +270,25 @@ def test_a_file_that_may_not_be_read_is_named_once(
         plan()
 
 
-# --- what is no text
+# --- files that are not text
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
 @pytest.mark.parametrize("header", [True, False])
-def test_what_is_no_text_is_told(plan: Plan, tmp_path: Path, name: str, header: bool) -> None:
+def test_binary_files_are_refused(plan: Plan, tmp_path: Path, name: str, header: bool) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"id,n\n1,2\n" * 9))
     if name == "x.jsonl" and not header:
-        return  # has none anyway
+        return  # it has no header anyway
     with pytest.raises(UsageError, match=rf"{name} is compressed by gzip: give it a name"):
         plan(header=header)
 
 
-# --- files without a record
+# --- files without records
 
 
 @pytest.mark.parametrize("header", [True, False])
 def test_an_empty_file_among_others_is_a_source(plan: Plan, tmp_path: Path, header: bool) -> None:
-    # Given parts some of which hold nothing, the first and the last among them
+    # Given parts of which some are empty, the first and the last among them
     (tmp_path / "part-0.csv").write_bytes(b"")
     (tmp_path / "part-1.csv").write_bytes(b"id,n,note\n1,2,x\n" if header else b"1,2,x\n")
     (tmp_path / "part-2.csv.gz").write_bytes(gzip.compress(b""))
@@ -295,7 +297,7 @@ def test_an_empty_file_among_others_is_a_source(plan: Plan, tmp_path: Path, head
     (tmp_path / "part-5.csv").write_bytes(b"")
     # When
     sources = plan(header=header)
-    # Then each is a source of its own place and name, from its beginning
+    # Then each is a source with its own position and name, from its start
     assert [Path(source.file.path).name for source in sources] == sorted(
         path.name for path in tmp_path.iterdir()
     )
@@ -324,7 +326,7 @@ def test_an_empty_file_beside_other_formats(plan: Plan, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_nothing_but_empty_files_is_refused(plan: Plan, tmp_path: Path, name: str) -> None:
+def test_only_empty_files_are_refused(plan: Plan, tmp_path: Path, name: str) -> None:
     for file in (name, f"b{name}"):
         (tmp_path / file).write_bytes(b"\n")
     with pytest.raises(SourceEmpty, match=rf"/{name} is empty: it has no .*records") as refusal:
@@ -332,7 +334,7 @@ def test_nothing_but_empty_files_is_refused(plan: Plan, tmp_path: Path, name: st
     assert refusal.value.exit_code == 2
 
 
-def test_a_file_that_is_refused_for_more_than_that_is_refused(plan: Plan, tmp_path: Path) -> None:
+def test_a_faulty_file_beside_an_empty_one_is_refused(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"")
     (tmp_path / "b.csv").write_bytes(b"x,y\n1,2\n")
     with pytest.raises(UsageError, match=r"b\.csv: the header names no column"):
@@ -369,7 +371,7 @@ def test_values_without_a_header_have_the_columns_in_their_order(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "options", "told"),
+    ("name", "content", "options", "message"),
     [
         (
             "x.csv",
@@ -389,15 +391,15 @@ def test_values_without_a_header_have_the_columns_in_their_order(
     ],
 )
 def test_refusals_name_the_options_of_values(
-    plan: Plan, tmp_path: Path, name: str, content: bytes, options: dict[str, Any], told: str
+    plan: Plan, tmp_path: Path, name: str, content: bytes, options: dict[str, Any], message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError) as refusal:
         plan(**VALUES, **options)
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
 
 
-def test_a_type_that_does_not_fit_a_marker_is_told_without_an_option(
+def test_a_type_that_does_not_fit_a_marker_is_reported_without_an_option(
     plan: Plan, tmp_path: Path
 ) -> None:
     pq.write_table(pa.table({"id": [b"a"], "n": [1], "note": ["a"]}), tmp_path / "x.parquet")
@@ -405,7 +407,7 @@ def test_a_type_that_does_not_fit_a_marker_is_told_without_an_option(
         plan(**VALUES)
 
 
-def test_a_mapped_field_that_no_record_has_is_refused_if_another_is_meant(
+def test_a_mapped_field_that_no_record_has_is_refused_if_it_resembles_another(
     plan: Plan, tmp_path: Path
 ) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "total": 5}\n')
@@ -416,7 +418,7 @@ def test_a_mapped_field_that_no_record_has_is_refused_if_another_is_meant(
         r"\(--mapping\); did you mean 'total'\? If not, leave that one out by --skip-columns",
     ):
         plan(mapping={"id": "id", "Total": "n"})
-    # One that is in some file, or is like none that is not spoken for, may be left out as null
+    # A field that some file has, or that resembles no unmapped field, may be absent, as null
     assert len(plan(mapping={"id": "id", "rare": "n"})) == 2
     assert len(plan(mapping={"id": "id", "x": "n"})) == 2
     assert len(plan(mapping={"id": "id", "Total": "n"}, skip_columns=["total"])) == 2

@@ -1,4 +1,4 @@
-"""What transforms give is looked at on the first records of each kind of file, before the job."""
+"""Transforms are tried on the first records of each kind of file, before the job."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def double(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"n": batch.column("b"), "id": batch.column("a")})
 
 
-def test_columns_of_the_result_take_the_place_of_the_files_fields(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_columns_of_the_result_replace_the_files_fields(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     (tmp_path / "y.csv.gz").write_bytes(gzip.compress(b"a,b\n3,4\n"))
     (tmp_path / "z.jsonl").write_text('{"b": 5}\n{"a": 6, "b": null}\n')
@@ -65,7 +63,7 @@ def test_columns_of_the_result_take_the_place_of_the_files_fields(
     assert LoadJob.from_json(job.to_json()) == job
 
 
-def test_mapping_and_skipping_are_about_the_result(plan: Plan, tmp_path: Path) -> None:
+def test_mapping_and_skipping_apply_to_the_result(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     (source,) = plan(lambda batch: batch, mapping={"a": "id", "1": "note"}).sources
     assert source.mapping == (("a", "id"), ("b", "note"))
@@ -135,18 +133,14 @@ def test_a_function_runs_once_for_each_kind_of_file(plan: Plan, tmp_path: Path) 
     assert sorted(calls) == [1, 2]
 
 
-def test_a_file_without_records_is_asked_for_its_columns_all_the_same(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_a_file_without_records_still_gives_its_columns(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n")
     pq.write_table(pa.table({"a": [1], "b": [2]}).slice(0, 0), tmp_path / "y.parquet")
     for source in plan(double).sources:
         assert source.results == ("n", "id")
 
 
-def test_the_first_file_that_has_a_record_is_the_example_of_its_kind(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_the_first_file_with_a_record_is_the_sample_of_its_kind(plan: Plan, tmp_path: Path) -> None:
     for name, text in {"1": "", "2": "", "3": "1,2\n3,4\n", "4": "5,\n"}.items():
         (tmp_path / f"{name}.csv").write_text(f"a,b\n{text}")
     pq.write_table(pa.table({"a": [1], "b": [2]}).slice(0, 0), tmp_path / "5.parquet")
@@ -157,14 +151,14 @@ def test_the_first_file_that_has_a_record_is_the_example_of_its_kind(
         calls.append(batch.num_rows)
         return double(batch)
 
-    # Of a function of rows nothing is known before it has one
+    # The columns of a function of rows are unknown until it gets a row
     rows = each_row(lambda row: {"id": row["id"], "n": row["n"]})
     for source in plan(counted, rows).sources:
         assert (source.mapping, source.results) == ((("id", "id"), ("n", "n")), ("id", "n"))
     assert sorted(calls) == [1, 2]
 
 
-def test_columns_of_functions_of_rows_are_those_of_the_first_rows_or_said(
+def test_columns_of_functions_of_rows_are_declared_or_those_of_the_first_rows(
     plan: Plan, tmp_path: Path
 ) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,\n2,x\n3,y\n")
@@ -174,13 +168,13 @@ def test_columns_of_functions_of_rows_are_those_of_the_first_rows_or_said(
     assert plan(said).sources[0].results == ("id", "n", "note")
     with pytest.raises(UsageError, match="t:0 leaves out the first 3 records, so that its columns"):
         plan(each_row(lambda row: None))
-    nobody = lambda batch: batch.slice(0, 0)  # noqa: E731
-    assert plan(nobody, said).sources[0].results == ("id", "n", "note")
-    assert plan(nobody, double).sources[0].results == ("n", "id")
+    nothing = lambda batch: batch.slice(0, 0)  # noqa: E731
+    assert plan(nothing, said).sources[0].results == ("id", "n", "note")
+    assert plan(nothing, double).sources[0].results == ("n", "id")
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (lambda batch: batch.to_pydict(), "gave a dict where a pyarrow.RecordBatch is wanted"),
         (lambda batch: 1 / 0, "nothing comes of the first 1 record: t:0: ZeroDivisionError"),
@@ -194,13 +188,13 @@ def test_columns_of_functions_of_rows_are_those_of_the_first_rows_or_said(
         ),
     ],
 )
-def test_what_cannot_work_is_told_before_the_job(
-    plan: Plan, tmp_path: Path, function: Any, told: str
+def test_unusable_transforms_are_refused_before_the_job(
+    plan: Plan, tmp_path: Path, function: Any, message: str
 ) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UsageError) as caught:
         plan(function)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert str(tmp_path / "x.csv") in str(caught.value)
 
 
@@ -210,7 +204,7 @@ def test_a_field_may_not_be_named_as_the_column_of_records(plan: Plan, tmp_path:
         plan(double)
 
 
-def test_some_bad_records_at_the_beginning_are_no_obstacle(plan: Plan, tmp_path: Path) -> None:
+def test_some_bad_records_at_the_start_are_tolerated(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"a,b\n1\n2,\xff\n3,x\n")
     picky = each_row(lambda row: {"id": int(row["a"]), "n": int(row["b"])})
     with pytest.raises(UsageError, match="nothing comes of the first 1 record"):
@@ -219,7 +213,7 @@ def test_some_bad_records_at_the_beginning_are_no_obstacle(plan: Plan, tmp_path:
     assert plan(picky).sources[0].results == ("id", "n")
 
 
-def test_names_are_held_against_this_hosts_settings(tmp_path: Path) -> None:
+def test_names_are_checked_against_this_hosts_settings(tmp_path: Path) -> None:
     settings = Settings(layers=(), transform={"allowed": ["ringhaul.transform.examples:starred"]})
     with pytest.raises(UsageError, match="--transform etl: give MODULE:FUNCTION"):
         plan_transforms(["etl"], settings)
@@ -229,7 +223,7 @@ def test_names_are_held_against_this_hosts_settings(tmp_path: Path) -> None:
     assert found.name == "ringhaul.transform.examples:starred"
 
 
-def test_what_functions_print_is_kept_out_of_standard_output(
+def test_prints_of_functions_go_to_standard_error(
     plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
@@ -244,12 +238,12 @@ def test_what_functions_print_is_kept_out_of_standard_output(
     (tmp_path / "rh_loud.py").unlink()
     dry_run_text(plan(loud), 1, (Transform("t:0", loud),))
 
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("imported\ncalled\n")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("imported\ncalled\n")
 
 
-def test_a_dry_run_shows_what_comes_of_the_first_records(plan: Plan, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_results_of_the_first_records(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\nx,3\n4,5\n6,\n")
 
     @each_row
@@ -268,9 +262,7 @@ def test_a_dry_run_shows_what_comes_of_the_first_records(plan: Plan, tmp_path: P
     assert "   id=10, note=2\n   id=11, note=2\n   id=40, note=5" in text
 
 
-def test_a_dry_run_shows_nothing_of_records_that_are_passed_over(
-    plan: Plan, tmp_path: Path
-) -> None:
+def test_a_dry_run_shows_nothing_of_skipped_records(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,junk\n2,b\n3,c\n")
     job = replace(plan(lambda batch: batch, mapping={"a": "id", "b": "note"}), ordinal_first=1)
     text = dry_run_text(job, 2, (Transform("t:0", lambda batch: batch),))

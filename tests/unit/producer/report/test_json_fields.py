@@ -1,4 +1,4 @@
-"""What `--json` prints is what docs/cli.md lists."""
+"""docs/cli.md lists each field that `--json` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job ended: in words, as JSON, as an exit code."""
+"""The end of a job: as text, as JSON, as an exit code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def summary(
 
 
 def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summary:
-    """The same of a verification."""
+    """A summary of a verification."""
     found = summary(state, reasons=reasons)
     return replace(found, job=replace(found.job, kind="verify"))
 
@@ -123,7 +123,7 @@ def verified(state: JobState, *, reasons: dict[str, int] | None = None) -> Summa
         ),
     ],
 )
-def test_every_end_has_its_words_and_its_code(
+def test_every_end_has_its_text_and_exit_code(
     state: JobState, code: int, verdict: list[str]
 ) -> None:
     unfinished = (JobState.STOPPED, JobState.FAILED, JobState.CANCELLED, JobState.RUNNING)
@@ -131,41 +131,41 @@ def test_every_end_has_its_words_and_its_code(
     ended = summary(state, bad=1, last_error="the disk is on fire", **facts)
     assert ended.exit_code == code
     assert summary_text(ended).splitlines()[-len(verdict) :] == verdict
-    # And only an unfinished job says how to go on
+    # And only an unfinished job says how to resume it
     assert ("resume" in summary_text(ended)) == (
         state in (JobState.STOPPED, JobState.QUARANTINED, JobState.FAILED, JobState.CANCELLED)
     )
 
 
-def test_a_job_that_stands_still_says_why() -> None:
+def test_a_stalled_job_shows_the_reason() -> None:
     error = {"last_error": "too few", "error_ms": STARTED_MS + 88_000, "error_done": 5}
     stuck = summary(JobState.RUNNING, left=3, done=5, failing=3, fails=5, **error)
-    told = "3 units, failed 5 times, last 0:12 ago: too few"
-    assert f" retrying {told}" in summary_text(stuck).splitlines()
-    assert summary_json(stuck)["retrying"] == told
-    goes_on = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
-    assert "retrying" not in summary_text(goes_on)
-    assert (summary_json(goes_on)["retrying"], summary_json(goes_on)["last_error"]) == (
+    retrying = "3 units, failed 5 times, last 0:12 ago: too few"
+    assert f" retrying {retrying}" in summary_text(stuck).splitlines()
+    assert summary_json(stuck)["retrying"] == retrying
+    running = summary(JobState.RUNNING, left=2, done=6, failing=2, fails=4, **error)
+    assert "retrying" not in summary_text(running)
+    assert (summary_json(running)["retrying"], summary_json(running)["last_error"]) == (
         None,
         "too few",
     )
 
 
-def test_only_units_that_were_cut_short_leave_the_number_of_rows_open() -> None:
-    # A unit that was cut short has written rows that are in no result
+def test_the_number_of_rows_is_uncertain_only_after_interrupted_units() -> None:
+    # An interrupted unit has written rows that are in no result
     cut = summary_text(summary(JobState.CANCELLED, left=1, done=7))
     assert " cancelled: at least 200 rows are in shop.orders" in cut.splitlines()
     whole = summary_text(summary(JobState.CANCELLED, left=0, done=8))
     assert " cancelled: 200 rows are in shop.orders" in whole.splitlines()
 
 
-def test_the_rejects_of_a_unit_that_stopped_the_job_are_told_and_in_no_sum() -> None:
+def test_rejects_of_a_unit_that_stopped_the_job_are_shown_but_not_summed() -> None:
     # Given two rejects of committed units and 1,001 of one that is not done
     ended = summary(JobState.STOPPED, left=3, done=5, reasons={"cast id": 1, "parse": 1002})
     assert "1,003 rejected, from 5 of 8 units" in summary_text(ended)
-    told = summary_json(ended)
-    assert (told["rejected"], told["rejected_unfinished"]) == (2, 1001)
-    # And with those that are done alone there is no such rest
+    fields = summary_json(ended)
+    assert (fields["rejected"], fields["rejected_unfinished"]) == (2, 1001)
+    # And without unfinished units there are no such rejects
     whole = summary(JobState.PARTIAL, reasons={"cast id": 2})
     assert summary_json(whole)["rejected_unfinished"] == 0
 
@@ -175,8 +175,8 @@ def test_a_stop_at_the_last_unit_leaves_nothing_to_resume() -> None:
     assert "resume" in summary_text(summary(JobState.STOPPED, left=0, done=8, sealed=False))
 
 
-def test_rejects_of_rejects_are_not_to_be_written_over_them() -> None:
-    for names, told in (
+def test_the_suggested_export_does_not_overwrite_the_loaded_rejects() -> None:
+    for names, export in (
         (["orders.csv"], "rejects.csv"),
         (["rejects.csv"], "rejects-2.csv"),
         (["old/rejects.csv", "s3://b/rejects-2.csv"], "rejects-3.csv"),
@@ -184,10 +184,10 @@ def test_rejects_of_rejects_are_not_to_be_written_over_them() -> None:
         ended = summary(JobState.PARTIAL)
         job = load_job(TABLE, *(load_source(["id"], path=f"/data/{name}") for name in names))
         following = summary_text(replace(ended, job=job)).splitlines()[-1]
-        assert following == f" next     ringhaul errors ld-7f3a9c --export {told}"
+        assert following == f" next     ringhaul errors ld-7f3a9c --export {export}"
 
 
-def test_no_state_is_without_an_exit_code_and_only_one_is_success() -> None:
+def test_every_state_has_an_exit_code_and_only_one_is_success() -> None:
     assert set(EXIT_CODES) == set(JobState)
     assert [state for state, code in EXIT_CODES.items() if code == 0] == [JobState.COMPLETE]
 
@@ -206,7 +206,7 @@ def test_the_closing_table() -> None:
     ]
 
 
-def test_cpu_is_told_of_loads_large_enough_to_mean_something() -> None:
+def test_cpu_is_shown_only_for_loads_that_are_large_enough() -> None:
     assert "client CPU" not in summary_text(summary(JobState.COMPLETE, sources=99))
     assert "client CPU 49.5 us/row" in summary_text(summary(JobState.COMPLETE, sources=100))
 
@@ -268,7 +268,7 @@ def test_the_summary_for_programs() -> None:
     }
 
 
-#: Fields are only ever added: another one here breaks no program.
+#: Fields are only ever added: a new one here breaks no program.
 EXPECTED_KEYS = set(
     """
     message_type job kind table state exit_code units units_done units_quarantined records rows
@@ -278,14 +278,14 @@ EXPECTED_KEYS = set(
 )
 
 
-def test_a_job_that_nobody_started_has_no_rate() -> None:
+def test_a_job_that_was_not_started_has_no_rate() -> None:
     ended = summary(JobState.CANCELLED, started_ms=None)
     assert summary_json(ended)["elapsed_s"] == 0
     assert summary_json(ended)["rows_per_s"] is None
     assert "- rows/s" in summary_text(ended)
 
 
-def test_a_verification_says_how_many_are_the_same_and_what_the_others_are() -> None:
+def test_a_verification_counts_equal_rows_and_each_kind_of_difference() -> None:
     reasons = {"differs total": 3, "differs note": 1, "missing": 2, "cast total": 1}
     found = verified(JobState.PARTIAL, reasons=reasons)
     found.report.rejected = 7
@@ -302,7 +302,7 @@ def test_a_verification_says_how_many_are_the_same_and_what_the_others_are() -> 
     assert found.exit_code == 1
 
 
-def test_a_verification_in_which_all_are_the_same() -> None:
+def test_a_verification_without_differences() -> None:
     found = verified(JobState.COMPLETE)
     assert summary_text(found).splitlines()[-1] == (
         " complete: 200 rows are the same in shop.orders"

@@ -1,4 +1,4 @@
-"""A command that is suggested finds the job where the command that suggests it has it."""
+"""A suggested command has the flags that it needs to find the job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FURTHER = ["--contact-points", "a,b", "--password-file", "my file", "--config", 
         (["--broker", "none"], "cancel ld-1", "ringhaul cancel ld-1 --broker none"),
         (BROKER + FURTHER, "errors ld-1",
          "ringhaul errors ld-1 --broker redis://host:6379/0 --config etc/rh.toml"),
-        # Only a resume goes to the cluster
+        # Only a resume connects to the cluster
         (BROKER + FURTHER, "resume ld-1",
          "ringhaul resume ld-1 --contact-points a,b --password-file 'my file' "
          "--broker redis://host:6379/0 --config etc/rh.toml"),
@@ -29,14 +29,14 @@ FURTHER = ["--contact-points", "a,b", "--password-file", "my file", "--config", 
          "ringhaul resume ld-1 --broker 'redis://:***@host'"),
     ],
 )  # fmt: skip
-def test_flags_that_say_where_the_job_is_are_said_again(
+def test_flags_that_locate_the_job_are_repeated(
     given: list[str], command: str, expected: str
 ) -> None:
     with load_command.make_context("load", LOAD + given):
         assert next_command(command) == expected
 
 
-def test_commands_that_look_at_a_job_say_them_too() -> None:
+def test_commands_that_inspect_a_job_repeat_them_too() -> None:
     with status_command.make_context("status", ["ld-1", *BROKER]):
         assert next_command("resume ld-1") == "ringhaul resume ld-1 --broker redis://host:6379/0"
-    assert next_command("resume ld-1") == "ringhaul resume ld-1"  # of no command
+    assert next_command("resume ld-1") == "ringhaul resume ld-1"  # outside of a command

@@ -1,4 +1,4 @@
-"""What progress writes, where, and how often."""
+"""Progress: its text, its stream, and how often it is written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def snapshot(*, p50_ms: float | None = None, **facts: object) -> Snapshot:
     )
 
 
-def test_the_bar_says_how_far_how_fast_and_how_long() -> None:
+def test_the_bar_shows_share_rate_and_remaining_time() -> None:
     first, second = bar_lines(snapshot(p50_ms=1.25))
     assert first == (" ━━━━━━━━━━━━━━━━━━────────────  60%  5/8 units   0:15  ETA 0:03   6 workers")
     assert second == (
@@ -48,20 +48,20 @@ def test_the_bar_shows_that_units_are_still_being_split() -> None:
     assert "p50 -  p99 -" in bar_lines(snapshot())[1]
 
 
-def test_a_job_that_stands_still_says_why(
+def test_a_stalled_job_shows_the_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stuck = snapshot(
         last_error='no "[replica]"', error_ms=STARTED_MS + 3_000, error_done=5, failing=1, fails=1
     )
-    told = '1 unit, failed 1 time, last 0:12 ago: no "[replica]"'
-    assert bar_lines(stuck)[2:] == (f" retrying {told}",)
-    assert logfmt(stuck).endswith(f" retrying={json.dumps(told)}")
+    retrying = '1 unit, failed 1 time, last 0:12 ago: no "[replica]"'
+    assert bar_lines(stuck)[2:] == (f" retrying {retrying}",)
+    assert logfmt(stuck).endswith(f" retrying={json.dumps(retrying)}")
     assert len(bar_lines(snapshot())) == 2
     monkeypatch.setenv("FORCE_COLOR", "1")  # or there is no bar: the tests' stderr is no terminal
     with BarProgress() as shown:
         shown.show(stuck)
-    # What is in brackets is no markup
+    # Text in brackets is not taken for markup
     assert "[replica]" in capsys.readouterr().err
 
 
@@ -95,7 +95,7 @@ def test_a_log_line_is_written_every_half_minute(
     clock = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     lines = LineProgress()
-    # When the job is looked at every second for 95 s
+    # When the job is polled every second for 95 s
     for _ in range(95):
         clock[0] += 1
         lines.show(snapshot())
@@ -139,7 +139,7 @@ def test_the_kind_of_progress(kind: str, quiet: bool, shown: type) -> None:
         assert type(found) is shown
 
 
-def test_a_note_stays_whatever_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_note_stays_with_every_kind_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
     for kind in ("none", "plain", "json", "bar"):
         with open_progress(kind, quiet=False) as shown:
             shown.note("Redis is [back]")

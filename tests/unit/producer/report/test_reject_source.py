@@ -1,4 +1,4 @@
-"""Records that the ledger does not keep come from their files, each file read once if it can be."""
+"""Rejected records that the ledger does not keep are read from their files, mostly in one pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reject(source: LoadSource, *, offset: int, length: int = 0, line: int = 1) -
 
 @pytest.fixture
 def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what is opened to be read."""
+    """Record each opening of a source by its kind."""
     names: list[str] = []
 
     def counted(name: str) -> None:
@@ -72,7 +72,7 @@ def places() -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_records_of_text_come_as_they_stood(
+def test_records_of_text_are_returned_unchanged(
     tmp_path: Path, openings: list[str], whole: bool
 ) -> None:
     path = tmp_path / ("in.csv.gz" if whole else "in.csv")
@@ -86,11 +86,11 @@ def test_records_of_text_come_as_they_stood(
             offset, length = places()[number]
             found = again.record(source, reject(source, offset=offset, length=length))
             assert found == RECORDS[number]
-    # And what is decoded was begun anew only for the one that stands before the one before it
+    # And a compressed file was reopened only for the record that lies before the previous one
     assert len(openings) == (2 if whole else len(wanted))
 
 
-def test_rows_of_parquet_come_by_their_number(tmp_path: Path, openings: list[str]) -> None:
+def test_rows_of_parquet_are_found_by_their_number(tmp_path: Path, openings: list[str]) -> None:
     # Given two row groups of several blocks each
     path = tmp_path / "in.parquet"
     rows = pa.table({"id": range(6000), "v": [f"{i}-" + "x" * 1000 for i in range(6000)]})
@@ -106,14 +106,14 @@ def test_rows_of_parquet_come_by_their_number(tmp_path: Path, openings: list[str
         for number in [0, 1, 2000, 2999, 3000, 5999, 5998, 7]:
             where = reject(source, offset=number // 3000, line=number + 1)
             assert json.loads(again.record(source, where))["id"] == number
-        # Then a group is begun once, and again for a row of a block that is gone
+        # Then a group is opened once, and again for a row of a block that was passed
         assert len(openings) == 3
         with pytest.raises(SourceChanged, match="has no row 6001"):
             again.record(source, reject(source, offset=1, line=6001))
 
 
-def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path) -> None:
-    # Given numbers by --decimal-sep and --thousands-sep, some of them misspelt
+def test_numbers_in_text_load_again_with_the_same_values(tmp_path: Path) -> None:
+    # Given numbers with --decimal-sep and --thousands-sep, some of them misspelt
     table = table_schema({"id": "int", "n": "decimal"}, ["id"])
     texts = ["1.500", "12,50", "-1.234,5", "12.50", "1,2,3", "1.5"]
     path, exported = tmp_path / "in.parquet", tmp_path / "again.jsonl"
@@ -121,7 +121,7 @@ def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path
     german = {"text": TextFormat(decimal_sep=",", thousands_sep=".")}
 
     def loaded(path: Path, form: str) -> tuple[list[bytes | None], list[int]]:
-        """The rows' values, and the numbers of the records that are refused."""
+        """The values of the rows, and the numbers of the rejected records."""
         file = SourceFile(str(path), path.stat().st_size, False)
         mapping = (("id", "id"), ("n", "n"))
         source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format=form)
@@ -137,12 +137,12 @@ def test_numbers_that_stand_in_text_load_again_as_they_would_have(tmp_path: Path
 
     before = loaded(path, "parquet")
     assert before[1] == [3, 4, 5]
-    # When their rows are written as those of rejects are
+    # When their rows are exported like rejects
     file = SourceFile(str(path), path.stat().st_size, False)
     mapping = (("id", "id"), ("n", "n"))
     source = LoadSource(file=file, fields=("id", "n"), mapping=mapping, format="parquet")
     with Again(load_job(table, source, **german)) as again:
         rows = [again.record(source, reject(source, offset=0, line=n + 1)) for n in range(6)]
     exported.write_bytes(b"".join(row + b"\n" for row in rows))
-    # Then the file loads with the same options as the other did
+    # Then the exported file loads with the same options
     assert loaded(exported, "jsonl") == before

@@ -1,4 +1,4 @@
-"""The result of a query as people and programs get it."""
+"""The result of a query: as a table, CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ SPELT = {
     "double": (float("-inf"), "-Infinity", None),
     "boolean": (True, "true", True),
     "counter": (-3, "-3", -3),
-    "decimal": ("1E+999", "1E+999", None),  # in none of Arrow's decimals
+    "decimal": ("1E+999", "1E+999", None),  # no decimal type of Arrow holds it
 }
 
 
-def test_a_table_for_people_has_numbers_on_the_right(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+def test_a_table_aligns_numbers_to_the_right(capsysbinary) -> None:  # type: ignore[no-untyped-def]
     print_result(RESULT.select(["region", "count", "sum"]), TYPES[:3], "table", None)
     assert capsysbinary.readouterr().out.decode() == (
         " region    count    sum\n"
@@ -62,7 +62,7 @@ def test_a_table_for_people_has_numbers_on_the_right(capsysbinary) -> None:  # t
     )
 
 
-def test_a_table_shows_null_and_empty_text_apart(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+def test_a_table_shows_null_and_empty_text_differently(capsysbinary) -> None:  # type: ignore[no-untyped-def]
     table = pa.table({"id": ["", None], "n": pa.array([None, 1], pa.int64())})
     print_result(table, types("text", "bigint"), "table", None)
     assert capsysbinary.readouterr().out.decode() == (
@@ -70,7 +70,7 @@ def test_a_table_shows_null_and_empty_text_apart(capsysbinary) -> None:  # type:
     )
 
 
-def test_csv_is_the_default_where_nobody_looks(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+def test_csv_is_the_default_without_a_terminal(capsysbinary) -> None:  # type: ignore[no-untyped-def]
     print_result(RESULT, TYPES, "auto", None)
     rows = list(csv.reader(io.StringIO(capsysbinary.readouterr().out.decode())))
     assert rows == [
@@ -81,7 +81,7 @@ def test_csv_is_the_default_where_nobody_looks(capsysbinary) -> None:  # type: i
     ]
 
 
-def test_csv_keeps_null_and_empty_text_apart(capsysbinary) -> None:  # type: ignore[no-untyped-def]
+def test_csv_writes_null_and_empty_text_differently(capsysbinary) -> None:  # type: ignore[no-untyped-def]
     table = pa.table({"region": ["", None, " a"], 'a "b"': [None, "", "x,y"]})
     print_result(table, types("text", "text"), "csv", None)
     out = capsysbinary.readouterr().out.decode()
@@ -115,7 +115,7 @@ def test_whole_numbers_are_json_numbers_however_long(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SPELT)
-def test_values_of_every_type_are_spelt_as_an_unload_spells_them(name: str, tmp_path: Path) -> None:
+def test_values_of_every_type_are_spelled_as_by_an_unload(name: str, tmp_path: Path) -> None:
     value, text, plain = SPELT[name]
     (cql_type,) = types(name)
     table = pa.table({'a "key"': pa.array([value, None], _raw(cql_type)).cast(cql_type.arrow())})
@@ -131,7 +131,7 @@ def test_values_of_every_type_are_spelt_as_an_unload_spells_them(name: str, tmp_
 
 
 def _raw(cql_type: CqlType) -> pa.DataType:
-    """Python has no values for all of these."""
+    """Build the array by hand: Python has no values for some of these."""
     of = {"date": pa.int32(), "time": pa.int64(), "timestamp": pa.int64()}
     return of.get(cql_type.name, cql_type.arrow())
 
@@ -150,7 +150,7 @@ def test_parquet_by_suffix_keeps_types(tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     print_result(RESULT, TYPES, "auto", str(path))
     assert pq.read_table(path).schema.types == RESULT.schema.types
-    assert [p.name for p in tmp_path.iterdir()] == ["r.parquet"], "nothing half-written is left"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.parquet"], "no temporary file is left"
 
 
 @pytest.mark.parametrize("rows", [ROWS_SHOWN, ROWS_SHOWN + 7])
@@ -159,8 +159,8 @@ def test_a_long_table_on_a_terminal_says_what_it_leaves_out(  # type: ignore[no-
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     print_result(pa.table({"n": range(rows)}), types("bigint"), "table", None)
-    told = "... 7 more rows (--format csv shows all)" in capsysbinary.readouterr().out.decode()
-    assert told == (rows > ROWS_SHOWN)
+    is_noted = "... 7 more rows (--format csv shows all)" in capsysbinary.readouterr().out.decode()
+    assert is_noted == (rows > ROWS_SHOWN)
 
 
 def test_a_long_table_in_a_file_or_a_pipe_is_whole(  # type: ignore[no-untyped-def]
@@ -195,10 +195,10 @@ def test_a_file_is_on_disk_before_it_has_its_name(
     assert path.read_text() == "n\n1\n"
 
 
-def test_two_that_write_a_file_at_once_do_not_meet(
+def test_two_writers_of_one_file_do_not_collide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `query` and `status -f` may at the job's end, in two containers by one process number."""
+    """Like `query` and `status -f` at the job's end, in two containers with equal process ids."""
     path, fsync, others = tmp_path / "r.csv", os.fsync, [pa.table({"n": [2]})]
 
     def meanwhile(descriptor: int) -> None:
@@ -238,7 +238,7 @@ def test_a_pipe_is_written_and_stays_a_pipe(tmp_path: Path) -> None:
 
 
 def test_a_pipe_of_the_shell_is_written() -> None:
-    """As `-o >(cmd)` gives it: a name in /dev/fd that leads to no path."""
+    """With `-o >(cmd)` the shell gives a name in /dev/fd that resolves to no path."""
     reading, writing = os.pipe()
     print_result(N, N_TYPES, "csv", f"/dev/fd/{writing}")
     os.close(writing)
@@ -246,7 +246,7 @@ def test_a_pipe_of_the_shell_is_written() -> None:
         assert file.read() == "n\n1\n"
 
 
-def test_a_pipe_whose_reader_goes_away_is_told_of(tmp_path: Path) -> None:
+def test_a_pipe_whose_reader_goes_away_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     many = pa.table({"n": range(100_000)})  # more than a pipe holds
@@ -257,8 +257,8 @@ def test_a_pipe_whose_reader_goes_away_is_told_of(tmp_path: Path) -> None:
     reader.join(10)
 
 
-def test_a_device_is_written_as_it_is(tmp_path: Path) -> None:
-    link = tmp_path / "nowhere"  # were it replaced, it would be this and not the device
+def test_a_device_is_written_in_place(tmp_path: Path) -> None:
+    link = tmp_path / "nowhere"  # a replaced file would be this link, not the device
     link.symlink_to("/dev/null")
     print_result(N, N_TYPES, "csv", str(link))
     assert link.is_char_device()

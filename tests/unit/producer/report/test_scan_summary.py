@@ -1,4 +1,4 @@
-"""How a read ended: the closing table, and the summary for programs."""
+"""The end of a read: the closing table, and the summary as JSON."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def job(**options: Any) -> ReadJob:
         (JobState.PARTIAL, "complete with rejects: 5 rows {}, 1 of shop.orders rejected"),
     ],
 )
-def test_it_is_told_where_the_rows_went(state: JobState, words: str) -> None:
+def test_the_summary_says_where_the_rows_went(state: JobState, words: str) -> None:
     ended = status(state=state)
-    told = report_closing(ended, job(), REPORT, 0).text
-    assert words.format("are in /out/orders") in told and "2 files" in told
+    text = report_closing(ended, job(), REPORT, 0).text
+    assert words.format("are in /out/orders") in text and "2 files" in text
     assert report_closing(ended, job(), REPORT, 0).data["output"] == "/out/orders"
-    # The spool folder of what went to standard output is gone.
+    # The spool folder of rows for standard output is gone.
     streamed = job(streams=True)
-    told = report_closing(ended, streamed, REPORT, 0).text
-    assert words.format("went to standard output") in told
-    assert "/out/orders" not in told and "file" not in told
+    text = report_closing(ended, streamed, REPORT, 0).text
+    assert words.format("went to standard output") in text
+    assert "/out/orders" not in text and "file" not in text
     assert report_closing(ended, streamed, REPORT, 0).data["output"] is None
 
 
-def test_rejects_of_a_unit_that_is_not_done_are_told() -> None:
+def test_rejects_of_an_unfinished_unit_are_shown() -> None:
     report = ReadReport(rows=5, rejected=1, rejected_unfinished=7)
     ended = status(state=JobState.STOPPED)
     assert "; 8 rejected, " in report_closing(ended, job(), report, 0).text
@@ -60,7 +60,7 @@ def test_rejects_of_a_unit_that_is_not_done_are_told() -> None:
 @pytest.mark.parametrize(
     "state", [JobState.STOPPED, JobState.QUARANTINED, JobState.CANCELLED, JobState.FAILED]
 )
-def test_what_went_to_standard_output_cannot_be_resumed(state: JobState) -> None:
+def test_a_read_to_standard_output_cannot_be_resumed(state: JobState) -> None:
     ended = status(state=state)
     assert "ringhaul resume ld-7f3a9c" in report_closing(ended, job(), REPORT, 0).text
     assert "ringhaul resume" not in report_closing(ended, job(streams=True), REPORT, 0).text

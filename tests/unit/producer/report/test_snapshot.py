@@ -1,4 +1,4 @@
-"""Rates follow what was lately done; shares and ETAs never claim more than there is."""
+"""Rates are those of the last seconds; shares and ETAs never overstate the progress."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from ringhaul.ledger.states import JobState
 from tests.unit.producer.statuses import STARTED_MS, status
 
 
-def test_the_first_look_has_no_rates_yet() -> None:
+def test_the_first_snapshot_has_no_rates_yet() -> None:
     snapshot = RateMeter(1000).look(status(0, totals={"rows": 5, "bytes": 100}))
     assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (0, 0, None)
     assert (snapshot.rows, snapshot.bytes_done, snapshot.bytes_total) == (5, 100, 1000)
@@ -32,7 +32,7 @@ def test_committed_and_running_units_count_together() -> None:
     assert (snapshot.p50_ms, snapshot.p99_ms, snapshot.share) == (1.5, 9.0, 0.46)
 
 
-def test_rates_are_over_the_last_seconds_and_tell_when_it_ends() -> None:
+def test_rates_are_over_the_last_seconds_and_give_the_eta() -> None:
     meter = RateMeter(100_000)
     # Given a job that crawled for 20 s and then got going
     for second in range(21):
@@ -40,7 +40,7 @@ def test_rates_are_over_the_last_seconds_and_tell_when_it_ends() -> None:
     for second in range(21, 32):
         done = 20 + (second - 20) * 1000
         snapshot = meter.look(status(second, totals={"rows": done, "bytes": done}))
-    # Then the crawl is forgotten, and what is left is reckoned at the new pace
+    # Then the slow start does not count, and the ETA is that of the new rate
     assert RATE_WINDOW_S == 10
     assert snapshot.rows_per_s == pytest.approx(1000)
     assert snapshot.eta_s == pytest.approx((100_000 - 11_020) / 1000)
@@ -53,21 +53,21 @@ def test_rejects_count_as_progress() -> None:
     assert snapshot.rows_per_s == 20
 
 
-def test_a_unit_that_is_tried_again_makes_no_negative_rate() -> None:
+def test_a_retried_unit_makes_no_negative_rate() -> None:
     meter = RateMeter(1000)
     meter.look(status(1, totals={"rows": 10, "bytes": 10}, live=Live(rows=500, bytes=500)))
     snapshot = meter.look(status(2, totals={"rows": 10, "bytes": 10}))
     assert (snapshot.rows_per_s, snapshot.bytes_per_s, snapshot.eta_s) == (0, 0, None)
 
 
-def test_two_looks_at_one_moment_are_no_division_by_zero() -> None:
+def test_two_snapshots_at_one_moment_do_not_divide_by_zero() -> None:
     meter = RateMeter(1000)
     meter.look(status(3, totals={"rows": 1, "bytes": 1}))
     assert meter.look(status(3, totals={"rows": 9, "bytes": 9})).rows_per_s == 0
 
 
-def test_an_ended_job_is_told_on_the_whole() -> None:
-    # Given a job of 4 s that is looked at a day later
+def test_an_ended_job_has_the_rates_of_its_whole_run() -> None:
+    # Given a job of 4 s, and a snapshot a day later
     ended = status(
         86_400,
         state=JobState.COMPLETE,
@@ -81,7 +81,7 @@ def test_an_ended_job_is_told_on_the_whole() -> None:
     assert (snapshot.share, snapshot.eta_s) == (1.0, None)
 
 
-def test_a_job_nobody_has_claimed_has_taken_no_time() -> None:
+def test_a_job_that_was_not_claimed_has_taken_no_time() -> None:
     snapshot = RateMeter(1000).look(status(60, started_ms=None, units=0, left=0, sealed=False))
     assert (snapshot.elapsed_s, snapshot.share, snapshot.sealed) == (0, 0, False)
 
@@ -89,13 +89,13 @@ def test_a_job_nobody_has_claimed_has_taken_no_time() -> None:
 @pytest.mark.parametrize(
     ("facts", "share"),
     [
-        # Decoded bytes of a compressed file are more than the file has
+        # The decoded bytes of a compressed file exceed its size
         ({"totals": {"bytes": 5000}}, 0.999),
         # A running job is not done, even when all its bytes are read
         ({"totals": {"bytes": 1000}, "done": 8, "left": 0}, 0.999),
-        # A stopped one is as far as it got
+        # A stopped job shows how far it got
         ({"state": JobState.CANCELLED, "totals": {"bytes": 250}, "done": 2}, 0.25),
-        # One that ended while it was split has more to come than it knows
+        # A job that ended while it was split does not know all of its units
         (
             {"state": JobState.FAILED, "totals": {"bytes": 300}, "sealed": False, "done": 8},
             0.3,
@@ -104,7 +104,7 @@ def test_a_job_nobody_has_claimed_has_taken_no_time() -> None:
         ({"state": JobState.COMPLETE, "totals": {"bytes": 900}, "done": 8, "left": 0}, 1.0),
     ],
 )
-def test_the_share_done_is_of_bytes_and_one_only_at_the_end(
+def test_the_share_counts_bytes_and_is_one_only_at_the_end(
     facts: dict[str, object], share: float
 ) -> None:
     assert RateMeter(1000).look(status(1, **facts)).share == share
@@ -114,7 +114,7 @@ def test_an_input_without_bytes_has_no_share() -> None:
     assert RateMeter(0).look(status(1)).share == 0
 
 
-def test_a_job_that_stands_still_says_why_until_a_unit_is_done() -> None:
+def test_a_stalled_job_shows_the_reason_until_a_unit_is_done() -> None:
     # Given 2 units that failed 5 times, the last time when 3 units were done
     error = {
         "last_error": "no\nreplica  " + "x" * 900,
@@ -124,19 +124,19 @@ def test_a_job_that_stands_still_says_why_until_a_unit_is_done() -> None:
         "fails": 5,
     }
     meter = RateMeter(0)
-    told = meter.look(status(20, done=3, left=5, **error)).retrying
-    # Then the error is told, on one line and not at length
-    assert told is not None
-    assert told.startswith("2 units, failed 5 times, last 0:12 ago: no replica x")
-    assert len(told) < 350
-    # and no more once a unit is done, or where nothing is tried again
+    retrying = meter.look(status(20, done=3, left=5, **error)).retrying
+    # Then the error is shown on one line, shortened
+    assert retrying is not None
+    assert retrying.startswith("2 units, failed 5 times, last 0:12 ago: no replica x")
+    assert len(retrying) < 350
+    # but not after a unit is done, nor if nothing is retried
     assert meter.look(status(20, done=4, left=4, **error)).retrying is None
     assert meter.look(status(20, done=3, paused_ms=STARTED_MS, **error)).retrying is None
     assert meter.look(status(20, done=3, state=JobState.FAILED, **error)).retrying is None
     assert meter.look(status(20, last_error="of an older version")).retrying is None
 
 
-def test_a_job_that_nobody_can_work_on_says_why_until_a_unit_is_claimed() -> None:
+def test_a_declined_job_shows_the_reason_until_a_unit_is_claimed() -> None:
     # Given a unit that failed, and later one that a worker could not take
     facts = {
         "last_error": "no replica",
@@ -147,28 +147,28 @@ def test_a_job_that_nobody_can_work_on_says_why_until_a_unit_is_claimed() -> Non
         "declined_ms": STARTED_MS + 8_000,
     }
     meter = RateMeter(0)
-    told = meter.look(status(20, **facts)).retrying
-    assert told is not None
-    assert told.startswith(
+    retrying = meter.look(status(20, **facts)).retrying
+    assert retrying is not None
+    assert retrying.startswith(
         "no unit is worked on, one was declined 0:12 ago: host1: no node answers x"
     )
-    assert len(told) < 370
-    # Then what is told is what came last, as long as the job is to go on
+    assert len(retrying) < 370
+    # Then the latest reason is shown, unless the job is paused or has ended
     claimed = facts | {"declined": None, "declined_ms": None}
     assert "no replica" in (meter.look(status(20, **claimed)).retrying or "")
     assert meter.look(status(20, paused_ms=STARTED_MS, **facts)).retrying is None
     assert meter.look(status(20, state=JobState.CANCELLED, **facts)).retrying is None
 
 
-def test_a_paused_job_has_no_end_in_sight_and_its_pauses_are_no_work() -> None:
-    # Given a job by units that did half of them in 10 s, and has been paused for 20 s
+def test_a_paused_job_has_no_eta_and_pauses_do_not_count_as_work() -> None:
+    # Given a job that did half of its units in 10 s, and has been paused for 20 s
     meter = RateMeter(0)
     paused = status(30, done=4, left=4, paused_ms=STARTED_MS + 10_000)
     snapshot = meter.look(paused)
     assert (snapshot.state, snapshot.eta_s, snapshot.share) == ("PAUSED", None, 0.5)
-    # When it goes on, then the rest takes as long as the half that is done
+    # When it continues, the ETA of the other half is the time of the first
     assert meter.look(status(30, done=4, left=4, paused_total_ms=20_000)).eta_s == 10
-    # And once it is over its rate is that of the time it worked
+    # And when it has ended, its rate is that of the time it worked
     ended = status(
         90,
         state=JobState.COMPLETE,

@@ -1,4 +1,4 @@
-"""Options that would be taken and do nothing are refused before anything is services."""
+"""Options that would have no effect are refused before any service is used."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ REFUSED: list[tuple[Sequence[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), REFUSED)
-def test_two_that_do_not_go_together(
-    words: Sequence[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("words", "message"), REFUSED)
+def test_conflicting_options_are_refused(
+    words: Sequence[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole commands: with a broker that nobody asks, and no file that is there."""
+    """Whole commands, with a broker that is not contacted and files that do not exist."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         cli.main([*words], prog_name="ringhaul", standalone_mode=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_each_pair_is_of_options_that_some_command_has() -> None:
+def test_both_options_of_each_pair_belong_to_one_command() -> None:
     context = click.Context(cli)
     commands = [cli.get_command(context, name) for name in cli.list_commands(context)]
     names = [{param.name for param in command.params} for command in commands if command]
@@ -64,7 +64,7 @@ def test_each_pair_is_of_options_that_some_command_has() -> None:
         assert any(set(pair) <= known for known in names), pair
 
 
-def test_options_of_answers_where_there_are_none() -> None:
+def test_output_options_of_statements_without_answers_are_refused() -> None:
     refuse_output_options({"params", "statement", "rate", "values_header"}, "this INSERT")
     with pytest.raises(UsageError) as refusal:
         refuse_output_options({"header", "max_rows_per_file", "params"}, "this INSERT")
@@ -73,7 +73,7 @@ def test_options_of_answers_where_there_are_none() -> None:
     )
 
 
-def test_workers_of_ones_own_where_others_do_the_work() -> None:
+def test_options_of_embedded_workers_are_refused_with_standing_workers() -> None:
     given = Following(workers=2, on_interrupt=None)
     refuse_workers_of_others(settle({}, None), given)
     elsewhere = settle({"broker.url": "redis://host/0"}, None)

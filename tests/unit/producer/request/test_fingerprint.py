@@ -1,4 +1,4 @@
-"""What commands ask for, as their jobs keep it: what differs between two commands, and what not."""
+"""The fingerprint of a request, kept with its job: which differences of two commands count."""
 
 from __future__ import annotations
 
@@ -49,70 +49,72 @@ SAME: list[tuple[Sequence[str], Sequence[str]]] = [
     ),
     (LOAD, (*LOAD, "--detach", "--unit-size", "1M", "--broker", "redis://h/0", "--port", "1")),
     ((*LOAD, "--job-id", "a", "-q"), (*LOAD, "--job-id", "b", "--summary", "s.json")),
-    # A result is printed for each command, as it says.
+    # Each command prints the result in its own way.
     (COUNT, (*COUNT, "--format", "json", "--by", "total")),
     (("query", "SELECT 1"), ("query", "SELECT 1", "-o", "r.csv")),
 ]
 
 
-def asked(words: Sequence[str]) -> str:
+def fingerprint(words: Sequence[str]) -> str:
     command = cli.get_command(click.Context(cli), words[0])
     assert command is not None
     return fingerprint_of(command.make_context(words[0], [*words[1:]]))
 
 
-@pytest.mark.parametrize(("was", "now", "told"), DIFFERENT)
-def test_other_work_is_told_by_the_option_and_both_values(
+@pytest.mark.parametrize(("was", "now", "message"), DIFFERENT)
+def test_a_difference_names_the_option_and_both_values(
     was: Sequence[str],
     now: Sequence[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (difference,) = differences(asked(was), asked(now))
-    assert told.format(tmp_path, tmp_path) in difference
+    (difference,) = differences(fingerprint(was), fingerprint(now))
+    assert message.format(tmp_path, tmp_path) in difference
 
 
-def test_all_that_differs_is_told() -> None:
-    now = asked((*UNLOAD, "--columns", "id", "--where", "id=3", "-o", "o2"))
-    names = [text.partition(" ")[0] for text in differences(asked(UNLOAD), now)]
+def test_all_differences_are_listed() -> None:
+    now = fingerprint((*UNLOAD, "--columns", "id", "--where", "id=3", "-o", "o2"))
+    names = [text.partition(" ")[0] for text in differences(fingerprint(UNLOAD), now)]
     assert sorted(names) == ["--columns", "--where", "-o"]
 
 
 @pytest.mark.parametrize(("was", "now"), SAME)
-def test_how_it_is_done_may_differ(was: Sequence[str], now: Sequence[str]) -> None:
-    assert differences(asked(was), asked(now)) == []
+def test_options_about_how_the_work_is_done_may_differ(
+    was: Sequence[str], now: Sequence[str]
+) -> None:
+    assert differences(fingerprint(was), fingerprint(now)) == []
 
 
-def test_a_step_is_the_same_in_the_folder_of_another_beat(
+def test_a_step_has_one_fingerprint_in_the_folder_of_another_beat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = asked(LOAD)
+    here = fingerprint(LOAD)
     monkeypatch.setenv(STEP_VARIABLE, step_environment(load_settings())[STEP_VARIABLE])
-    step = asked(LOAD)
+    step = fingerprint(LOAD)
     monkeypatch.chdir(tmp_path)
-    assert asked(LOAD) == step != here
+    assert fingerprint(LOAD) == step != here
 
 
-def test_what_a_job_keeps_of_it_is_short_and_has_no_secret() -> None:
-    kept = json.loads(asked(("load", "https://u:hush@h/a.csv?key=hush", "-t", "k.t")))
+def test_a_fingerprint_is_short_and_has_no_secret() -> None:
+    kept = json.loads(fingerprint(("load", "https://u:hush@h/a.csv?key=hush", "-t", "k.t")))
     assert kept.keys() == {"SOURCE", "--table"}
     assert kept["SOURCE"].startswith("https://h/a.csv?...(")
     assert "hush" not in kept["SOURCE"]
-    long = json.loads(asked(("query", "SELECT " + "a, " * 9999)))["SELECT"]
+    long = json.loads(fingerprint(("query", "SELECT " + "a, " * 9999)))["SELECT"]
     assert len(long) < 300
     assert "(30,004 characters, " in long
 
 
-def test_a_list_of_files_is_told_by_what_is_in_it(
+def test_a_list_of_files_is_identified_by_its_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = ("load", "--urlfile", "today.txt", "-t", "k.t")
     Path("today.txt").write_text("a.csv\n")
-    before = asked(command)
-    assert differences(before, asked(command)) == []
+    before = fingerprint(command)
+    assert differences(before, fingerprint(command)) == []
     Path("today.txt").write_text("b.csv\n")
-    (difference,) = differences(before, asked(command))
+    (difference,) = differences(before, fingerprint(command))
     assert difference.startswith(f"--urlfile '{tmp_path}/today.txt(")

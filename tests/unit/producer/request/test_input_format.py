@@ -1,4 +1,4 @@
-"""How input is written: from the options of `load`, and from those of values, in their words."""
+"""The format of input, from the options of `load` and from those of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Given = Callable[..., Spelling]
 
 @pytest.fixture(params=["lookup", "exec"])
 def given(request: pytest.FixtureRequest) -> Given:
-    """The options about values of a command line."""
+    """Parse the options about values of a command line."""
 
     def parsed(*arguments: str) -> Spelling:
         if request.param == "lookup":
@@ -45,7 +45,7 @@ def test_each_option_of_values_is_read(given: Given) -> None:
         *("--values-comment", "#", "--values-null", "NULL", "--values-null", "-"),
         *("--values-encoding", "latin-1", "--values-allow-nul", "--values-epoch-unit", "s"),
         *("--values-timestamp-format", "%d.%m.%Y", "--values-timezone", "Europe/Berlin"),
-        *("--delimiter", "|", "--quote", "'", "--null", "nothing"),  # of the answers
+        *("--delimiter", "|", "--quote", "'", "--null", "nothing"),  # options of the answers
     )
     assert dialect_of(options, VALUES_PREFIX) == CsvDialect(
         delimiter="\t",
@@ -66,7 +66,7 @@ def test_each_option_of_values_is_read(given: Given) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--values-delimiter", ";;"], "--values-delimiter: ';;' cannot be used"),
         (["--values-quote", ","], "--values-quote: ',' is already the delimiter"),
@@ -75,20 +75,20 @@ def test_each_option_of_values_is_read(given: Given) -> None:
     ],
 )
 def test_a_refusal_names_the_option_of_values(
-    given: Given, arguments: list[str], told: str
+    given: Given, arguments: list[str], message: str
 ) -> None:
     with pytest.raises(UsageError) as refusal:
         dialect_of(given(*arguments), VALUES_PREFIX)
-    assert str(refusal.value).startswith(told)
+    assert str(refusal.value).startswith(message)
 
 
-def test_the_spelling_of_values_is_told_by_their_options(given: Given) -> None:
+def test_the_spelling_of_values_is_described_by_their_options(given: Given) -> None:
     with pytest.raises(UsageError, match=r'^--values-timestamp-format "%H:%M" must have one year'):
         text_of(given("--values-timestamp-format", "%H:%M"), VALUES_PREFIX)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--true-words", ""], "--true-words is empty: give at least one word"),
         (["--false-words", ","], "--false-words is empty: give at least one word"),
@@ -97,19 +97,19 @@ def test_the_spelling_of_values_is_told_by_their_options(given: Given) -> None:
         (["--blob", "octal"], '--blob "octal" is unknown: use hex or base64'),
     ],
 )
-def test_the_spelling_of_a_load_is_told_by_its_options(
-    arguments: list[str], told: str | None
+def test_the_spelling_of_a_load_is_described_by_its_options(
+    arguments: list[str], message: str | None
 ) -> None:
     options = parse_options("load", "x.csv", "-t", "k.t", *arguments)
-    if told is None:
+    if message is None:
         assert text_of(options) == TextFormat(decimal_sep=",")
         return
     with pytest.raises(UsageError) as refusal:
         text_of(options)
-    assert str(refusal.value).startswith(told)
+    assert str(refusal.value).startswith(message)
 
 
-def test_options_are_called_as_the_command_has_them() -> None:
+def test_options_have_the_names_of_their_command() -> None:
     assert option_name("encoding", "") == "--encoding"
     assert option_name("encoding", VALUES_PREFIX) == "--values-encoding"
     assert option_name("no-header", "") == "--no-header"

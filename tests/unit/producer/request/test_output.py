@@ -1,4 +1,4 @@
-"""What may go to standard output, and what may not go there together."""
+"""Outputs: what goes to standard output, and which paths are refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "--json": {"as_json": True},
     "--progress json": {"progress": "json"},
 }
-#: By the words for them: rows of an unload or a lookup, the result of a query or a count.
+#: By their name in messages: the rows of an unload or a lookup, the result of a query or a count.
 ROWS = {"-o -": "-", "the result": None}
 
 
 @pytest.mark.parametrize("messages", MESSAGES)
 @pytest.mark.parametrize("rows", ROWS)
-def test_rows_and_messages_do_not_both_go_there(rows: str, messages: str) -> None:
+def test_rows_and_messages_do_not_share_standard_output(rows: str, messages: str) -> None:
     output, showing = ROWS[rows], Showing(**MESSAGES[messages])
     with pytest.raises(UsageError, match=f"{rows} and {messages} both want standard output"):
         refuse_two_on_stdout(output, showing)
@@ -38,14 +38,18 @@ def test_rows_and_messages_do_not_both_go_there(rows: str, messages: str) -> Non
 
 
 @pytest.mark.parametrize("command", [("count", "-t", "k.t"), ("query", "SELECT count(*) FROM k.t")])
-def test_nor_those_of_a_job_that_is_there_already(command: tuple[str, ...]) -> None:
+def test_rows_and_messages_of_an_existing_job_do_not_share_standard_output(
+    command: tuple[str, ...],
+) -> None:
     options = parse_options(*command, "--job-id", "ct-1", "--json")
     with pytest.raises(UsageError, match="both want standard output"):
         run_or_continue(options, JobKind(command[0]), lambda _: pytest.fail("it was run"))
 
 
 @pytest.mark.parametrize("given", [{"max_rows_per_file": 5}, {"max_file_size": "1M"}])
-def test_sizes_of_files_are_not_of_standard_output(given: dict[str, Any], tmp_path: Path) -> None:
+def test_sizes_of_files_do_not_apply_to_standard_output(
+    given: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="are about files, and -o - makes none"):
         output("-", **given)
     output(str(tmp_path / "out"), **given)
@@ -80,7 +84,7 @@ def test_an_output_that_is_named_like_one_file_is_refused(
         f"-o {path}: what is written is a folder of files; give a folder ({path}/ if it is to have "
         f"this name){one_file}"
     )
-    # Whoever means it, or has it, gets the folder.
+    # A trailing slash, or a folder that exists, is accepted.
     assert output(f"{path}/", **options).url.removesuffix("/").endswith(path)
     if "://" not in path:
         (tmp_path / path).mkdir(parents=True)
@@ -97,7 +101,7 @@ def test_an_output_that_is_a_file_or_in_one_is_refused(
         output(path.format(tmp_path))
 
 
-def test_names_that_are_no_files_are_folders(
+def test_names_that_look_like_no_file_are_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Where a result goes: what options say, what the job keeps, what is refused."""
+"""Where a result goes: by options, as stored with the job, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,41 +15,39 @@ from ringhaul.output.job import ResultOutput
 from ringhaul.scan.job import ReadJob
 from tests.loads import table_schema
 
-TOLD = ResultOutput(path="/out/r.csv", form="json")
+STORED = ResultOutput(path="/out/r.csv", form="json")
 
 
 def given(output: str | None, form: str | None) -> ResultPlace:
     return ResultPlace(output=output, result_format=form)
 
 
-def test_the_job_keeps_it() -> None:
+def test_the_job_stores_the_output() -> None:
     job = ReadJob(
         kind="query",
         cluster_name="test",
         table=table_schema({"id": "int"}, ["id"]),
         sql="SELECT count(*) FROM shop.orders",
-        result_output=TOLD,
+        result_output=STORED,
     )
     assert ReadJob.from_json(json.loads(json.dumps(job.to_json()))) == job
 
 
-def test_a_path_holds_wherever_the_job_is_taken_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_is_stored_as_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert result_output(given("r.csv", "auto")) == ResultOutput(path=f"{tmp_path}/r.csv")
     for nowhere in (given(None, "csv"), given("-", "csv")):
         assert result_output(nowhere) == ResultOutput(form="csv")
 
 
-def test_what_is_not_given_is_as_the_job_was_told() -> None:
-    assert result_output(given(None, None), TOLD) == TOLD
-    assert result_output(given("/else", None), TOLD) == ResultOutput(path="/else", form="json")
-    assert result_output(given(None, "auto"), TOLD) == ResultOutput(path="/out/r.csv")
-    assert result_output(given("-", "table"), TOLD) == ResultOutput(form="table")
+def test_missing_options_are_taken_from_the_job() -> None:
+    assert result_output(given(None, None), STORED) == STORED
+    assert result_output(given("/else", None), STORED) == ResultOutput(path="/else", form="json")
+    assert result_output(given(None, "auto"), STORED) == ResultOutput(path="/out/r.csv")
+    assert result_output(given("-", "table"), STORED) == ResultOutput(form="table")
 
 
-def test_a_pipe_or_a_device_is_not_kept(tmp_path: Path) -> None:
+def test_a_pipe_or_a_device_is_not_stored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()
     of_a_shell = os.pipe()
@@ -61,7 +59,7 @@ def test_a_pipe_or_a_device_is_not_kept(tmp_path: Path) -> None:
         assert lasting(ResultOutput(path=name)) == ResultOutput(path=name)
 
 
-def test_what_cannot_take_a_result_is_refused_before_there_is_one(
+def test_an_unwritable_output_is_refused_before_there_is_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, talking = Showing(), Showing(as_json=True)
@@ -74,9 +72,9 @@ def test_what_cannot_take_a_result_is_refused_before_there_is_one(
         "(--format csv | gzip)": ResultOutput(path=f"{tmp_path}/r.csv.GZ", form="csv"),
     }
     for words, output in wrong.items():
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as refusal:
             check_result_output(output, silent)
-        assert str(told.value) == words
+        assert str(refusal.value) == words
     check_result_output(ResultOutput(path=f"{tmp_path}/r"), talking)
     check_result_output(ResultOutput(form="parquet"), silent)
     with pytest.raises(UsageError, match="the result and --json both want standard output"):

@@ -1,4 +1,4 @@
-"""Flags are settings, and reach the workers by the same road as every setting."""
+"""Flags are settings, and reach the workers through the environment like all settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_flags_win_and_are_left_in_the_environment_for_workers() -> None:
     assert loaded.settings.cluster.contact_points == ("a", "b")
     assert loaded.settings.cluster.port == 9043
     assert loaded.origins["cluster.port"] == "flag"
-    # And a worker that starts with this environment has them too; what was not given is not there
+    # And a worker that starts with this environment has them too, and only those
     assert os.environ["RINGHAUL_CLUSTER_CONTACT_POINTS"] == "a,b"
     assert "RINGHAUL_CLUSTER_LOCAL_DC" not in os.environ
     assert load_settings().settings.cluster == loaded.settings.cluster
@@ -55,7 +55,7 @@ def test_a_list_reaches_the_workers_as_a_list() -> None:
 def test_the_settings_file_is_found_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a file that is named from the folder it is in
+    # Given a settings file named by a relative path
     monkeypatch.chdir(tmp_path)
     Path("my.toml").write_text("[cluster]\nport = 9044\n")
     assert settle({}, Path("my.toml")).settings.cluster.port == 9044
@@ -66,7 +66,7 @@ def test_the_settings_file_is_found_from_any_folder(
 
 
 @pytest.mark.parametrize("url", ["redis://:hush@host/0", "rediss://me:hush@host:6380/1"])
-def test_a_password_on_the_command_line_is_refused_and_goes_nowhere(url: str) -> None:
+def test_a_password_on_the_command_line_is_refused_and_not_stored(url: str) -> None:
     with pytest.raises(UsageError) as refusal:
         settle({"broker.url": url}, None)
     assert "RINGHAUL_BROKER_URL" in str(refusal.value)
@@ -86,8 +86,8 @@ password_file = "password"
 """
 
 
-def test_no_broker_in_place_of_the_one_that_is_configured(tmp_path: Path) -> None:
-    """With its password and its certificates, for workers of this command, too."""
+def test_broker_none_replaces_the_configured_broker(tmp_path: Path) -> None:
+    """Its password and certificates are dropped too, also for the workers of this command."""
     path = tmp_path / "ringhaul.toml"
     path.write_text(FILE_OF_ANOTHER)
     os.environ["RINGHAUL_BROKER_TLS_CERT"] = os.environ["RINGHAUL_BROKER_TLS_KEY"] = "own.pem"
@@ -99,19 +99,19 @@ def test_no_broker_in_place_of_the_one_that_is_configured(tmp_path: Path) -> Non
     assert is_embedded(loaded)
     assert is_embedded(load_settings()), "a worker that starts with this environment"
     assert loaded.settings.broker == load_settings().settings.broker == BrokerSettings()
-    # And while the embedded one is there, it is that of everybody
+    # And while the embedded broker runs, all settings use it
     with EmbeddedBroker(loaded.settings.state_dir):
         embedded = load_settings()
         assert embedded.settings.broker.url.startswith("redis://127.0.0.1:")
         assert embedded.settings.broker.tls_ca is None
         assert broker_url(embedded.settings.broker)
     assert is_embedded(load_settings())
-    # until another is given
+    # until another broker is given
     assert not is_embedded(settle({"broker.url": "redis://host/0"}, None))
     assert load_settings().settings.broker.url == "redis://host/0"
 
 
-def test_an_empty_url_of_a_file_is_no_broker(tmp_path: Path) -> None:
+def test_an_empty_url_in_a_file_means_no_broker(tmp_path: Path) -> None:
     path = tmp_path / "ringhaul.toml"
     path.write_text('[broker]\nurl = ""\n')
     assert is_embedded(settle({}, path))
@@ -122,7 +122,7 @@ def test_an_empty_broker_is_refused() -> None:
         settle({"broker.url": ""}, None)
 
 
-def test_an_empty_flag_wins_over_what_is_configured(tmp_path: Path) -> None:
+def test_an_empty_flag_overrides_the_configuration(tmp_path: Path) -> None:
     path = tmp_path / "ringhaul.toml"
     path.write_text(FILE_OF_ANOTHER)
     os.environ["RINGHAUL_CLUSTER_LOCAL_DC"] = "dc2"
@@ -132,13 +132,13 @@ def test_an_empty_flag_wins_over_what_is_configured(tmp_path: Path) -> None:
     assert (found.local_dc, found.user, found.password_file) == ("", "", None)
     # A worker that starts with this environment has the same
     assert load_settings().settings.cluster == found
-    # and another flag, or none, is as it always was
+    # and another flag, or no flag, works as before
     assert settle({}, None).settings.cluster == found
     assert settle({"cluster.local_dc": "dc3"}, None).settings.cluster.local_dc == "dc3"
     assert load_settings().settings.cluster.local_dc == "dc3"
 
 
-def test_commands_that_look_at_a_job_take_its_broker(tmp_path: Path) -> None:
+def test_commands_that_inspect_a_job_use_its_broker(tmp_path: Path) -> None:
     seen: list[tuple[Path | None, str]] = []
 
     @click.command()
@@ -157,7 +157,7 @@ def test_commands_that_look_at_a_job_take_its_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["status", "errors", "top", "pause", "throttle", "cancel"])
-def test_each_of_them_does(words: str) -> None:
+def test_each_such_command_uses_the_broker_of_the_job(words: str) -> None:
     command = cli.get_command(click.Context(cli), words)
     assert command is not None
     assert {"broker", "config_file"} <= {param.name for param in command.params}
@@ -167,7 +167,7 @@ def test_a_broker_without_a_password_may_be_a_flag() -> None:
     assert settle({"broker.url": "redis://host/0"}, None).settings.broker.url == "redis://host/0"
 
 
-def test_a_flag_that_cannot_be_used_leaves_the_environment_as_it_was() -> None:
+def test_an_unusable_flag_leaves_the_environment_unchanged() -> None:
     with pytest.raises(ConfigError, match=r"cluster\.port"):
         settle({"cluster.contact_points": "a", "cluster.port": 0}, None)
     assert "RINGHAUL_CLUSTER_CONTACT_POINTS" not in os.environ

@@ -1,4 +1,4 @@
-"""Sources become units: in order, without gap, numbered on over the files."""
+"""Sources are split into units: in order, without gaps, with ordinals across files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def records(first: int, last: int) -> bytes:
     return b"id\n" + b"".join(b"%02d\n" % number for number in range(first, last))
 
 
-def test_files_are_split_in_turn_and_ordinals_count_on(tmp_path: Path) -> None:
+def test_files_are_split_in_turn_and_ordinals_continue(tmp_path: Path) -> None:
     one = source(tmp_path / "1.csv", records(0, 5))
     two = source(tmp_path / "2.csv", records(5, 8))
     assert list(split_sources(job(one, two))) == [
@@ -66,7 +66,7 @@ def test_a_compressed_file_is_one_unit_and_its_records_are_counted_for_the_next(
         source(tmp_path / "3.csv", records(40, 41)),
         source(tmp_path / f"4.csv{suffix}", packed, whole=True),
     ]
-    # Then the compressed ones are a unit each, uncounted, after their own header
+    # Then each compressed file is one unit, with an unknown count, after its own header
     assert list(split_sources(job(*sources))) == [
         LoadUnit(0, 3, 6, 0, 2, 2),
         LoadUnit(1, 3, TO_THE_END, 2, 2, UNCOUNTED),
@@ -75,18 +75,18 @@ def test_a_compressed_file_is_one_unit_and_its_records_are_counted_for_the_next(
     ]
 
 
-def test_a_compressed_files_unit_is_there_before_the_file_is_counted(tmp_path: Path) -> None:
+def test_a_compressed_files_unit_comes_before_the_file_is_counted(tmp_path: Path) -> None:
     # Given a broken archive before another file
     broken = source(tmp_path / "1.csv.gz", b"no archive", whole=True)
     units = split_sources(job(broken, source(tmp_path / "2.csv", records(0, 1))))
-    # Then its unit comes first, for a worker to begin with
+    # Then its unit comes first, so that a worker can start
     assert next(units).source == 0
 
 
-def test_only_units_with_records_that_are_asked_for_are_made(tmp_path: Path) -> None:
+def test_only_units_with_wanted_records_are_made(tmp_path: Path) -> None:
     one = source(tmp_path / "1.csv", records(0, 5))
     two = source(tmp_path / "2.csv", records(5, 9))
-    # When the first 3 records are passed over and 3 are loaded
+    # When the first 3 records are skipped and 3 are loaded
     units = list(split_sources(job(one, two, ordinal_first=3, ordinal_end=6)))
     # Then only units that hold records 3, 4 and 5 are left, numbered as in the whole input
     assert units == [
@@ -96,13 +96,13 @@ def test_only_units_with_records_that_are_asked_for_are_made(tmp_path: Path) -> 
     ]
 
 
-def test_files_after_the_last_record_asked_for_are_not_opened(tmp_path: Path) -> None:
+def test_files_after_the_last_wanted_record_are_not_opened(tmp_path: Path) -> None:
     one = source(tmp_path / "1.csv", records(0, 5))
     gone = load_source(["id"], path=str(tmp_path / "gone.csv"), size_bytes=9)
     assert len(list(split_sources(job(one, gone, ordinal_end=5)))) == 3
 
 
-def test_blank_lines_and_comments_make_no_units_of_their_own(tmp_path: Path) -> None:
+def test_blank_lines_and_comments_alone_make_no_unit(tmp_path: Path) -> None:
     text = b"id\n\n\n# none\n01\n\n\n\n\n\n02\n# end\n"
     dialect = CsvDialect(comment="#")
     units = list(split_sources(job(source(tmp_path / "1.csv", text), dialect=dialect)))

@@ -1,4 +1,4 @@
-"""How the end of a job is told, and what may be wrong with the file that it is told in."""
+"""The report at the end of a job, and errors of the file that it is written to."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def summary_option(path: Path) -> Path:
 def test_a_summary_file_that_cannot_be_made_is_refused_with_the_options(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "gone", tmp_path / "file"):
-        with pytest.raises(click.BadParameter) as told:
+        with pytest.raises(click.BadParameter) as refusal:
             summary_option(folder / "sum.json")
-        assert told.value.format_message() == (
+        assert refusal.value.format_message() == (
             f"Invalid value for '--summary': there is no folder {folder}"
         )
     for path in (tmp_path / "new.json", tmp_path / "file", Path("new.json"), Path("/dev/null")):
@@ -40,24 +40,26 @@ def test_a_summary_file_that_cannot_be_made_is_refused_with_the_options(tmp_path
     assert not (tmp_path / "new.json").exists()
 
 
-def test_a_folder_that_is_closed_to_us_is_refused(
+def test_a_folder_without_write_permission_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "producer.request.settings.os.access", lambda path, mode: False
-    )  # root may all
+    )  # root may write anywhere
     with pytest.raises(click.BadParameter, match="is not writable"):
         summary_option(tmp_path / "sum.json")
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_the_end_is_told_before_the_file_that_fails(
+def test_the_end_is_reported_before_the_file_that_fails(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     shown = Shown(as_json=as_json, summary_file=Path("/dev/full"))
-    with pytest.raises(OutputUnusable) as told:
+    with pytest.raises(OutputUnusable) as refusal:
         print_closing(CLOSING, shown)
-    assert str(told.value) == ("/dev/full: the summary cannot be written: No space left on device")
+    assert str(refusal.value) == (
+        "/dev/full: the summary cannot be written: No space left on device"
+    )
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == (
         ('{"rows": 3}\n', "") if as_json else ("", " complete: 3 rows\n")
@@ -72,7 +74,7 @@ FAILED = Closing(
 )
 
 
-def test_a_quiet_command_tells_of_an_end_that_is_not_good(
+def test_a_quiet_command_reports_an_unsuccessful_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_closing(CLOSING, Shown(quiet=True))
@@ -82,12 +84,12 @@ def test_a_quiet_command_tells_of_an_end_that_is_not_good(
         "ld-1  failed: the disk is on fire",
         " next     ringhaul resume ld-1",
     ]
-    # Programs have it in the summary
+    # Programs find it in the summary
     print_closing(FAILED, Shown(quiet=True, as_json=True))
     assert capsys.readouterr() == ('{"job": "ld-1"}\n', "")
 
 
-def test_progress_that_is_asked_for_is_shown_beside_json() -> None:
+def test_requested_progress_is_shown_beside_json() -> None:
     def progress(*given: str) -> str:
         return Shown.from_options(
             parse_options("load", "x.csv", "-t", "shop.orders", *given)
@@ -119,11 +121,11 @@ def test_a_summary_file_is_never_seen_half_written(
 
 
 @pytest.mark.parametrize("state", list(JobState))
-def test_only_what_is_over_for_good_is_not_resumed(state: JobState) -> None:
+def test_only_jobs_that_ended_for_good_are_not_resumed(state: JobState) -> None:
     job = status(state=state)
     if state is JobState.RUNNING or state in RESUMABLE:
         refuse_over(job)
         return
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as refusal:
         refuse_over(job)
-    assert str(told.value) == f"job {job.job} cannot be resumed: it is {state}"
+    assert str(refusal.value) == f"job {job.job} cannot be resumed: it is {state}"

@@ -1,4 +1,4 @@
-"""What is found when a reading job is planned, also by a command that only plans it."""
+"""Checks while a reading job is planned, also by a dry run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAR, NEAR = ("dc2", "dc1", "dc1"), ("dc1", "dc1", "dc2")
 
 
 def services(of: Session) -> Services:
-    """A command with workers of its own, and a session that was opened."""
+    """Services of a command with embedded workers and an open session."""
     opening = SimpleNamespace(session=lambda: of, close=lambda: None)
     loaded = settle({}, None)
     return cast(
@@ -38,7 +38,7 @@ def services(of: Session) -> Services:
     )
 
 
-def test_a_dry_run_sees_what_the_job_would(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_warns_like_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     job = cast(Any, SimpleNamespace(table=None, output=None))
     plan = Plan(job=job, target="shop.t", headline="unload", keyspace="shop", text="would unload")
     options = parse_options("unload", "-t", "shop.t", "-o", "-", "--dry-run")
@@ -63,13 +63,13 @@ def exec_of(statement: str, *given: str, dcs: tuple[str, ...], answers: tuple[st
     return run_exec(options, services(found))
 
 
-def test_a_statement_with_a_part_of_the_key_is_about_its_keyspace() -> None:
-    """Nobody can tell the replicas of its rows, but all are in the keyspace's data centres."""
+def test_a_statement_with_a_part_of_the_key_is_checked_by_its_keyspace() -> None:
+    """The replicas of its rows are unknown, but all are in the keyspace's data centres."""
     with pytest.raises(UsageError, match="needs replicas in the local data centre dc2"):
         exec_of("DELETE FROM shop.t WHERE id = ? AND b = 1", dcs=FAR, answers=())
 
 
-def test_nobody_goes_on_with_an_exec_whose_answers_come_out_of_its_command() -> None:
+def test_an_exec_that_writes_to_standard_output_cannot_be_detached() -> None:
     detach = ("--on-interrupt", "detach")
     with pytest.raises(UsageError, match="--on-interrupt detach: this command writes standard"):
         exec_of("SELECT v FROM shop.t WHERE id = ?", *detach, dcs=NEAR, answers=("v", "w"))

@@ -1,4 +1,4 @@
-"""What `lookup` and `exec` know of their answers before there is one."""
+"""What `lookup` and `exec` know about their answers in advance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.options import parse_options
 def test_a_column_that_always_has_a_value_makes_no_blank_lines(
     names: list[str], expected: list[str]
 ) -> None:
-    asked = StatementFacts(
+    facts = StatementFacts(
         kind=JobKind.LOOKUP,
         markers=(),
         result=tuple((name, CqlType("text")) for name in names),
@@ -30,7 +30,7 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
         facts={},
         target="shop.events",
     )
-    assert nullable_names(asked) == expected
+    assert nullable_names(facts) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_column_that_always_has_a_value_makes_no_blank_lines(
         ("SELECT max(v) AS user FROM t WHERE user = ?", ()),
     ],
 )
-def test_what_an_answer_is_sure_to_have(statement: str, expected: tuple[str, ...]) -> None:
+def test_columns_that_an_answer_always_has(statement: str, expected: tuple[str, ...]) -> None:
     assert never_null_names(statement, ["user"]) == expected
 
 

@@ -55,6 +55,6 @@ def test_limits(arguments: list[str], pace: Pace | None) -> None:
         (["--in-flight", "1", "--between", "8:00-9:00", "--timezone", "X"], "no time zone"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: list[str], words: str) -> None:
+def test_senseless_options_are_refused(arguments: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         wanted(*arguments)

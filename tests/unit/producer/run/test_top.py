@@ -1,4 +1,4 @@
-"""What `ringhaul top` shows: it fits its screen, and loses what matters least."""
+"""`ringhaul top` fits its screen, and drops the least important lines first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unit(number: int, host: str) -> UnitAtWork:
 
 
 def view() -> View:
-    """A load that runs, an unload that is paused, and a count that is over."""
+    """A running load, a paused unload, and a finished count."""
     statuses: list[JobStatus] = [
         status(
             10,
@@ -72,12 +72,12 @@ def drawn(width: int, height: int, **options: Any) -> list[str]:
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-def test_hosts_are_counted_together_and_one_that_fell_silent_is_seen() -> None:
+def test_hosts_are_summed_and_a_silent_one_is_marked() -> None:
     assert hosts_of(view()) == [Host("gone", 0, 4), Host("h0", 16, 5), Host("h1", 8, 5)]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 50), (60, 20)])
-def test_all_of_it_fits_the_screen(size: tuple[int, int]) -> None:
+def test_the_view_fits_the_screen(size: tuple[int, int]) -> None:
     lines = drawn(*size)
     assert len(lines) <= size[1]
     assert max(map(cell_len, lines)) <= size[0]
@@ -85,26 +85,26 @@ def test_all_of_it_fits_the_screen(size: tuple[int, int]) -> None:
     for word in ("JOB", "STATE", "PAUSED", "QUARANTINED", "ROWS/S", "LIMITS", "SLOWEST UNITS"):
         assert word in text
     assert "14 of 24 slots busy" in lines[0]
-    # The slowest unit is there, however little room there is
+    # The slowest unit is shown even on a small screen
     assert any(line.split()[:2] == ["ld-91c0d2", "0"] for line in lines)
 
 
-def test_where_there_is_room_nothing_is_cut() -> None:
+def test_nothing_is_cut_on_a_large_screen() -> None:
     text = "\n".join(drawn(220, 60))
     assert "…" not in text
     assert "1,000 rows/s, 8 in flight, 08:00-18:00 Europe/Berlin" in text
     assert "a_keyspace_with_a_long_name.and_its_table" in text
 
 
-def test_a_pipe_gets_all_units_however_low_its_screen() -> None:
+def test_a_pipe_gets_all_units_whatever_its_height() -> None:
     assert sum(line.startswith("ld-91c0d2") for line in drawn(120, 5, whole=True)) == 11
 
 
-def test_while_redis_is_away_the_last_look_stays() -> None:
+def test_the_last_view_stays_while_redis_is_away() -> None:
     assert "Redis is away" in drawn(120, 30, away="Redis is away")[0]
 
 
-def test_the_document_says_the_same() -> None:
+def test_json_has_the_same_content() -> None:
     document = as_document(view())
     jobs = {job["job"]: job for job in document["jobs"]}
     assert jobs["ld-91c0d2"]["units_running"] == 14

@@ -1,4 +1,4 @@
-"""What an unload knows of its rows before there is one."""
+"""What an unload knows about its rows in advance."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def table(*, static: bool) -> TableSchema:
     ("column", "static", "refused"),
     [
         ("id", True, False),
-        ("day", False, False),  # an empty text is "", and no blank line
+        ("day", False, False),  # an empty text is written as "", which is not a blank line
         ("seq AS number", False, False),
-        ("day", True, True),  # null, in a partition that has nothing but static columns
+        ("day", True, True),  # null in a partition that has only static columns
         ("v", False, True),
         ("writetime(v)", False, True),
     ],

@@ -1,4 +1,4 @@
-"""When a command looks at its job again."""
+"""The pause before a command polls its job again."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ def test_units_that_are_still_split_are_published_soon_at_first(
     ("eta_s", "pause_s"),
     [(None, LOOK_SOON_S), (0.1, LOOK_SOON_S), (1.0, 0.15), (1.2, 0.18), (60.0, LOOK_EVERY_S)],
 )
-def test_looks_come_closer_together_as_the_end_comes_near(
-    eta_s: float | None, pause_s: float
-) -> None:
+def test_pauses_between_polls_shrink_towards_the_end(eta_s: float | None, pause_s: float) -> None:
     job = status(units=8, left=2, done=6, leased=2)
     assert pause_before_look_s(job, eta_s, 5.0, fed=True) == pytest.approx(pause_s)
 
 
 @pytest.mark.parametrize("leased", [0, 1])
-def test_units_that_nobody_works_on_are_not_the_end(leased: int) -> None:
+def test_units_without_a_worker_do_not_shorten_the_pause(leased: int) -> None:
     job = status(units=8, left=2, done=6, leased=leased)
     assert pause_before_look_s(job, 0.1, 5.0, fed=True) == LOOK_EVERY_S

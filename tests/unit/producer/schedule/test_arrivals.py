@@ -1,4 +1,4 @@
-"""A look for files that hangs; what looks find is in tests/integration."""
+"""A search for files that hangs; tests/integration has the files that searches find."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def until(true: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_a_look_that_hangs_is_told_of_once_with_its_pattern(
+def test_a_search_that_hangs_is_reported_once_with_its_pattern(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given a mount that does not answer
@@ -43,26 +43,26 @@ def test_a_look_that_hangs_is_told_of_once_with_its_pattern(
     monkeypatch.setattr(arrivals, "SLOW_S", 0.2)
     text = f'[schedule.a]\narrive = ["none", "{dead}/*.csv"]\n'
     schedule = parse_schedules(text + 'steps = [["load", "{files}", "-t", "k.t"]]', "s")["a"]
-    # and a ledger that nothing is asked of, as nothing is found
+    # and a ledger that is not used, because no file is found
     look = ArrivalLook(ScheduleBook(Caller.__new__(Caller)), schedule, tmp_path)
     look._forget_due = float("inf")
     with caplog.at_level(logging.INFO):
         look.start(0, 0)
-        assert look.result() is None and not caplog.records, "it has time"
+        assert look.result() is None and not caplog.records, "it is not late yet"
         until(lambda: look.result() is None and caplog.records)
         for _ in range(3):
             assert look.result() is None
-        # Then that is told once
+        # Then that is reported once
         (record,) = caplog.records
         assert record.levelno == logging.WARNING
         assert record.message.startswith("a: the look for files has taken ")
         assert f" is at {dead}/*.csv: no file is loaded until it ends" in record.message
-        # When it is back, so is the look, which tells how long it took
+        # When the mount answers again, the search ends and reports how long it took
         back.set()
         until(lambda: look.result() == [])
         assert caplog.records[-1].message.startswith("a: that look took ")
         assert not look.busy
-        # and the next one has its time, too
+        # and the next search gets the full time again
         look.start(0, 0)
         until(lambda: look.result() == [])
         assert len(caplog.records) == 2

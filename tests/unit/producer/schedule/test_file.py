@@ -1,5 +1,5 @@
-"""The schedule file in front of the commands that its steps name; and the example that is
-shipped."""
+"""The schedule file: its steps are checked against the commands that they name; and the
+shipped example."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def write(folder: Path, steps: str, more: str = "") -> Path:
     return path
 
 
-def test_the_shipped_example_is_right() -> None:
+def test_the_shipped_example_is_valid() -> None:
     found = read_schedule_file(EXAMPLE)
     assert list(found.schedules) == ["nightly", "totals", "drop-box"]
     assert [step[0] for step in found.schedules["nightly"].steps] == ["load", "verify", "unload"]
@@ -39,7 +39,7 @@ def test_the_shipped_example_is_right() -> None:
     [
         '["load", "/in/{due:%Y}/*.csv", "-t", "k.t", "--max-errors", "0.1%", "--max-rows", 5]',
         '["exec", "UPDATE k.t SET a = 1 WHERE d = ?", "--params", "p.csv"]',
-        # A folder of the step's own, which may be another than this one
+        # The step's own folder, which may differ from the current one
         '["count", "-t", "k.t", "--where", "a > 1", "--summary", "no/{due}/sum.json"]',
         '["verify", "/in/{due:%Y}/*.csv", "-t", "k.t", "--nulls", "unset"]',
         '["unload", "-t", "k.t", "-o", "s3://b/{due}", "--format", "parquet"]',
@@ -51,13 +51,13 @@ def test_the_shipped_example_is_right() -> None:
         '["unload", "-t", "k.t", "--output=/out/{due:%Y-%m-%dT%H}"]',
     ],
 )
-def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
+def test_valid_steps_are_accepted(tmp_path: Path, step: str) -> None:
     found = read_schedule_file(write(tmp_path, step))
     assert len(found.schedules["a"].steps) == 1
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "message"),
     [
         ('["load", "a.csv", "-t", "k.t", "--no-such"]', "No such option"),
         ('["load", "-t", "k.t"]', "Missing argument 'SOURCE...'. Give one, or --urlfile FILE"),
@@ -88,7 +88,7 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
         ),
         ('["lookup", "-t", "k.t", "--keys", "a.csv"]', "not to standard output"),
         ('["unload", "-t", "k.t", "-o", "/out"]', FULL),
-        # What differs is another argument, or does not differ from one hour to the next
+        # Only another argument differs, or the same value stays from one hour to the next
         ('["unload", "-t", "k.t", "-o", "/out", "--where", "d < \'{due:%Y-%m-%d}\'"]', FULL),
         ('["unload", "-t", "k.t", "-o", "/out/{due:%Y-%m-%d}"]', FULL),
         ('["lookup", "-t", "k.t", "--keys", "/in/{due}.csv", "-o", "/out"]', FULL),
@@ -100,13 +100,13 @@ def test_steps_are_what_ringhaul_takes(tmp_path: Path, step: str) -> None:
     ],
 )
 def test_a_step_that_would_fail_at_night_is_refused_now(
-    tmp_path: Path, step: str, told: str
+    tmp_path: Path, step: str, message: str
 ) -> None:
     path = write(tmp_path, f'["count", "-t", "k.t"], {step}')
     with pytest.raises(UsageError) as error:
         read_schedule_file(path)
     assert str(error.value).startswith(f"{path}: schedule a: steps, step 2 (")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 LOAD = '"load", "a.csv", "-t", "k.t"'
@@ -154,7 +154,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("step", VALUES)
-def test_a_value_that_the_command_would_refuse_is_told_with_its_place(
+def test_a_value_that_the_command_would_refuse_is_reported_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -166,7 +166,7 @@ def test_a_value_that_the_command_would_refuse_is_told_with_its_place(
 
 
 @pytest.mark.parametrize("range_", ["d:2026-01-01..{due:%Y-%m-%d}", "d:{due:%Y-%m-%d}..2026-01-01"])
-def test_what_is_wrong_on_some_days_alone_is_told_on_those(tmp_path: Path, range_: str) -> None:
+def test_a_step_that_is_wrong_only_on_some_days_is_accepted(tmp_path: Path, range_: str) -> None:
     step = f'["exec", "DELETE FROM k.t WHERE d = ?", "--range", "{range_}"]'
     assert read_schedule_file(write(tmp_path, step)).schedules
 
@@ -209,7 +209,7 @@ def test_an_output_that_the_next_run_finds_full_is_refused(
         UsageError, match=rf"-o /out/.*: {FULL} \(the run of {a_due} after the run of"
     ):
         read_schedule_file(path)
-    # but not one with the year, and the offset
+    # but an output with the year and the offset is accepted
     path.write_text(path.read_text().replace(form, "%Y-%m-%dT%H%M%z"))
     assert read_schedule_file(path).warnings == {"a": []}
 
@@ -228,7 +228,7 @@ def test_an_output_that_the_next_run_finds_full_is_refused(
         ('every = "1h"', '"-o", "/out/{due:%H}", "--where", "h = {due:%H}"', "1d00h"),
     ],
 )
-def test_an_output_that_comes_back_later_is_warned_of(
+def test_an_output_that_repeats_later_gives_a_warning(
     tmp_path: Path, when: str, output: str, after: str
 ) -> None:
     step = f'["unload", "-t", "k.t", {output}]'
@@ -242,13 +242,13 @@ def test_an_output_that_comes_back_later_is_warned_of(
     assert found is not None, warning
     again, first = (datetime.fromisoformat(text) for text in found.groups())
     now = datetime.now(UTC)
-    assert now < first < again and first < now + timedelta(days=70), "due times from now on"
+    assert now < first < again and first < now + timedelta(days=70), "due times in the future"
     if "New_York" in when:
         assert {again.hour, first.hour} == {1} and first.utcoffset()
     assert "empty or move the folder before, or put {due} into it" in warning
 
 
-def test_a_notification_that_would_reach_nobody_is_warned_of(tmp_path: Path) -> None:
+def test_a_notification_that_cannot_be_sent_gives_a_warning(tmp_path: Path) -> None:
     notify = f'[[schedule.a.notify]]\nwebhook_file = "{tmp_path}/webhook"\n'
     notify += '[[schedule.a.notify]]\ncommand = "/no/such"\n'
     path = write(tmp_path, '["count", "-t", "k.t"]', notify)
@@ -286,7 +286,7 @@ def test_files_that_arrive_on_different_days_have_different_folders(tmp_path: Pa
         read_schedule_file(path)
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read .*none.toml: No such file"):
         read_schedule_file(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
@@ -294,7 +294,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         read_schedule_file(tmp_path / "bytes.toml")
 
 
-def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_file_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("RINGHAUL_STATE_DIR", str(tmp_path / "state"))
@@ -314,7 +314,7 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found() == tmp_path / "other.toml"
 
 
-def test_every_key_is_in_the_docs_and_every_example_in_them_is_right(tmp_path: Path) -> None:
+def test_the_docs_have_every_key_and_valid_examples(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "schedules.md").read_text()
     source = (ROOT / "ringhaul" / "schedule" / "parse.py").read_text()
     keys = set(re.findall(r'table\.take\("(\w+)"', source))

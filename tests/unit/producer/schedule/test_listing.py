@@ -1,4 +1,4 @@
-"""What folders and globs list, and checksums."""
+"""Files that folders and globs list, and their checksums."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ def paths(folder: Path, *patterns: str) -> list[str]:
     return [os.path.relpath(file.path, folder) for file in found]
 
 
-def test_globs_folders_and_what_is_left_out(tmp_path: Path) -> None:
+def test_globs_and_folders_list_files_except_hidden_ones(tmp_path: Path) -> None:
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "in" / ".hidden").mkdir()
     for name in ("b.csv", "a.csv", ".a.csv", "c.txt", "deep/d.csv", ".hidden/e.csv"):
@@ -33,9 +33,9 @@ def test_globs_folders_and_what_is_left_out(tmp_path: Path) -> None:
     assert paths(tmp_path, "in/*.csv") == ["in/a.csv", "in/b.csv"]
     assert paths(tmp_path, "in/**/*.csv") == ["in/a.csv", "in/b.csv", "in/deep/d.csv"]
     assert paths(tmp_path, "in") == ["in/a.csv", "in/b.csv", "in/c.txt", "in/deep/d.csv"]
-    # A file that two patterns name is one file, whatever the spelling
+    # A file that two patterns match is listed once, whatever their spelling
     assert paths(tmp_path, "in/a.csv", str(tmp_path / "in/../in/*.csv")) == ["in/a.csv", "in/b.csv"]
-    # and that nothing has arrived is no error
+    # and no match is no error
     assert paths(tmp_path, "none", "in/*.json") == []
 
 
@@ -43,7 +43,7 @@ def test_links_to_folders_are_entered_as_loads_enter_them(tmp_path: Path) -> Non
     for name in ("in/real/a.csv", "elsewhere/deep/b.csv", "in/lost+found/c.csv"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("x")
-    # Links to a folder that is not below, and to one that is; and two circles of them
+    # Links to a folder elsewhere, to one below, and two cycles of links
     (tmp_path / "in" / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "in" / "alink").symlink_to("real")
     (tmp_path / "in" / "again").symlink_to(".")
@@ -53,12 +53,12 @@ def test_links_to_folders_are_entered_as_loads_enter_them(tmp_path: Path) -> Non
         assert paths(tmp_path, pattern) == found, pattern
     loaded = [source.path for source in find_sources([str(tmp_path / "in")])]
     assert [os.path.relpath(path, tmp_path) for path in loaded] == found
-    # A circle through the folder itself, named by a link
+    # A cycle through the folder itself, named by a link
     (tmp_path / "drop").symlink_to("in")
     assert paths(tmp_path, "drop") == ["drop/link/deep/b.csv", "drop/real/a.csv"]
 
 
-def test_a_checksum_is_of_the_content(tmp_path: Path) -> None:
+def test_a_checksum_depends_on_the_content_only(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(b"id\n1\n")
     (listed,) = list_arrivals((str(file),), "/")
@@ -68,7 +68,7 @@ def test_a_checksum_is_of_the_content(tmp_path: Path) -> None:
     assert Listed(*arrived[:3]) == listed
 
 
-def test_a_file_that_changed_since_it_was_listed_has_none(tmp_path: Path) -> None:
+def test_a_file_that_changed_since_it_was_listed_has_no_checksum(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(b"id\n1\n")
     (listed,) = list_arrivals((str(file),), "/")
@@ -79,14 +79,14 @@ def test_a_file_that_changed_since_it_was_listed_has_none(tmp_path: Path) -> Non
 
 
 def odd(folder: Path, *patterns: str) -> tuple[list[str], dict[str, str]]:
-    """The files that are listed, and what is told of the others."""
-    told: dict[str, str] = {}
-    found = list_arrivals(patterns, str(folder), lambda path, why: told.update({path: str(why)}))
-    return [os.path.relpath(file.path, folder) for file in found], told
+    """The listed files, and the errors of the others."""
+    errors: dict[str, str] = {}
+    found = list_arrivals(patterns, str(folder), lambda path, why: errors.update({path: str(why)}))
+    return [os.path.relpath(file.path, folder) for file in found], errors
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """As if the folder were closed to us, which nothing is to root."""
+    """Refuse to list a folder, as without permission; root may list any."""
     scandir: Callable[..., object] = os.scandir
 
     def scan(path: object = ".") -> object:
@@ -102,14 +102,14 @@ def test_a_name_that_is_not_utf_8_does_not_hold_up_others(tmp_path: Path) -> Non
     with open(os.fsencode(tmp_path) + b"/caf\xe9.csv", "w") as file:
         file.write("x")
     for pattern in (".", "*.csv"):
-        found, told = odd(tmp_path, pattern)
+        found, errors = odd(tmp_path, pattern)
         assert found == ["a.csv"]
-        (path,) = told
+        (path,) = errors
         assert path == f"{tmp_path}/caf\\xe9.csv"
-        assert told[path] == f"{path}: the file name is not UTF-8: rename it"
+        assert errors[path] == f"{path}: the file name is not UTF-8: rename it"
 
 
-def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
+def test_a_folder_that_cannot_be_listed_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("closed", "open"):
@@ -118,31 +118,31 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
     (tmp_path / "open" / "loop.csv").symlink_to("loop.csv")
     closed = tmp_path / "closed"
     refused(monkeypatch, closed)
-    # What can be listed is, whatever the others are
-    found, told = odd(tmp_path, ".")
+    # All other files are listed
+    found, errors = odd(tmp_path, ".")
     assert found == ["open/a.csv"]
-    assert set(told) == {str(closed), str(tmp_path / "open" / "loop.csv")}
+    assert set(errors) == {str(closed), str(tmp_path / "open" / "loop.csv")}
     for pattern in ("closed/*.csv", "closed/"):
-        found, told = odd(tmp_path, pattern, "open/a.csv")
-        assert (found, "Permission denied" in "".join(told.values())) == (["open/a.csv"], True)
+        found, errors = odd(tmp_path, pattern, "open/a.csv")
+        assert (found, "Permission denied" in "".join(errors.values())) == (["open/a.csv"], True)
     with pytest.raises(PermissionError):
         list_arrivals(("closed",), str(tmp_path))
 
 
-def test_a_folder_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x")
     for pattern in ("drop/*.csv", "drop/", "drop/*/deep/*.csv"):
-        found, told = odd(tmp_path, pattern, "a.csv")
+        found, errors = odd(tmp_path, pattern, "a.csv")
         assert found == ["a.csv"]
-        assert list(told) == [str(tmp_path / "drop")]
-        assert "No such file or directory" in told[str(tmp_path / "drop")]
+        assert list(errors) == [str(tmp_path / "drop")]
+        assert "No such file or directory" in errors[str(tmp_path / "drop")]
 
 
-def test_each_pattern_is_told_before_it_is_listed(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_each_pattern_is_announced_before_it_is_listed(tmp_path: Path) -> None:
+    calls: list[str] = []
     patterns = ("*.csv", str(tmp_path), "file:///none/")
-    list_arrivals(patterns, str(tmp_path), lambda path, error: told.append("odd"), told.append)
-    assert told == ["*.csv", str(tmp_path), "file:///none/", "odd"]
+    list_arrivals(patterns, str(tmp_path), lambda path, error: calls.append("odd"), calls.append)
+    assert calls == ["*.csv", str(tmp_path), "file:///none/", "odd"]
 
 
 def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_file_url_is_the_path_that_it_names(tmp_path: Path) -> None:
         assert are_bases_there((pattern,), "/")
 
 
-def test_the_folders_at_which_patterns_begin(tmp_path: Path) -> None:
+def test_missing_base_folders_of_patterns_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     base = str(tmp_path)
     assert are_bases_there(("in", "in/", "in/*.csv", "in/*/x/**/*.csv", "in/a.csv"), base)
@@ -164,7 +164,7 @@ def test_the_folders_at_which_patterns_begin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["in", "in/", "in/*.csv", "in/**", "in/**/*.csv", "in/a.csv"])
-def test_no_file_that_is_listed_is_strange(tmp_path: Path, pattern: str) -> None:
+def test_each_listed_file_belongs_to_its_pattern(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "in" / "deep" / "er").mkdir(parents=True)
     for name in ("a.csv", "b.csv", "x[1].csv", "deep/d.csv", "deep/er/e.csv", " .csv", "l\nf.csv"):
         (tmp_path / "in" / name).write_text("x")
@@ -186,11 +186,11 @@ def test_no_file_that_is_listed_is_strange(tmp_path: Path, pattern: str) -> None
         *("file://{T}/in/a.csv", "S3://b/in/a.csv", "s3://b/inner/a.csv", "s3://b/in/.a.csv"),
     ],
 )
-def test_a_path_that_no_pattern_gives_is_strange(tmp_path: Path, pattern: str, path: str) -> None:
+def test_a_path_that_no_pattern_matches_is_strange(tmp_path: Path, pattern: str, path: str) -> None:
     (tmp_path / "in").mkdir()
     path = path.replace("{T}", str(tmp_path))
     if pattern == "in" and path == str(tmp_path / "in"):
-        return  # a folder that is named is no file, and its command says so
+        return  # the command refuses a named folder itself
     assert find_strange((pattern,), str(tmp_path), [path]) == path
 
 

@@ -1,4 +1,4 @@
-"""Telling of a run's end: a real command, a real web server on loopback."""
+"""Notifications of a run's end: a real command, a real web server on loopback."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from producer.schedule.notify import doubt, send_notification
 from ringhaul.schedule.schedules import Notify
 
 DOCUMENT = {"schedule": "nightly", "state": "FAILED", "steps": [{"exit_code": 4}]}
-NOBODY = Notify(on=frozenset({"failure"}), timeout_s=5)
+NOTIFY = Notify(on=frozenset({"failure"}), timeout_s=5)
 
 
 class Server(HTTPServer):
-    """Answers each POST with the next of its codes; 200 when there is none left."""
+    """Answers each POST with the next of its codes, then with 200."""
 
     codes: list[int]
     got: list[tuple[str, dict[str, str], Any]]
@@ -67,7 +67,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_webhook_gets_the_document(server: Server, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("Bearer abc\n")
-    notify = replace(NOBODY, webhook=server.url, authorization_file=str(tmp_path / "token"))
+    notify = replace(NOTIFY, webhook=server.url, authorization_file=str(tmp_path / "token"))
     assert send_notification(notify, DOCUMENT) == "ok"
     ((path, headers, body),) = server.got
     assert (path, body) == ("/hook", DOCUMENT)
@@ -75,12 +75,12 @@ def test_a_webhook_gets_the_document(server: Server, tmp_path: Path) -> None:
     assert headers["Authorization"] == "Bearer abc"
 
 
-def test_an_address_that_is_a_secret_is_in_a_file_and_in_no_words(
+def test_a_secret_address_is_read_from_a_file_and_in_no_message(
     server: Server, tmp_path: Path
 ) -> None:
     file = tmp_path / "webhook"
     file.write_text(f"{server.url}/s3cret\n")
-    notify = replace(NOBODY, webhook_file=str(file))
+    notify = replace(NOTIFY, webhook_file=str(file))
     assert send_notification(notify, DOCUMENT) == "ok"
     assert server.got[0][0] == "/hook/s3cret"
     server.codes = [404]
@@ -91,12 +91,12 @@ def test_an_address_that_is_a_secret_is_in_a_file_and_in_no_words(
     assert send_notification(notify, DOCUMENT).startswith("webhook: webhook_file: cannot read")
 
 
-def test_a_server_that_is_busy_is_told_again(server: Server) -> None:
+def test_a_busy_server_is_notified_again(server: Server) -> None:
     server.codes = [503, 429]
-    assert send_notification(replace(NOBODY, webhook=server.url), DOCUMENT) == "ok"
+    assert send_notification(replace(NOTIFY, webhook=server.url), DOCUMENT) == "ok"
     assert len(server.got) == 3
     server.codes = [500, 500, 500]
-    assert send_notification(replace(NOBODY, webhook=server.url), DOCUMENT) == "webhook: status 500"
+    assert send_notification(replace(NOTIFY, webhook=server.url), DOCUMENT) == "webhook: status 500"
     assert len(server.got) == 6
 
 
@@ -104,72 +104,72 @@ def test_a_server_that_is_busy_is_told_again(server: Server) -> None:
 def test_no_redirect_is_followed(server: Server, code: int) -> None:
     server.codes = [code]
     assert (
-        send_notification(replace(NOBODY, webhook=server.url), DOCUMENT)
+        send_notification(replace(NOTIFY, webhook=server.url), DOCUMENT)
         == f"webhook: status {code}"
     )
     assert len(server.got) == 1
 
 
-def test_a_server_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_notify, "TRIES", 1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         began = time.monotonic()
-        told = send_notification(replace(NOBODY, webhook=url, timeout_s=1), DOCUMENT)
-        assert told.startswith("webhook: ") and "127.0.0.1" not in told
+        message = send_notification(replace(NOTIFY, webhook=url, timeout_s=1), DOCUMENT)
+        assert message.startswith("webhook: ") and "127.0.0.1" not in message
         assert time.monotonic() - began < 20
 
 
 def test_a_command_gets_the_document_on_its_standard_input(tmp_path: Path) -> None:
     out = tmp_path / "got.json"
-    notify = replace(NOBODY, command=("/bin/sh", "-c", f"cat > '{out}'"))
+    notify = replace(NOTIFY, command=("/bin/sh", "-c", f"cat > '{out}'"))
     assert send_notification(notify, DOCUMENT) == "ok"
     assert json.loads(out.read_text()) == DOCUMENT
 
 
-def test_what_could_not_be_told_shows_before_there_is_cause(tmp_path: Path) -> None:
+def test_an_unusable_notification_is_found_before_a_run_ends(tmp_path: Path) -> None:
     address, token = tmp_path / "webhook", tmp_path / "token"
-    webhook = replace(NOBODY, webhook_file=str(address), authorization_file=str(token))
+    webhook = replace(NOTIFY, webhook_file=str(address), authorization_file=str(token))
     address.write_text("https://h/s3cret\n")
     assert (doubt(webhook) or "").startswith(f"authorization_file: cannot read {token}: No such")
     token.write_text("Bearer x\n")
     assert doubt(webhook) is None
-    for text, told in {
+    for text, message in {
         "": "is empty",
         "ftp://h/s3cret": "expected an address that begins with https",
     }.items():
         address.write_text(text)
         found = doubt(webhook) or ""
-        assert f"webhook_file: {address}" in found and told in found and "s3cret" not in found
-    assert doubt(replace(NOBODY, webhook="https://h/")) is None
+        assert f"webhook_file: {address}" in found and message in found and "s3cret" not in found
+    assert doubt(replace(NOTIFY, webhook="https://h/")) is None
 
-    # What is read from a pipe is not there to be read twice
+    # A pipe cannot be read twice
     os.mkfifo(tmp_path / "pipe")
-    assert doubt(replace(NOBODY, webhook_file=str(tmp_path / "pipe"))) is None
+    assert doubt(replace(NOTIFY, webhook_file=str(tmp_path / "pipe"))) is None
 
 
-def test_a_command_that_is_not_there_shows_too(tmp_path: Path) -> None:
+def test_a_missing_command_is_found_before_a_run_ends(tmp_path: Path) -> None:
     script = tmp_path / "tell"
-    command = replace(NOBODY, command=(str(script), "me"))
-    told = f"command {script}: not found, or this user may not run it"
-    assert doubt(command) == told
+    command = replace(NOTIFY, command=(str(script), "me"))
+    message = f"command {script}: not found, or this user may not run it"
+    assert doubt(command) == message
     script.write_text("#!/bin/sh\n")
-    assert doubt(command) == told
+    assert doubt(command) == message
     script.chmod(0o700)
     assert doubt(command) is None
-    assert doubt(replace(NOBODY, command=("sh", "-c", "true"))) is None
-    assert doubt(replace(NOBODY, command=("no-such-command",))) is not None
+    assert doubt(replace(NOTIFY, command=("sh", "-c", "true"))) is None
+    assert doubt(replace(NOTIFY, command=("no-such-command",))) is not None
 
 
-def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
-    # A child holds the other end of a pipe for as long as it lives
+def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+    # A child holds the other end of a pipe as long as it runs
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     command = ("/bin/sh", "-c", f"exec > '{pipe}'; echo up; sleep 40; true")
-    assert send_notification(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == (
+    assert send_notification(replace(NOTIFY, command=command, timeout_s=1), DOCUMENT) == (
         "sh: took more than 1 s"
     )
     os.set_blocking(reader, True)
@@ -180,12 +180,12 @@ def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (("/bin/sh", "-c", "exit 3"), "sh: exit code 3"),
         (("/no/such",), "such: No such file or directory"),
         (("/bin/sh", "-c", "sleep 30"), "sh: took more than 1 s"),
     ],
 )
-def test_a_command_that_fails_is_told(command: tuple[str, ...], told: str) -> None:
-    assert send_notification(replace(NOBODY, command=command, timeout_s=1), DOCUMENT) == told
+def test_a_command_that_fails_is_reported(command: tuple[str, ...], message: str) -> None:
+    assert send_notification(replace(NOTIFY, command=command, timeout_s=1), DOCUMENT) == message

@@ -1,4 +1,4 @@
-"""The table of functions, from files of both kinds."""
+"""The table of functions, from profiles of both kinds."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def write_samples(path: Path, *stacks: tuple[str, float]) -> None:
 def test_samples_are_own_time_of_the_innermost(tmp_path: Path) -> None:
     path = tmp_path / "a.speedscope.json"
     a, b, wait = "m.py:7 a", "m.py:9 b", "threading.py:295 Condition.wait"
-    # A function that calls itself is busy for as long as it is, not twice that; one that waits is
-    # not busy, nor is its caller.
+    # The time of a recursive function counts once; a waiting function is not busy, nor is its
+    # caller.
     write_samples(
         path, (f"{a}>{b}", 3.0), (a, 1.0), (f"{a}>{b}>{a}>{b}", 0.5), (f"{a}>{wait}", 8.0), ("", 1)
     )
@@ -101,7 +101,7 @@ def test_calls_name_functions_where_they_are(tmp_path: Path) -> None:
     (name,) = (name for name in functions if name.endswith(" count_text"))
     assert re.fullmatch(r"producer/text\.py:\d+ count_text", name), "below its folder"
     assert 0 < functions[name].own_s <= functions[name].total_s
-    # What only waits is no work: it is neither in the table nor in the sum
+    # A function that only waits is neither in the table nor in the sum
     waiting = {name for name, function in functions.items() if function.waits}
     assert waiting == {"built-in method time.sleep", "method 'poll' of 'select.poll' objects"}
     text = profile_text(tmp_path, [path])
@@ -111,8 +111,8 @@ def test_calls_name_functions_where_they_are(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == f" next     python -m pstats {path}"
 
 
-def test_the_functions_that_wait_are_there() -> None:
-    """The patterns name functions of other packages and of ours, which may be renamed."""
+def test_the_patterns_of_waiting_functions_match_functions() -> None:
+    """The patterns name functions that may be renamed, in other packages and in ours."""
     for module, name in [
         (threading, "Condition.wait"),
         (selectors, "DefaultSelector.select"),
@@ -129,7 +129,7 @@ def test_the_functions_that_wait_are_there() -> None:
         assert _WAITS_IN_SAMPLES.fullmatch(f"{file}:{code.co_firstlineno} {name}"), file
 
 
-def test_a_file_that_was_cut_short_is_told_and_the_others_count(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_and_the_others_count(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.prof", "b.prof", "c.prof", "d.speedscope.json")]
     for path in files[:2]:
         write_calls(path)
@@ -142,22 +142,22 @@ def test_a_file_that_was_cut_short_is_told_and_the_others_count(tmp_path: Path) 
     assert lines[3].startswith(f" profile  1 file in {tmp_path}: ")
 
 
-def test_only_what_came_in_the_block_is_told(tmp_path: Path) -> None:
+def test_only_profiles_written_in_the_block_are_reported(tmp_path: Path) -> None:
     settings = load_settings(
         {"worker.profile": "cprofile", "worker.profile_dir": tmp_path / "profiles"}
     ).settings
     said: list[str] = []
-    # Given nothing, it says so
+    # Without a profile, a note says so
     with reporting_profiles(settings, said.append):
         assert said == []
     assert said.pop().startswith(f" profile  none in {tmp_path}/profiles: no unit was run")
-    # Given an older profile, it is left out
+    # An older profile is left out
     write_calls(tmp_path / "profiles" / "old.prof")
     with reporting_profiles(settings, said.append):
         write_calls(tmp_path / "profiles" / "new.prof")
         (tmp_path / "profiles" / ".newer.prof.part").write_bytes(b"half")
     assert said.pop().startswith(f" profile  1 file in {tmp_path}/profiles: ")
-    # And it is told whatever becomes of the block
+    # And the table is printed even if the block fails
     with pytest.raises(UsageError), reporting_profiles(settings, said.append):
         raise UsageError("ended")
     assert len(said) == 1

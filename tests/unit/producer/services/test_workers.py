@@ -1,4 +1,4 @@
-"""Who does a job is known before there is one."""
+"""Workers are chosen before the job is created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringhaul.errors import UsageError
 from tests.unit.cluster.sessions import by_dc, session
 
 
-def test_own_workers_that_are_far_from_the_rows_are_not_begun_with() -> None:
+def test_embedded_workers_far_from_the_rows_are_refused() -> None:
     settings = SimpleNamespace(worker=SimpleNamespace(concurrency=3))
     services = cast(
         Services, SimpleNamespace(job_id="ld-1", loaded=SimpleNamespace(settings=settings))

@@ -1,4 +1,4 @@
-"""A unit may work for so long; what it waits for its job's pace does not count."""
+"""Time limits of a unit: its work counts, its waits for rate limits do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tasks.child.time_limits import TimeLimits, UnitTooLong
 
-#: A process whose unit waits for longer than the hard limit, looking often, and then does as told.
+#: A process whose unit waits longer than the hard limit, checking often, then ends or hangs.
 PROCESS = """
 import sys, time
 from tasks.child.time_limits import TimeLimits
@@ -29,7 +29,7 @@ print("left")
 """
 
 
-def test_a_unit_that_works_for_too_long_is_told_what_to_do() -> None:
+def test_a_unit_that_works_too_long_is_stopped_with_advice() -> None:
     with (
         TimeLimits(0.05, 60, lambda: 0.0) as limits,
         pytest.raises(UnitTooLong, match=r"--unit-size.*worker\.time_limit_soft_s"),
@@ -40,13 +40,13 @@ def test_a_unit_that_works_for_too_long_is_told_what_to_do() -> None:
 
 
 def test_waits_do_not_count() -> None:
-    waits_s = [5.0]  # of earlier units
+    waits_s = [5.0]  # waits of earlier units
     with TimeLimits(0.2, 60, lambda: sum(waits_s)) as limits:
         for _ in range(3):
             time.sleep(0.1)
             waits_s.append(0.1)
             limits.look()
-        # And work after them does
+        # But work after the waits counts
         time.sleep(0.25)
         with pytest.raises(UnitTooLong):
             limits.look()
@@ -74,5 +74,5 @@ def test_a_process_whose_unit_hangs_is_ended_and_one_that_waits_is_not(
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (code, f"waited\n{said}"), done.stderr
-    # And where it hung is written down
+    # And the place where it hung is printed
     assert ("Timeout" in done.stderr, "<string>" in done.stderr) == (code == 1, code == 1)

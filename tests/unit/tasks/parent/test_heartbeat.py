@@ -8,7 +8,7 @@ import pytest
 from tasks.parent.heartbeat import Heartbeat
 
 
-def test_each_beat_makes_the_file_young_and_the_end_removes_it(tmp_path: Path) -> None:
+def test_each_beat_touches_the_file_and_the_end_removes_it(tmp_path: Path) -> None:
     path = tmp_path / "heartbeat"
     heartbeat = Heartbeat(path)
     heartbeat.beat()
@@ -20,7 +20,7 @@ def test_each_beat_makes_the_file_young_and_the_end_removes_it(tmp_path: Path) -
     heartbeat.end()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_stops_nothing(
+def test_a_file_that_cannot_be_written_is_logged_and_stops_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "no folder" / "heartbeat"
@@ -52,7 +52,7 @@ def test_a_link_is_not_followed(
     assert other.stat().st_mtime == 0 if there else not other.exists()
 
 
-def test_a_pipe_holds_no_worker_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pipe_does_not_block_the_worker(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     os.mkfifo(tmp_path / "heartbeat")
     Heartbeat(tmp_path / "heartbeat").beat()
     assert "cannot write" in caplog.text

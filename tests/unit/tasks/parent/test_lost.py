@@ -1,4 +1,4 @@
-"""Word of lost processes while Redis is away."""
+"""Reports of lost processes while Redis is away."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Ledger:
         self.heard.append((job, unit, token, (loss, epoch)))
 
 
-def test_what_redis_could_not_hear_is_sent_once_when_it_is_back() -> None:
+def test_a_report_that_failed_is_sent_once_when_redis_is_back() -> None:
     ledger, lost = _Ledger(), LostAttempts()
     known = cast(Ledger, ledger)
     lost.report(known, LostAttempt("ld-1", 0, 1, "a", WHERE))

@@ -1,4 +1,4 @@
-"""Who is in the middle of a unit, as the parent of the processes sees it, and how it ends."""
+"""Units in progress as the worker's parent process sees them, and its shutdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-#: Two children, each told over a pipe to begin or end; what the parent sees after each step.
+#: Two children that begin and end units by commands over a pipe; prints the parent's view.
 SCRIPT = """
 import os, signal
 from tasks.parent.shutdown import UnitsInProgress
@@ -62,8 +62,8 @@ def test_units_are_in_progress_until_they_end_or_their_process_does() -> None:
     assert done.stdout == "[True, True, True, False, True, False]\n", done.stderr
 
 
-#: A process that is told to stop while its main thread waits for a lock that nobody gives back. Its
-#: pool is one child, which works on a unit for so long, or until it is killed.
+#: A process that gets a signal to stop while its main thread waits for a lock that stays taken. Its
+#: pool is one child, which works on a unit for some seconds, or until it is killed.
 STUCK_SCRIPT = """
 import math, os, sys, threading, time, types
 from tasks.parent import shutdown
@@ -108,12 +108,12 @@ def test_a_process_whose_main_thread_is_stuck_ends_after_its_units(
     assert least_s <= took_s < least_s + 10
     until = time.monotonic() + 10
     while _runs(int(pid)):
-        assert time.monotonic() < until, "its child lives"
+        assert time.monotonic() < until, "its child still runs"
         time.sleep(0.02)
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process is neither dead nor waits to be buried."""
+    """Whether a process runs: it is neither dead nor a zombie."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
