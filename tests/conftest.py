@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from producer.local.stack import Endpoints, Stack
 from producer.local.valkey import EmbeddedValkey
-from tests.rooms import ByRoom, end_processes, remove_locks, turn
+from tests.rooms import ByRoom, end_processes, put_first, remove_locks, turn
 from tests.services import (
     ProxiedRing,
     connected,
@@ -55,6 +55,10 @@ def pytest_configure() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByRoom:
     """With `-n`, as `make test` runs them."""
     return ByRoom(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_first(items)
 
 
 def pytest_unconfigure() -> None:
