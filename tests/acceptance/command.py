@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance.nursery import Nursery
+
 #: Generous: the machine may be busy, a hang is found by pytest's own time-out.
 TIMEOUT_S = 120
+PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
+_nurseries: list[Nursery] = []
+_kinds_run: set[tuple[str, ...]] = set()
 
 
 @dataclass(frozen=True)
@@ -35,24 +41,34 @@ class Finished:
 
 
 class Ringhaul:
-    """The command with one environment: which cluster, which broker, which state folder."""
+    """The command with one environment: which cluster, which broker, which state folder.
 
-    def __init__(self, env: Mapping[str, str], cwd: Path) -> None:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGHAUL_")}
-        self.env = clean | dict(env)
+    What is run to its end is forked from a process that has read the modules, which is most of what
+    a short command does; the first of each kind in a test process is not, as it is not for a user.
+    With `fresh` nothing is.
+    """
+
+    def __init__(self, env: Mapping[str, str], cwd: Path, *, fresh: bool = False) -> None:
+        self.env = _without_settings(os.environ) | dict(env)
         self.cwd = cwd
+        self._fresh = fresh
 
     def argv(self, *args: object) -> list[str]:
-        return [sys.executable, "-P", "-m", "producer", *map(str, args)]
+        return [*PYTHON_MODULE, *map(str, args)]
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
         """Run to the end."""
+        argv, environment = self.argv(*args), self.env | env
+        if not self._fresh and (nursery := _nursery_for(argv, environment)):
+            arguments = argv[len(PYTHON_MODULE) :]
+            code, out, err = nursery.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
+            return Finished(code, out.decode(), err.decode())
         done = subprocess.run(
-            self.argv(*args),
+            argv,
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            env=self.env | env,
+            env=environment,
             cwd=self.cwd,
             timeout=TIMEOUT_S,
         )
@@ -88,6 +104,25 @@ class Ringhaul:
             else:
                 process.stdout.close()  # type: ignore[union-attr]
                 process.stderr.close()  # type: ignore[union-attr]
+
+
+def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    ours = ("RINGHAUL_", "_RINGHAUL_", "PYTEST_")
+    return {name: value for name, value in environment.items() if not name.startswith(ours)}
+
+
+def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery | None:
+    """Where a command may be forked: none for the first of its kind, and none where Python itself
+    may find another environment than the process that forks did."""
+    kind = tuple(word for word in argv[len(PYTHON_MODULE) :][:2] if word.isalpha())
+    if kind not in _kinds_run or argv[: len(PYTHON_MODULE)] != PYTHON_MODULE:
+        _kinds_run.add(kind)
+        return None
+    if not _nurseries:
+        _nurseries.append(Nursery(_without_settings(os.environ)))
+        atexit.register(_nurseries[0].close)
+    (nursery,) = _nurseries
+    return nursery if _without_settings(environment) == nursery.environment else None
 
 
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]

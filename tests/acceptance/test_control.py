@@ -33,12 +33,11 @@ from tests.acceptance.oracle import assert_table, create_table
 from tests.services import running_valkey
 
 HOSTS = {"host0", "host1", "host2"}
-pytestmark = pytest.mark.alone
 
 #: Within this every host has heard of a pause, a cancel, new limits.
 HEARD_S = 2.0
-#: Half a minute's load and more at two thousand a second.
-ROWS = 70_000
+#: A load of twenty seconds and more at two thousand a second.
+ROWS = 50_000
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +125,7 @@ def let_go_s(ledger: Ledger, job: str) -> float:
     return (status.now_ms - since_ms) / 1000
 
 
+@pytest.mark.alone
 def test_a_load_on_three_hosts_does_as_it_is_told(
     ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:
@@ -182,7 +182,7 @@ def test_a_load_on_three_hosts_does_as_it_is_told(
     assert status.finished_ms is not None
     worked_s = (status.finished_ms - began_ms) / 1000
     print(f"2000 rows/s: {left:,} rows in {worked_s:.2f} s, {left / worked_s:,.0f} rows/s")
-    assert worked_s > 30
+    assert worked_s > 20
     assert left / worked_s == pytest.approx(2000, rel=0.1)
     assert_table(cassandra_session, table, "id, v", ((i, value(i)) for i in range(ROWS)))
     assert status.totals["rows"] == ROWS
@@ -234,6 +234,7 @@ def top_with_rate(ringhaul: Ringhaul, job: str) -> tuple[dict[str, Any], dict[st
     return document, found
 
 
+@pytest.mark.alone
 def test_top_shows_jobs_hosts_and_units(
     ringhaul: Ringhaul, ledger: Ledger, cassandra_session: Session, keyspace: str, tmp_path: Path
 ) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
 from cassandra.cluster import Session
 
 from tests.acceptance.command import Ringhaul
 
-pytestmark = pytest.mark.alone
-#: Some seconds are those of the command and of its worker.
+#: The command and its worker take some seconds, and more beside other tests.
 SECONDS_MAX = 60
 
 

@@ -13,7 +13,7 @@ from producer.local.stack import Stack
 from tests.chaos.conftest import StartWorker
 from tests.chaos.rig import Looker, Rig, check_exact, write_source
 
-PAUSE_S = 15.0
+PAUSE_S = 8.0
 
 
 @pytest.mark.parametrize("strategy", ["pipeline", "token-batch"])
@@ -26,11 +26,11 @@ def test_a_node_that_hangs_for_a_while_costs_retries_only(
     strategy: str,
 ) -> None:
     """
-    1. A worker loads; a request is given up after 4 s.
-    2. The one node there is stops for 15 s, and goes on.
+    1. A worker loads; a request is given up after 2 s.
+    2. The one node there is stops for 8 s, and goes on.
     3. Requests that got no answer were sent again; none of their rows is missing.
     """
-    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
+    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="2", RINGHAUL_WORKER_LEASE_S="60")
     source = write_source(tmp_path / "in.csv", 6000)
     (node,) = stack.nodes()
     assert node.pid is not None

@@ -24,13 +24,11 @@ from tests.chaos.rig import Looker, Rig, check_exact, kill, write_source
 from tests.chaos.test_unload_faults import check_unloaded, fill, unloading
 from tests.services import ProxiedRing, connected, fresh_keyspace
 
-pytestmark = pytest.mark.alone
-
 #: Two minutes' load; the faults take some 50 s, most of it the start of a node, and twice that on a
 #: slow machine. What is left afterwards may go faster.
-RATE_ROWS_S = 1000
+RATE_ROWS_S = 500
 RATE_AFTERWARDS_ROWS_S = 20_000
-RECORDS = 120_000
+RECORDS = 60_000
 HUNG_S = 20.0
 REQUEST_TIMEOUT_S = 4.0
 CUTS = 3
@@ -100,6 +98,7 @@ class Pulse:
                 self._commits_s.append(time.monotonic())
 
 
+@pytest.mark.alone
 def test_nodes_and_connections_that_fail_cost_time_only(
     fleet: Rig,
     looker: Looker,
@@ -119,7 +118,7 @@ def test_nodes_and_connections_that_fail_cost_time_only(
     """
     start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S=f"{REQUEST_TIMEOUT_S:g}")
     source = write_source(tmp_path / "in.csv", RECORDS, bad_every=None)
-    options = ("-t", fleet.table, "--unit-size", "6 KiB", "--rate", RATE_ROWS_S)
+    options = ("-t", fleet.table, "--unit-size", "3 KiB", "--rate", RATE_ROWS_S)
     ring, proxy = proxied_ring
     hangs, dies, _ = (node.pid for node in ring.nodes())
     assert hangs is not None and dies is not None

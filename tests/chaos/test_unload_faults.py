@@ -175,14 +175,14 @@ def test_a_node_that_is_killed_and_comes_back(
     filled: Rig, looker: Looker, stack: Stack, start_worker: StartWorker, out: Path
 ) -> None:
     """The one node there is: units wait for it, and lose nothing of what they had."""
-    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="4", RINGHAUL_WORKER_LEASE_S="60")
+    start_worker(2, RINGHAUL_CLUSTER_REQUEST_TIMEOUT_S="2", RINGHAUL_WORKER_LEASE_S="60")
     (node,) = stack.nodes()
     assert node.pid is not None
     with unloading(filled, out) as load:
         looker.child_at_work(units_before=1)
         os.kill(node.pid, signal.SIGSTOP)
         try:
-            time.sleep(10)
+            time.sleep(6)
             assert not looker.status().finished
         finally:
             os.kill(node.pid, signal.SIGCONT)

@@ -51,7 +51,7 @@ class Fleet:
     @property
     def ringhaul(self) -> Ringhaul:
         """The command, on the host that this thread is on."""
-        return Ringhaul(self.host_env("ops"), self.home("ops"))
+        return Ringhaul(self.host_env("ops"), self.home("ops"), fresh=True)
 
     def home(self, name: str) -> Path:
         """The folder in which a host's processes run, and its state; made when it is asked for."""
