@@ -1,4 +1,4 @@
-"""Run the real `ringhaul` command as a user would, as a process of its own."""
+"""Run the real `ringhaul` command as a user would, in a separate process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Generous: the machine may be busy, a hang is found by pytest's own time-out.
+#: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command left behind."""
+    """Result of a finished command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Finished:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The `summary` message of `--json`."""
+        """Return the `summary` message of `--json`."""
         messages = [json.loads(line) for line in self.out.splitlines()]
         found = [m for m in messages if m["message_type"] == "summary"]
         assert len(found) == 1, self
@@ -35,7 +35,7 @@ class Finished:
 
 
 class Ringhaul:
-    """The command with one environment: which cluster, which broker, which state folder."""
+    """The command with one environment: cluster, broker and state folder."""
 
     def __init__(self, env: Mapping[str, str], cwd: Path) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGHAUL_")}
@@ -46,7 +46,7 @@ class Ringhaul:
         return [sys.executable, "-P", "-m", "producer", *map(str, args)]
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
-        """Run to the end."""
+        """Run the command to its end."""
         done = subprocess.run(
             self.argv(*args),
             input=stdin,
@@ -62,7 +62,7 @@ class Ringhaul:
     def started(
         self, *args: object, log: Path | None = None, **env: str
     ) -> Iterator[subprocess.Popen[str]]:
-        """Run beside the test; ended with the block if it still runs."""
+        """Run in the background; killed at the end of the block if it still runs."""
         out = log.open("w") if log else subprocess.PIPE
         process = subprocess.Popen(
             self.argv(*args),
@@ -91,7 +91,7 @@ class Ringhaul:
 
 
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    """Poll until `true()` is; fails with `what` was waited for."""
+    """Poll until `true()` holds; on timeout, fail with a message that names `what`."""
     deadline = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < deadline, f"waited {timeout_s} s for {what}"
@@ -99,8 +99,8 @@ def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignor
 
 
 def resume_at_full_speed(ringhaul: Ringhaul, job: str) -> Finished:
-    """Resume a job without the `--rate` that it was given to be caught in the middle."""
+    """Resume a job without the `--rate` that slowed it down enough to be interrupted."""
     with ringhaul.started("resume", job, "--json") as resume:
         wait_until(lambda: ringhaul.run("throttle", job, "--off").code == 0, "it to run again")
-        out, told = resume.communicate(timeout=60)
-    return Finished(resume.returncode, out, told)
+        out, err = resume.communicate(timeout=60)
+    return Finished(resume.returncode, out, err)
