@@ -123,7 +123,7 @@ def summary_of(out: str) -> dict[str, Any]:
 def test_a_host_that_does_not_see_the_input_is_named(fleet: Fleet) -> None:
     """The folder `share` is a mount of all hosts but B, where it is another one."""
     if not fleet.network["B"].namespace:
-        return  # one machine has one view of its files: see tests/acceptance/test_file_visibility.py
+        return  # one machine has one view of its files: see acceptance/test_file_visibility.py
     table = create_table(fleet.session, "hosts", COLUMNS, "seen")
     share = fleet.folder / "share"
     (share / "x.csv").write_bytes(csv_of(rows(10)))
