@@ -306,13 +306,13 @@ class LedgerMachine(RuleBasedStateMachine):
         pipeline.hkeys(self._key("owner"))
         pipeline.hget(self._key("meta"), "next")
         pipeline.hgetall(self._key("starts"))
-        *groups, started, raw_starts = pipeline.execute()
+        *groups, next_unit, raw_starts = pipeline.execute()
         issued, due, leased, suspects, working, bad, owned = (
             {int(unit) for unit in g} for g in groups
         )
         starts = {int(unit): int(number) for unit, number in raw_starts.items()}
         waiting = suspects - issued - leased
-        pending = set(range(int(started), self.units)) - set(self.counted)
+        pending = set(range(int(next_unit), self.units)) - set(self.counted)
         places = [issued, due, leased, waiting, bad, set(self.counted), pending]
         assert sorted(unit for place in places for unit in place) == list(range(self.units))
         assert owned == working == leased
