@@ -1,4 +1,4 @@
-"""Run the real `ringhaul` command as a user would, as a process of its own."""
+"""Run the real `ringhaul` command as a user would, in a separate process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.nursery import Nursery
-
-#: Generous: the machine may be busy, a hang is found by pytest's own time-out.
+#: Generous: the machine may be busy, and pytest's own timeout catches a hang.
 TIMEOUT_S = 120
 PYTHON_MODULE = [sys.executable, "-P", "-m", "producer"]
 _nurseries: list[Nursery] = []
@@ -25,7 +23,7 @@ _kinds_run: set[tuple[str, ...]] = set()
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command left behind."""
+    """Result of a finished command."""
 
     code: int
     out: str
@@ -33,7 +31,7 @@ class Finished:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The `summary` message of `--json`."""
+        """Return the `summary` message of `--json`."""
         messages = [json.loads(line) for line in self.out.splitlines()]
         found = [m for m in messages if m["message_type"] == "summary"]
         assert len(found) == 1, self
@@ -41,7 +39,7 @@ class Finished:
 
 
 class Ringhaul:
-    """The command with one environment: which cluster, which broker, which state folder.
+    """The command with one environment: cluster, broker and state folder."""
 
     What is run to its end is forked from a process that has read the modules, which is most of what
     a short command does; the first of each kind in a test process is not, as it is not for a user.
@@ -57,12 +55,7 @@ class Ringhaul:
         return [*PYTHON_MODULE, *map(str, args)]
 
     def run(self, *args: object, stdin: bytes | None = None, **env: str) -> Finished:
-        """Run to the end."""
-        argv, environment = self.argv(*args), self.env | env
-        if not self._fresh and (nursery := _nursery_for(argv, environment)):
-            arguments = argv[len(PYTHON_MODULE) :]
-            code, out, err = nursery.run(arguments, environment, self.cwd, stdin, TIMEOUT_S)
-            return Finished(code, out.decode(), err.decode())
+        """Run the command to its end."""
         done = subprocess.run(
             argv,
             input=stdin,
@@ -78,7 +71,7 @@ class Ringhaul:
     def started(
         self, *args: object, log: Path | None = None, **env: str
     ) -> Iterator[subprocess.Popen[str]]:
-        """Run beside the test; ended with the block if it still runs."""
+        """Run in the background; killed at the end of the block if it still runs."""
         out = log.open("w") if log else subprocess.PIPE
         process = subprocess.Popen(
             self.argv(*args),
@@ -126,7 +119,7 @@ def _nursery_for(argv: Sequence[str], environment: Mapping[str, str]) -> Nursery
 
 
 def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    """Poll until `true()` is; fails with `what` was waited for."""
+    """Poll until `true()` holds; on timeout, fail with a message that names `what`."""
     deadline = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < deadline, f"waited {timeout_s} s for {what}"
@@ -134,8 +127,8 @@ def wait_until(true, what: str, timeout_s: float = 60.0) -> None:  # type: ignor
 
 
 def resume_at_full_speed(ringhaul: Ringhaul, job: str) -> Finished:
-    """Resume a job without the `--rate` that it was given to be caught in the middle."""
+    """Resume a job without the `--rate` that slowed it down enough to be interrupted."""
     with ringhaul.started("resume", job, "--json") as resume:
         wait_until(lambda: ringhaul.run("throttle", job, "--off").code == 0, "it to run again")
-        out, told = resume.communicate(timeout=60)
-    return Finished(resume.returncode, out, told)
+        out, err = resume.communicate(timeout=60)
+    return Finished(resume.returncode, out, err)
